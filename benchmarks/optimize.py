@@ -26,12 +26,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from passnet.api import optimize_calls
 from passnet.core.records.serialise import decode
 from passnet.core.terminal.progress import progress
 from passnet.data.capture.catalog import build_entry
 from passnet.data.capture.net import input_values
 from passnet.data.capture.recapture import axis_sizes, resized_value
-from passnet.optimizer.optimize import optimize_calls
 from passnet.optimizer.record import EngineRecord, OptimizedRecord
 from passnet.optimizer.settings import OptimizeSettings
 from passnet.pages.tables.tables import Table, markdown, print_table

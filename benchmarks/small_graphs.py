@@ -20,11 +20,11 @@ import torch
 from rich.console import Console
 
 from benchmarks.cutting import graph_of
+from passnet.api import optimize_calls
 from passnet.core.terminal.progress import progress
 from passnet.data.capture.store import GRAPHS, GraphRow
 from passnet.graph.fx.build import build
 from passnet.graph.values.cost import torch_arguments
-from passnet.optimizer.optimize import optimize_calls
 from passnet.optimizer.settings import OptimizeSettings
 from passnet.pages.tables.tables import Table, markdown, print_table
 

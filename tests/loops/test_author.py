@@ -1,4 +1,4 @@
-"""The trained llm as an author, with an llm whose answers are known."""
+"""The trained LLM as an author, with a policy whose answers are written in advance."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from passnet.agent.attempts.session import Session
+from passnet.agent.authors.programs import program_author
 from passnet.errors import AuthorError, InputError
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.task import Task, TaskGraph
-from passnet_loops import author
-from passnet_loops.author import program_of_name, trained_author
-from passnet_loops.language.prompt import Prompt
+from passnet_loops.author import trained_author
+from passnet_loops.scripted_policy import ScriptedPolicy
 from tests.agent.brief import brief_settings
 from tests.graph.programs import program_of
 
@@ -24,15 +24,8 @@ WRONG = RIGHT.replace("tanh", "sin")
 NONSENSE = "range t0 t1 for i0 N0 : end"
 
 
-class KnownAnswers:
-    """An llm that gives the same answers to every prompt."""
-
-    def __init__(self, *answers: str) -> None:
-        self.answers = list(answers)
-
-    def ranked(self, prompts: list[Prompt], num_answers: int, seed: int) -> list[list[str]]:
-        assert num_answers == author.NUM_DRAWN and seed == 0
-        return [self.answers for _ in prompts]
+def giving(*answers: str) -> ScriptedPolicy:
+    return ScriptedPolicy(lambda prompt: answers)
 
 
 @pytest.fixture(scope="module")
@@ -50,38 +43,28 @@ def session(bench: JudgeDesk, *shapes: tuple[int, int]) -> Session:
     return Session(Task("scaled", graphs), bench)
 
 
-def test_what_is_shown_wrong_is_not_evaluated(
-    bench: JudgeDesk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(author, "_policy", lambda _: KnownAnswers(WRONG, NONSENSE, RIGHT))
+def test_what_is_shown_wrong_is_not_evaluated(bench: JudgeDesk) -> None:
     made = session(bench, (12, 40), (9, 70))
-    trained_author(made, checkpoint=Path("llm"))
+    trained_author(made, policy=giving(WRONG, NONSENSE, RIGHT))
     assert made.is_submitted and len(made.evaluations) == 1, "the wrong one was passed over"
     assert made.evaluations[0].is_passing, made.evaluations[0].variants
     assert all(variant.matches == {"Fused0": 1} for variant in made.evaluations[0].variants)
 
 
-def test_where_all_are_shown_wrong_the_judge_says_it(
-    bench: JudgeDesk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(author, "_policy", lambda _: KnownAnswers(NONSENSE, WRONG))
+def test_where_all_are_shown_wrong_the_judge_says_it(bench: JudgeDesk) -> None:
     made = session(bench, (12, 40))
-    trained_author(made, checkpoint=Path("llm"))
+    trained_author(made, policy=giving(NONSENSE, WRONG))
     assert not made.evaluations[0].is_passing and made.evaluations[0].variants[0].matches
 
 
-def test_no_answer_that_can_be_expanded_is_an_error_that_says_why(
-    bench: JudgeDesk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(author, "_policy", lambda _: KnownAnswers(NONSENSE))
+def test_no_answer_that_can_be_expanded_is_an_error_that_says_why(bench: JudgeDesk) -> None:
     with pytest.raises(AuthorError, match="nothing is put into it"):
-        trained_author(session(bench, (12, 40)), checkpoint=Path("llm"))
+        trained_author(session(bench, (12, 40)), policy=giving(NONSENSE))
 
 
 def test_an_author_of_this_name_needs_a_folder_with_an_llm(tmp_path: Path) -> None:
-    assert program_of_name("compiler") is None
     with pytest.raises(InputError, match="give trained:FOLDER"):
-        program_of_name("trained")
+        program_author("trained", 1)
     pytest.importorskip("trl", reason="needs passnet[train]")
     with pytest.raises(InputError, match="holds no llm"):
-        program_of_name(f"trained:{tmp_path}")
+        program_author(f"trained:{tmp_path}", 1)

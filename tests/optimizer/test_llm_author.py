@@ -12,6 +12,7 @@ import torch
 
 from passnet.agent.attempts.attempt import Attempt, read_attempts
 from passnet.agent.settings import LlmSettings
+from passnet.api import optimize_calls
 from passnet.data.capture.capture import CapturedGraph, capture_values
 from passnet.errors import AuthorError, InputError
 from passnet.judge.desk.desk import JudgeDesk
@@ -19,7 +20,6 @@ from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.optimizer.choose.judging import range_evaluator
 from passnet.optimizer.choose.pass_choice import PassChoice, choose_passes
-from passnet.optimizer.optimize import optimize_calls
 from passnet.optimizer.package import load
 from passnet.optimizer.record import OptimizedRecord
 from passnet.optimizer.settings import OptimizeSettings

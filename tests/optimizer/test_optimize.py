@@ -7,13 +7,13 @@ import pytest
 import torch
 
 import passnet
+from passnet.api import optimize_calls
 from passnet.core.records.serialise import read_json, write_json
 from passnet.errors import InputError
 from passnet.optimizer.backends.engines import ENGINES, Engine
 from passnet.optimizer.call.entry import Entry
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.choose.chosen_passes import RANGES_FILE
-from passnet.optimizer.optimize import optimize_calls
 from passnet.optimizer.package import load
 from passnet.optimizer.record import RECORD_FILE, EngineRecord, RangeRecord, RangesRecord
 from passnet.optimizer.settings import OptimizeSettings

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 import torch
 
+from passnet.api import optimize_calls
 from passnet.errors import EngineError
 from passnet.optimizer.backends import other_runtimes as runtimes
 from passnet.optimizer.backends.engines import build_entry_of, load_entry_of
 from passnet.optimizer.call.entry import Entry
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.compare.agreement import EagerComparison
-from passnet.optimizer.optimize import optimize_calls
 from passnet.optimizer.settings import OptimizeSettings
 from tests.optimizer.nets import block
 

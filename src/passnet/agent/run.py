@@ -1,4 +1,6 @@
-"""A run of an author over a suite: every attempt on disk as soon as it has ended, and resumable."""
+"""A run of an author over a suite: every attempt is on disk as soon as it has ended, and
+resumable.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt, best_state
 from passnet.agent.attempts.attempt_record import attempt_record
-from passnet.agent.attempts.session import Session, new_session
+from passnet.agent.attempts.session import new_session
+from passnet.agent.authors.programs import Author, program_author
 from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.bench.cluster import device_of
 from passnet.bench.run import tasks_of_part
@@ -37,22 +39,6 @@ if TYPE_CHECKING:
     from inspect_ai.model import Model
 
 PASSES_FOLDER = "passes"
-
-Author: TypeAlias = Callable[[Session, int], None]
-"""Writes passes in a session, with a seed, until it submits."""
-
-AUTHORS = {
-    "compiler": "passnet.agent.authors.compiler:compiler_author",
-    "search": "passnet.agent.authors.search:search_author",
-}
-"""The authors that are programs, imported on use."""
-
-
-def program_author(name: str, most_evaluations: int) -> Author:
-    """The author of that name in `AUTHORS`; the search makes so many evaluations at most."""
-    module, function = AUTHORS[name].split(":")
-    author: Callable[..., None] = getattr(import_module(module), function)
-    return partial(author, budget=most_evaluations) if name == "search" else author
 
 
 @dataclass(frozen=True)
@@ -244,7 +230,7 @@ def _opened_log(
 
 
 def _keep_passes(folder: Path, attempt: Attempt, attempts: list[Attempt]) -> None:
-    """Leave the pass folder of an attempt under its task, if it is the best of the run there."""
+    """Write the pass folder of an attempt under its task, if it is the best of the run there."""
     rivals = [rival for rival in attempts if rival.task == attempt.task and rival.best is not None]
     best = best_state([(rival.last_score, rival.is_right) for rival in rivals])
     if best is None or rivals[best].key != attempt.key:
@@ -257,7 +243,8 @@ def _keep_passes(folder: Path, attempt: Attempt, attempts: list[Attempt]) -> Non
 
 
 def open_author(settings: LlmSettings | None, cost: float | None = None) -> Model:
-    """The llm of a run, before anything is written; `cost` is the limit of an attempt, in dollars.
+    """Open the LLM of a run, before anything is written; `cost` limits an attempt, in
+    dollars.
 
     Raises:
         InputError: Inspect is not installed, or broken, or a limit of cost has no prices.
@@ -277,7 +264,7 @@ def open_author(settings: LlmSettings | None, cost: float | None = None) -> Mode
 
 
 def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None:
-    """Let an llm make the attempts of a task of Inspect.
+    """Let an LLM make the attempts of a task of Inspect.
 
     Raises:
         AuthorError: Inspect failed.
@@ -306,8 +293,10 @@ def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None
 
 
 class _ProgramAuthor:
-    """An author that is a program, with processes that judge all its attempts, one after another:
-    to start them takes longer than to judge most attempts.
+    """An author that is a program, with processes that judge all its attempts, one after
+    another.
+
+    Starting these processes takes longer than judging most attempts.
     """
 
     def __init__(
@@ -331,7 +320,7 @@ class _ProgramAuthor:
         self._evaluator.__exit__(*error)
 
     def attempt(self, item: tuple[Task, int]) -> Attempt:
-        """An attempt at a task: its task and number."""
+        """Make an attempt at a task; `item` is the task and the attempt's number."""
         task, number = item
         session = new_session(task, self._settings, self._held_out, self._evaluator)
         try:
@@ -345,8 +334,8 @@ class _ProgramAuthor:
 def _open_program(
     suite: Suite, settings: AgentSettings, held_out: Suite | None, program: Author | None
 ) -> Callable[[tuple[Task, int]], Attempt]:
-    """What makes attempts on a machine of a cluster, which has the device that is judged on; its
-    processes end with it.
+    """Open a maker of attempts on a machine of a cluster with the judged device; its processes end
+    with it.
     """
     find_device(settings.run.judge.device)
     return _ProgramAuthor(suite, settings, held_out, program).__enter__().attempt

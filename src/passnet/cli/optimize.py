@@ -92,14 +92,15 @@ def optimize(entry: str, sizes: tuple[tuple[str, int], ...], out: Path | None, b
     eagerly where nothing is faster.
     """
     from passnet.agent.settings import LlmSettings
+    from passnet.api import optimize_calls
     from passnet.core.terminal.progress import progress
     from passnet.data.capture.catalog import build_entry
-    from passnet.data.capture.entry_selection import resolve
+    from passnet.data.capture.catalog.selection import resolve
     from passnet.data.capture.net import input_values
     from passnet.data.capture.recapture import axis_sizes, resized_value
-    from passnet.optimizer.optimize import PAGE_FILE, optimize_calls
     from passnet.optimizer.record import EngineRecord
     from passnet.optimizer.settings import OptimizeSettings
+    from passnet.pages.optimizer.page import PAGE_FILE
     from passnet.pages.tables.optimizer_tables import optimized_tables
 
     if base_url and not llm:

@@ -6,20 +6,20 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from passnet.bench.environment import describe_environment
-from passnet.core.records.serialise import make_folder, write_json, write_text
+from passnet.core.records.serialise import make_folder, write_json
 from passnet.errors import InputError
 from passnet.optimizer.call.entry import Entry
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import NetCall, name_of
-from passnet.optimizer.call.net_copy import copied, fast_net, process_state_kept
+from passnet.optimizer.call.net_copy import Arguments, copied, fast_net, process_state_kept
 from passnet.optimizer.package import digest_of_weights, form_folder, save_example
 from passnet.optimizer.record import (
     RECORD_FILE,
@@ -27,11 +27,11 @@ from passnet.optimizer.record import (
 )
 from passnet.optimizer.settings import DEFAULTS, OptimizeSettings
 from passnet.optimizer.tune import Progress, optimize_form
-from passnet.pages.optimizer.page import optimized_page
-from passnet.passes.library.kept import KEPT_FOLDER, read_kept_passes
+from passnet.passes.library.kept import KEPT_FOLDER, KeptPass, read_kept_passes
 from passnet.version import __version__
 
-PAGE_FILE = "report.html"
+PageWriter: TypeAlias = Callable[[Path, OptimizedRecord, Sequence[KeptPass]], None]
+"""Writes the page of a record, with the passes that it cites, into a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,57 +42,22 @@ class Optimized:
     record: OptimizedRecord
 
 
-def optimize(
+def optimize_net(
     net: Callable[..., Any],
-    *args: Any,
-    inputs: Sequence[Any] = (),
-    out: str | Path | None = None,
-    resume: bool = False,
-    progress: Progress | None = None,
-    **settings: Any,
-) -> FastNet:
-    """A net that is called like another one, returns the same, and is as fast as can be.
-
-    Args:
-        net: a module in evaluation mode, or a function of tensors.
-        args: an example of its arguments, by position.
-        inputs: examples of several forms instead: each a tuple of arguments by position, or a dict
-            of them by name.
-        out: a folder to keep the result in, which `passnet.load` reads; None keeps nothing.
-        resume: go on in that folder where an earlier run stopped.
-        progress: told what came of each way that was tried.
-        **settings: fields of `OptimizeSettings`.
-
-    Raises:
-        InputError: the net is in training mode, fails on its inputs, or returns no tensors; `out`
-            is there already; a setting is unknown.
-
-    Examples:
-        >>> import torch
-        >>> net = torch.nn.Linear(4, 2).eval()
-        >>> fast = optimize(net, torch.ones(1, 4), engines=("graph",), seconds=0.1)
-        >>> torch.equal(fast(torch.ones(1, 4)), net(torch.ones(1, 4)))
-        True
-    """
-    if bool(args) == bool(inputs):
-        raise InputError("give an example of the net's arguments, or several by inputs=[...]")
-    unknown = sorted(set(settings) - set(OptimizeSettings.__dataclass_fields__))
-    if unknown:
-        known = ", ".join(OptimizeSettings.__dataclass_fields__)
-        raise InputError(f"no setting {unknown[0]!r}; there are {known}")
-    calls = [_arguments(each) for each in (inputs or [args])]
-    return optimize_calls(net, calls, OptimizeSettings(**settings), out, resume, progress).net
-
-
-def optimize_calls(
-    net: Callable[..., Any],
-    calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]],
+    calls: Sequence[Arguments],
     settings: OptimizeSettings = DEFAULTS,
     out: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    write_page: PageWriter | None = None,
 ) -> Optimized:
-    """The same as `optimize`, of calls with arguments by position and by name, with its record."""
+    """Optimise a net for some calls, and keep the result in a folder, with a page if asked for.
+
+    The arguments are those of `passnet.optimize`.
+
+    Raises:
+        InputError: the net or its arguments cannot be used, or `out` holds something already.
+    """
     tried = settings.tried()
     if out is None:
         folder = Path(tempfile.mkdtemp(prefix="passnet-optimized-"))
@@ -112,15 +77,16 @@ def optimize_calls(
     optimized = _optimize_in(folder, net, calls, settings, tried, True, progress)
     homes = [form_folder(folder, number) for number in range(len(calls))]
     kept = [each for home in homes for each in read_kept_passes(home / KEPT_FOLDER)]
-    write_text(folder / PAGE_FILE, optimized_page(optimized.record, kept))
-    write_json(folder / RECORD_FILE, optimized.record)  # with which it is whole
+    if write_page is not None:
+        write_page(folder, optimized.record, kept)
+    write_json(folder / RECORD_FILE, optimized.record)  # last: with it the folder is complete
     return optimized
 
 
 def _optimize_in(
     folder: Path,
     net: Callable[..., Any],
-    calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]],
+    calls: Sequence[Arguments],
     settings: OptimizeSettings,
     tried: Sequence[str],
     keeps_examples: bool,
@@ -154,11 +120,3 @@ def _optimize_in(
             __version__,
         )
     return Optimized(fast_net(net, entries, warns=len(entries) == len(forms)), record)
-
-
-def _arguments(example: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    if isinstance(example, Mapping):
-        return (), example
-    if isinstance(example, (tuple, list)):
-        return example, {}
-    return (example,), {}

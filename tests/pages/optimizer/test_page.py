@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from passnet.api import optimize_calls
 from passnet.bench.environment import Environment
 from passnet.core.hardware import this_hardware
 from passnet.core.records.serialise import decode, encode, read_json
 from passnet.judge.findings import Finding
 from passnet.optimizer.choose.judging import judging_settings
-from passnet.optimizer.optimize import PAGE_FILE, optimize_calls
 from passnet.optimizer.record import (
     RECORD_FILE,
     BlockRecord,
@@ -232,7 +232,7 @@ def test_an_optimised_net_has_a_page_with_the_trial_of_its_pass(tmp_path: Path) 
     assert won.digest == entry.digest and won.speedup_high == 2.1
     assert won.places == (PlaceRecord(0, 0, 2, True),)
     assert all(each.speedup_low for each in form.engines)
-    page = Parsed((tmp_path / "out" / PAGE_FILE).read_text())
+    page = Parsed((tmp_path / "out" / "report.html").read_text())
     assert not {each.removeprefix("#") for each in page.links} - set(page.anchors)
     assert "#trial-0" in page.links and "2 of 2 ops replaced" in page.text
     assert "return a.tanh() * b" in page.text

@@ -4,21 +4,20 @@ The judge sees a range as the only graph of a task. It calls the rewritten graph
 guards of torch.compile cost is no part of a range.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from passnet.agent.attempts.session import Session
-from passnet.agent.run import AUTHORS, program_author
+from passnet.agent.authors.programs import program_author
 from passnet.agent.settings import SEARCH_TURNS
-from passnet.errors import AuthorError, GraphError, InputError, MeasureError, did_you_mean
+from passnet.errors import AuthorError, GraphError, InputError, MeasureError
 from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, RunSettings
-from passnet.judge.task import Task, TaskGraph
+from passnet.judge.task import Task, task_of
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 from passnet.passes.library.store import RangeKey
-from passnet_loops.author import program_of_name
 
 LEAST_EVALUATIONS = 4
 """A search with fewer cannot find anything."""
@@ -49,19 +48,10 @@ def range_evaluator(settings: RunSettings) -> JudgeDesk:
     return JudgeDesk(settings, "direct")
 
 
-def check_authors(names: tuple[str, ...]) -> None:
-    """See that there are these authors.
-
-    Raises:
-        InputError: there is none of a name.
-    """
+def check_authors(names: Sequence[str]) -> None:
+    """Raise InputError for the first name that no author has."""
     for name in names:
-        if name not in AUTHORS and program_of_name(name) is None:
-            raise InputError(
-                f"there is no author {name!r}; there are library, {', '.join(AUTHORS)}, "
-                f"trained:FOLDER"
-                f"{did_you_mean(name, ['library', *AUTHORS])}"
-            )
+        program_author(name, SEARCH_TURNS)
 
 
 def judge_files(evaluator: JudgeDesk, key: RangeKey, files: Mapping[str, str]) -> JudgedPass:
@@ -81,7 +71,7 @@ def let_author_write(
     Of several states the best is judged once more, so that its time is not the luckiest one.
     """
     session = Session(range_task(key), evaluator, first_op=key.num_layouts, is_strided=True)
-    program = program_of_name(author) or program_author(author, most_evaluations)
+    program = program_author(author, most_evaluations)
     try:
         program(session, 0)
         error = None
@@ -98,6 +88,6 @@ def let_author_write(
 
 
 def range_task(key: RangeKey) -> Task:
-    """A range as the only graph of a task."""
+    """Return a range as a task of one graph."""
     name = f"range_{key.fingerprint[:12]}"
-    return Task(name, (TaskGraph(name, name, key.graph),))
+    return task_of(name, {name: key.graph})

@@ -1,0 +1,86 @@
+"""The doors for Python: `passnet.optimize`, `passnet.load` and `passnet.capture`."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from passnet.data.capture.capture import capture
+from passnet.errors import InputError
+from passnet.optimizer.call.fast_net import FastNet
+from passnet.optimizer.call.net_copy import Arguments
+from passnet.optimizer.optimize import Optimized, optimize_net
+from passnet.optimizer.package import load
+from passnet.optimizer.settings import DEFAULTS, OptimizeSettings
+from passnet.optimizer.tune import Progress
+from passnet.pages.optimizer.page import write_optimizer_page
+
+__all__ = ["capture", "load", "optimize", "optimize_calls"]
+
+
+def optimize(
+    net: Callable[..., Any],
+    *args: Any,
+    inputs: Sequence[Any] = (),
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> FastNet:
+    """Return a net that is called like yours, returns the same, and is as fast as passnet finds.
+
+    passnet builds the net with every compiler and runtime it supports, checks each against eager
+    torch, and times them side by side. All of this runs on a copy: your net, your arguments,
+    torch's random state and its modes stay as they are. The result follows later updates of your
+    net's weights.
+
+    Args:
+        net: a module in evaluation mode, or a function of tensors.
+        args: an example of its arguments, by position.
+        inputs: examples of several input signatures instead: for each a tuple of arguments by
+            position, or a dict of them by name.
+        out: a folder for the result, which `passnet.load` reads; None keeps nothing.
+        resume: go on in that folder where an earlier run stopped.
+        progress: called with the record of each backend, as soon as it was tried.
+        **settings: fields of `OptimizeSettings`.
+
+    Raises:
+        InputError: the net is in training mode, cannot be copied, fails on its inputs, or returns
+            no tensors; `out` holds something already; a setting is unknown.
+
+    Examples:
+        >>> import torch
+        >>> net = torch.nn.Linear(4, 2).eval()
+        >>> fast = optimize(net, torch.ones(1, 4), engines=("graph",), seconds=0.1)
+        >>> torch.equal(fast(torch.ones(1, 4)), net(torch.ones(1, 4)))
+        True
+    """
+    if bool(args) == bool(inputs):
+        raise InputError("give an example of the net's arguments, or several by inputs=[...]")
+    unknown = sorted(set(settings) - set(OptimizeSettings.__dataclass_fields__))
+    if unknown:
+        known = ", ".join(OptimizeSettings.__dataclass_fields__)
+        raise InputError(f"no setting {unknown[0]!r}; there are {known}")
+    calls = [_arguments(example) for example in (inputs or [args])]
+    return optimize_calls(net, calls, OptimizeSettings(**settings), out, resume, progress).net
+
+
+def optimize_calls(
+    net: Callable[..., Any],
+    calls: Sequence[Arguments],
+    settings: OptimizeSettings = DEFAULTS,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> Optimized:
+    """Optimise like `optimize`, for calls with arguments by position and by name; also the record.
+
+    Raises:
+        InputError: see `optimize`.
+    """
+    return optimize_net(net, calls, settings, out, resume, progress, write_optimizer_page)
+
+
+def _arguments(example: Any) -> Arguments:
+    if isinstance(example, dict):
+        return (), example
+    return (example if isinstance(example, (tuple, list)) else (example,)), {}
