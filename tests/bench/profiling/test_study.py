@@ -15,7 +15,6 @@ from passnet.core.records.serialise import write_json
 from passnet.errors import InputError
 from passnet.judge.suite.suite import load_suite
 from passnet.pages.figures.profile_page import draw_study, study_page
-from passnet.pages.figures.study_page import read_study_page
 from passnet.pages.site.build import build_site, read_parts
 from passnet.pages.tables.profile_tables import study_tables
 from tests.bench.profiling.records import LOST, SLOW_KERNELS, UNSTABLE, WON
@@ -71,7 +70,8 @@ def test_profiles_become_a_page_of_a_site(tmp_path: Path) -> None:
     run = write_run(tmp_path / "mine", RECORDS)
     parts = read_parts([run], None, [], None)
     build_site(parts, tmp_path / "site", "Site")
-    page = read_study_page(run)
+    assert sorted(path.name for path in run.iterdir()) == ["profile.json", "profiles.jsonl"]
+    page = parts.studies[0].page
     assert "66.7 % of 3 subgraphs are slower" in page.finding
     assert "33.3 % when their compiled graph is called directly" in page.finding
     assert [table.title for table in page.tables] == [t.title for t in study_tables(study(RECORDS))]

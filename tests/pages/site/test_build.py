@@ -10,11 +10,13 @@ import pytest
 
 from passnet.bench.environment import Gpu
 from passnet.bench.scores import read_rows, score_rows
+from passnet.core.records.serialise import LineWriter
 from passnet.errors import InputError
 from passnet.pages.site.boards import boards_of
 from passnet.pages.site.build import build_site, read_parts
 from passnet.pages.site.measured import KnownSuites, read_run
 from passnet.pages.site.slices import board_scores
+from passnet.train.rewards.samples import SAMPLES_FILE, Sample
 from tests.agent.attempts import MACHINE
 from tests.pages.site.runs import (
     HOSTILE,
@@ -183,3 +185,13 @@ def test_what_is_no_run_is_refused_in_a_sentence(tmp_path: Path) -> None:
         read_parts([tmp_path], None, [], None)
     with pytest.raises(InputError, match="nothing to show"):
         read_parts([], None, [], None)
+
+
+def test_a_training_is_shown_and_nothing_is_written_into_its_folder(tmp_path: Path) -> None:
+    sample = Sample(0, 0, "a", 1.0, ("ok",), True, speedup_low=1.5, num_tokens=50)
+    with LineWriter(tmp_path / "run" / SAMPLES_FILE) as writer:
+        writer.write(sample)
+    parts = read_parts([tmp_path / "run"], None, [], None)
+    build_site(parts, tmp_path / "out", "A")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [SAMPLES_FILE]
+    assert (tmp_path / "out" / "studies" / "00-run-0.svg").is_file()

@@ -74,7 +74,7 @@ class SlowSequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class ProfileStudy:
     """All numbers. Shares are of items that were measured; `weighted` counts each as many times as
     it has rows in the dataset that it was drawn from.
 
@@ -123,7 +123,7 @@ class Study:
 _Key: TypeAlias = Callable[[ProfileRecord], str]
 
 
-def study(records: Sequence[ProfileRecord], num_sequences: int = 30, seed: int = 0) -> Study:
+def study(records: Sequence[ProfileRecord], num_sequences: int = 30, seed: int = 0) -> ProfileStudy:
     """What profiles say together.
 
     Raises:
@@ -137,7 +137,7 @@ def study(records: Sequence[ProfileRecord], num_sequences: int = 30, seed: int =
     slower_kernels = [record for record in with_kernels if is_slower(record)]
     direct = [record for record in measured if record.direct_ms]
     residues = sorted(record.residue_share or 0.0 for record in measured)
-    return Study(
+    return ProfileStudy(
         len(records),
         len(measured),
         dict(Counter(record.cause for record in records if record.status != "ok").most_common()),

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from passnet.bench.scores import CandidateScore
-from passnet.errors import naming
-from passnet.pages.figures.styles import line_style, plain_log_axis
+from passnet.pages.figures.styles import line_style, new_figure, plain_log_axis
 
 COINCIDING = 0.01
 """Lines are one line to the eye where they are nearer than this, in logarithms, at every level."""
@@ -21,34 +20,28 @@ def draw_es(scores: Sequence[CandidateScore], path: Path) -> None:
     """ES_t over the tolerance level. Lines that coincide share the label at their end, which names
     them all, and are drawn one through the gaps of the other.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(8, 4.6), layout="constrained")
     groups = _coinciding(scores)
     widths = {
         index: 1.6 + 2.4 * (len(group) - 1 - place)
         for group in groups
         for place, index in enumerate(group)
     }
-    for index, score in enumerate(scores):
-        _draw_line(axes, score, index, widths[index])
-    axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
-    plain_log_axis(axes.yaxis, axes.set_yscale)
-    levels = list(scores[0].suite.es)
-    axes.set_xticks(levels)
-    axes.set_xlim(levels[0] - 0.3, levels[-1] + 0.3)
-    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.set_xlabel("tolerance level t: strict to the left, loose to the right; correct is t = -5")
-    axes.set_ylabel("ES_t (1 is eager torch)")
-    axes.set_title("Error-aware Speedup Score by tolerance, with 95 % intervals over tasks")
-    _label_ends(axes, scores, groups)
-    with naming(path):
-        figure.savefig(path)
-    plt.close(figure)
+    with new_figure(path, (8, 4.6)) as (_, axes):
+        for index, score in enumerate(scores):
+            _draw_line(axes, score, index, widths[index])
+        axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
+        plain_log_axis(axes.yaxis, axes.set_yscale)
+        levels = list(scores[0].suite.es)
+        axes.set_xticks(levels)
+        axes.set_xlim(levels[0] - 0.3, levels[-1] + 0.3)
+        axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.set_xlabel(
+            "tolerance level t: strict to the left, loose to the right; correct is t = -5"
+        )
+        axes.set_ylabel("ES_t (1 is eager PyTorch)")
+        axes.set_title("Error-aware Speedup Score by tolerance, with 95 % intervals over tasks")
+        _label_ends(axes, scores, groups)
 
 
 def _draw_line(axes: Any, score: CandidateScore, index: int, width: float) -> None:

@@ -1,11 +1,15 @@
-"""A study: paragraphs, tables and figures that somebody measured, as a folder that pages show.
+"""Studies: measured paragraphs, tables and figures, as a folder that the site shows.
 
 The folder holds `study.json` and the figures that it names, each an SVG or PNG file beside it.
 """
 
 import re
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.errors import InputError
@@ -16,10 +20,13 @@ MAX_FIGURE_BYTES = 8 * 2**20
 
 _FIGURE_NAME = re.compile(r"[\w][\w.-]{0,99}\.(svg|png)", re.ASCII)
 
+Drawing: TypeAlias = Callable[[Path], object]
+"""Writes a figure to a file."""
+
 
 @dataclass(frozen=True)
 class StudyFigure:
-    """A picture of a study: the name of its file, and a sentence that says what it shows."""
+    """A figure of a study: the name of its file, and a sentence on its content."""
 
     file: str
     caption: str
@@ -27,56 +34,94 @@ class StudyFigure:
 
 @dataclass(frozen=True)
 class StudyPage:
-    """What a study says.
-
-    Args:
-        title: its name, as a headline.
-        finding: what was found, in one sentence with its main number.
-        paragraphs: how it was measured, and what else there is to say.
-        tables: its numbers; cells are texts.
-        figures: its pictures.
-        measured_on: hardware and versions.
-    """
+    """The texts, tables and figures of a study."""
 
     title: str
+    """Its headline."""
+
     finding: str = ""
+    """Its result, in one sentence with the main number."""
+
     paragraphs: tuple[str, ...] = ()
+    """The method, and further remarks."""
+
     tables: tuple[Table, ...] = ()
+    """Its numbers; cells are texts."""
+
     figures: tuple[StudyFigure, ...] = ()
     measured_on: str = ""
+    """Hardware and versions."""
+
     schema_version: int = SCHEMA_VERSION
 
 
-def write_study_page(folder: Path, study: StudyPage) -> None:
-    """Write what a study says beside its figures, which are there already.
+@dataclass(frozen=True)
+class Study:
+    """A study whose figures can be drawn; nothing is written yet."""
+
+    name: str
+    """The name of its folder."""
+
+    page: StudyPage
+    drawings: Mapping[str, Drawing] = field(default_factory=dict)
+    """The drawing of each figure, by the name of its file."""
+
+
+def write_study(folder: Path, study: Study) -> None:
+    """Draw the figures of a study into a folder, and write its page beside them.
 
     Raises:
-        InputError: a figure is missing, or its name is none of a file beside.
+        InputError: a file cannot be written.
     """
-    for figure in study.figures:
+    for name, draw in study.drawings.items():
+        draw(folder / name)
+    write_study_page(folder, study.page)
+
+
+def write_study_page(folder: Path, page: StudyPage) -> None:
+    """Write the page of a study beside its figures, which are there already.
+
+    Raises:
+        InputError: a figure is missing, or its name is not that of a file beside the page.
+    """
+    for figure in page.figures:
         figure_path(folder, figure)
-    write_json(folder / STUDY_FILE, study)
+    write_json(folder / STUDY_FILE, page)
+
+
+def read_study(folder: Path) -> Study:
+    """Return the study of a folder; its figures are drawn by copying them.
+
+    Raises:
+        InputError: the folder holds no study or one of another version, or a figure is missing.
+    """
+    page = read_study_page(folder)
+    copies = {
+        figure.file: partial(shutil.copyfile, figure_path(folder, figure))
+        for figure in page.figures
+    }
+    return Study(folder.resolve().name, page, copies)
 
 
 def read_study_page(folder: Path) -> StudyPage:
-    """The study of a folder; its figures are there.
+    """Return the page of the study in a folder.
 
     Raises:
-        InputError: it holds none, or one of another version, or a figure is missing.
+        InputError: the folder holds no study or one of another version, or a figure is missing.
     """
-    study = read_json(folder / STUDY_FILE, StudyPage)
-    if study.schema_version != SCHEMA_VERSION:
+    page = read_json(folder / STUDY_FILE, StudyPage)
+    if page.schema_version != SCHEMA_VERSION:
         raise InputError(
-            f"{folder}: the study has version {study.schema_version}, this passnet reads version "
+            f"{folder}: the study has version {page.schema_version}, this passnet reads version "
             f"{SCHEMA_VERSION}; make it again"
         )
-    for figure in study.figures:
+    for figure in page.figures:
         figure_path(folder, figure)
-    return study
+    return page
 
 
 def figure_path(folder: Path, figure: StudyFigure) -> Path:
-    """The file of a figure.
+    """Return the file of a figure.
 
     Raises:
         InputError: it is missing, too large, or not beside `study.json`.

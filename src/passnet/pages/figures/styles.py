@@ -1,7 +1,32 @@
-"""How lines are told apart in figures, and how logarithmic axes are labelled."""
+"""Figures: their files, the styles of lines, and labels of logarithmic axes."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from passnet.errors import naming
+
+
+@contextmanager
+def new_figure(path: Path, size: tuple[float, float], **shape: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield a figure and its axes, and save it as an SVG or PNG file.
+
+    Equal figures give equal files: without a date, and with names of parts that are not random.
+
+    Args:
+        path: the file.
+        size: width and height, in inches.
+        shape: arguments of `matplotlib.figure.Figure.subplots`.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    yield figure, figure.subplots(**shape)
+    with rc_context({"svg.hashsalt": "passnet"}), naming(path):
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 @dataclass(frozen=True, slots=True)

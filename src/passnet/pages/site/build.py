@@ -1,4 +1,4 @@
-"""A site from what it is given: runs, runs of authors, entries, studies and a dataset."""
+"""A site of runs, runs of authors, entries of a leaderboard, studies and a dataset."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -12,9 +12,9 @@ from passnet.core.records.serialise import SCHEMA_VERSION, has_lines, write_json
 from passnet.data.dataset.stats import Stats
 from passnet.errors import InputError
 from passnet.judge.suite.suite import Suite
-from passnet.pages.figures.profile_page import write_profile_page
-from passnet.pages.figures.study_page import STUDY_FILE
-from passnet.pages.figures.training_page import write_run_page
+from passnet.pages.figures.profile_page import profile_study
+from passnet.pages.figures.study_page import STUDY_FILE, Study, read_study
+from passnet.pages.figures.training_page import training_study
 from passnet.pages.site.attempt_pages import write_attempts
 from passnet.pages.site.board_pages import write_board, write_index, write_trials
 from passnet.pages.site.boards import Board, boards_of
@@ -26,28 +26,28 @@ from passnet.pages.site.task_pages import write_tasks
 from passnet.train.rewards.samples import SAMPLES_FILE
 
 SITE_FILE = "site.json"
-"""What marks a folder as a site, which the next one may take the place of."""
+"""The file that marks a folder as a site, which the next site may replace."""
 
 
 @dataclass(frozen=True)
 class SiteParts:
-    """What a site is made of."""
+    """The parts of a site."""
 
     runs: tuple[MeasuredRun, ...] = ()
     boards: tuple[Board, ...] = ()
     attempts: tuple[Attempt, ...] = ()
-    studies: tuple[Path, ...] = ()
+    studies: tuple[Study, ...] = ()
     stats: Stats | None = None
 
     @property
     def num_tasks(self) -> int:
-        """The pages of tasks."""
+        """The number of pages of tasks."""
         return len({(board.suite_hash, task) for board in self.boards for task in board.tasks})
 
 
 @dataclass(frozen=True)
 class SiteRecord:
-    """What a site holds, in `site.json`."""
+    """The contents of a site, in `site.json`."""
 
     title: str
     num_boards: int
@@ -66,8 +66,13 @@ def read_parts(
     suites: Sequence[Suite],
     stats: Stats | None,
 ) -> SiteParts:
-    """The parts of a site: folders of runs, of runs of authors and of studies, the entries of a
-    leaderboard, and a dataset in numbers.
+    """Read the parts of a site; nothing is written into the folders.
+
+    Args:
+        paths: folders of runs, of runs of authors, of trainings, of profiles and of studies.
+        leaderboard: the folder of a leaderboard, whose entries are shown.
+        suites: suites that do not ship with passnet.
+        stats: the numbers of a dataset.
 
     Raises:
         InputError: a folder is none of these, or cannot be read.
@@ -75,16 +80,14 @@ def read_parts(
     known = KnownSuites(tuple(suites))
     runs = [] if leaderboard is None else read_entries(leaderboard, known)
     attempts: list[Attempt] = []
-    studies: list[Path] = []
+    studies: list[Study] = []
     for path in dict.fromkeys(path.resolve() for path in paths):
         if has_lines(path / SAMPLES_FILE):
-            write_run_page(path)  # a training that goes on, or was killed, has an older one
-            studies.append(path)
+            studies.append(training_study(path))
         elif has_lines(path / RECORDS_FILE):
-            write_profile_page(path)
-            studies.append(path)
+            studies.append(profile_study(path))
         elif (path / STUDY_FILE).is_file():
-            studies.append(path)
+            studies.append(read_study(path))
         elif is_run(path):
             runs.append(read_run(path, known))
         elif has_lines(path / ATTEMPTS_FILE):
@@ -105,9 +108,13 @@ def read_parts(
 def build_site(
     parts: SiteParts, out: Path, title: str, step: Callable[[str], None] = lambda name: None
 ) -> SiteRecord:
-    """Write a site, all of it or nothing; a site that is there already is replaced.
+    """Write a site, all of it or nothing, in place of an earlier site.
 
-    `step` is called with the name of every board, task and attempt that is done.
+    Args:
+        parts: the parts of the site.
+        out: its folder.
+        title: its headline.
+        step: called with the name of every board, task and attempt that is written.
 
     Raises:
         InputError: `out` holds something that is no site, or cannot be written.

@@ -1,12 +1,11 @@
-"""The pages of studies and of a dataset: their tables and figures as they were made."""
+"""The pages of studies and of a dataset, with their tables and figures."""
 
-import shutil
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 from passnet.data.dataset.stats import Stats
-from passnet.pages.figures.study_page import figure_path, read_study_page
+from passnet.pages.figures.study_page import Study
 from passnet.pages.site.pages import SiteFolder
 from passnet.pages.site.table_spec import of_text_table
 from passnet.pages.site.text import file_stem
@@ -15,29 +14,28 @@ from passnet.pages.tables.dataset import stats_tables
 NUM_OPS_DRAWN = 25
 
 
-def write_studies(site: SiteFolder, folders: Sequence[Path]) -> None:
+def write_studies(site: SiteFolder, studies: Sequence[Study]) -> None:
     """Write the page of every study, and the list of all."""
-    studies = []
+    pages = []
     (site.out / "studies").mkdir(parents=True, exist_ok=True)
-    for number, folder in enumerate(folders):
-        study = read_study_page(folder)
-        stem = f"{number:02}-{file_stem(folder.resolve().name)}"
+    for number, study in enumerate(studies):
+        page = study.page
+        stem = f"{number:02}-{file_stem(study.name)}"
         figures = []
-        for index, figure in enumerate(study.figures):
-            source = figure_path(folder, figure)
-            name = f"{stem}-{index}{source.suffix}"
-            shutil.copyfile(source, site.out / "studies" / name)
+        for index, figure in enumerate(page.figures):
+            name = f"{stem}-{index}{PurePath(figure.file).suffix}"
+            study.drawings[figure.file](site.out / "studies" / name)
             figures.append((name, figure.caption))
         site.write_page(
             f"studies/{stem}.html",
             "study",
-            {f"table-{n}": of_text_table(table) for n, table in enumerate(study.tables)},
-            study=study,
+            {f"table-{n}": of_text_table(table) for n, table in enumerate(page.tables)},
+            study=page,
             figures=figures,
             section="studies/index.html",
         )
-        studies.append((stem, study))
-    site.write_page("studies/index.html", "studies", studies=studies, section="studies/index.html")
+        pages.append((stem, page))
+    site.write_page("studies/index.html", "studies", studies=pages, section="studies/index.html")
 
 
 def write_dataset(site: SiteFolder, stats: Stats) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from passnet.agent.trajectories.selection import TrainingInfo
 from passnet.agent.trajectories.stats import AuthorStats, doublings
-from passnet.errors import naming
+from passnet.pages.figures.styles import new_figure
+from passnet.pages.tables.cells import number, percent
 from passnet.pages.tables.tables import Table
 
 StatsColumns = Mapping[str, Callable[[AuthorStats], str]]
@@ -17,18 +18,18 @@ SCORES: StatsColumns = {
     "errors": lambda author: str(author.num_attempts - author.num_scored),
     "submitted": lambda author: str(author.num_submitted),
     "not timed": lambda author: str(author.num_untimed),
-    "solved %": lambda author: _percent(author.solved_ratio),
-    "tasks solved %": lambda author: _percent(author.tasks_solved_ratio),
-    "AS mean": lambda author: _number(author.mean_score),
-    "AS": lambda author: _number(author.geomean_score),
-    "AS final": lambda author: _number(author.geomean_final_score),
+    "solved %": lambda author: percent(author.solved_ratio),
+    "tasks solved %": lambda author: percent(author.tasks_solved_ratio),
+    "AS mean": lambda author: number(author.mean_score),
+    "AS": lambda author: number(author.geomean_score),
+    "AS final": lambda author: number(author.geomean_final_score),
 }
 
 CONDUCT: StatsColumns = {
-    "flipped %": lambda author: _percent(author.flipped_ratio),
+    "flipped %": lambda author: percent(author.flipped_ratio),
     "flips": lambda author: f"{author.flips_per_attempt:.2f}",
-    "exploits %": lambda author: _percent(author.exploit_attempts_ratio),
-    "of evaluations %": lambda author: _percent(author.exploit_evaluations_ratio),
+    "exploits %": lambda author: percent(author.exploit_attempts_ratio),
+    "of evaluations %": lambda author: percent(author.exploit_evaluations_ratio),
     "bad actions": lambda author: str(author.num_bad_actions),
     "exploits": lambda author: _counts(author.exploits),
     "endings": lambda author: _counts(author.endings),
@@ -39,7 +40,7 @@ EFFORT: StatsColumns = {
     "input tokens": lambda author: f"{author.input_tokens / author.num_attempts:.0f}",
     "output tokens": lambda author: f"{author.output_tokens / author.num_attempts:.0f}",
     "seconds": lambda author: f"{author.seconds / author.num_attempts:.1f}",
-    "cost in all": lambda author: _number(author.cost),
+    "cost in all": lambda author: number(author.cost),
 }
 
 
@@ -94,7 +95,7 @@ def _step(author: AuthorStats, step: int) -> str:
     """A cell of the table of curves: the mean, and how many attempts are not in it."""
     num_untimed = author.curve_untimed[step]
     untimed = f" ({num_untimed} not timed)" if num_untimed else ""
-    return _number(author.curve[step]) + untimed
+    return number(author.curve[step]) + untimed
 
 
 def overhead_tables(stats: Sequence[AuthorStats]) -> list[Table]:
@@ -122,35 +123,20 @@ def training_table(info: TrainingInfo) -> Table:
 
 def draw_curves(stats: Sequence[AuthorStats], path: Path) -> None:
     """The best AS over the number of evaluations, a line an author, as an SVG or PNG file."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
     from matplotlib.ticker import MaxNLocator
 
-    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    for author in stats:
-        label = f"{author.name} ({author.num_scored} attempts)"
-        known = {n: score for n, score in enumerate(author.curve, start=1) if score is not None}
-        axes.plot(list(known), list(known.values()), marker="o", markersize=3, label=label)
-    axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
-    axes.set_yscale("log")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("evaluations")
-    axes.set_ylabel("best AS so far")
-    axes.set_title("Learning curves, geometric mean over attempts")
-    axes.legend(fontsize=8)
-    with naming(path):
-        figure.savefig(path)
-    plt.close(figure)
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    with new_figure(path, (7, 4)) as (_, axes):
+        for author in stats:
+            label = f"{author.name} ({author.num_scored} attempts)"
+            known = {n: score for n, score in enumerate(author.curve, start=1) if score is not None}
+            axes.plot(list(known), list(known.values()), marker="o", markersize=3, label=label)
+        axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
+        axes.set_yscale("log")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel("evaluations")
+        axes.set_ylabel("best AS so far")
+        axes.set_title("Learning curves, geometric mean over attempts")
+        axes.legend(fontsize=8)
 
 
 def _counts(counts: dict[str, int]) -> str:

@@ -7,8 +7,8 @@ from passnet.core.records.serialise import decode
 from passnet.data.dataset.build_records import MinedCounts, SizedCounts, SizedShare
 from passnet.data.dataset.stats import Stats
 from passnet.data.dataset.store import SubgraphRow
-from passnet.errors import naming
 from passnet.graph.spec import TensorSpec
+from passnet.pages.figures.styles import new_figure
 from passnet.pages.tables.tables import Table, markdown
 
 AS_CAPTURED = "as captured"
@@ -151,32 +151,22 @@ def stats_page(stats: Stats, figure: str) -> str:
 
 def draw_stats(stats: Stats, path: Path) -> None:
     """Sizes, multiplicity and the most frequent ops as bars, in an SVG or PNG file."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, (sizes, places, ops) = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
-    for axes, counts, text in (
-        (sizes, _by_range(stats.sizes), "ops of a subgraph"),
-        (places, _by_range(stats.multiplicity), "places of a subgraph"),
-    ):
-        axes.bar(list(counts), list(counts.values()))
-        axes.set_xlabel(text)
-        axes.set_ylabel("rows")
-        axes.set_yscale("log")
-        axes.set_ylim(bottom=0.7)
-        axes.tick_params(axis="x", rotation=45)
-    frequent = stats.ops[:NUM_OPS_DRAWN][::-1]
-    names = [op.op.removeprefix("torch.nn.functional.") for op in frequent]
-    ops.barh(names, [op.calls for op in frequent])
-    ops.set_xlabel("calls")
-    ops.tick_params(axis="y", labelsize=7)
-    # Without a date, and with names of parts that do not depend on chance: equal datasets give
-    # equal files.
-    with matplotlib.rc_context({"svg.hashsalt": "passnet"}), naming(path):
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    plt.close(figure)
+    with new_figure(path, (12, 4), ncols=3) as (_, (sizes, places, ops)):
+        for axes, counts, text in (
+            (sizes, _by_range(stats.sizes), "ops of a subgraph"),
+            (places, _by_range(stats.multiplicity), "places of a subgraph"),
+        ):
+            axes.bar(list(counts), list(counts.values()))
+            axes.set_xlabel(text)
+            axes.set_ylabel("rows")
+            axes.set_yscale("log")
+            axes.set_ylim(bottom=0.7)
+            axes.tick_params(axis="x", rotation=45)
+        frequent = stats.ops[:NUM_OPS_DRAWN][::-1]
+        names = [op.op.removeprefix("torch.nn.functional.") for op in frequent]
+        ops.barh(names, [op.calls for op in frequent])
+        ops.set_xlabel("calls")
+        ops.tick_params(axis="y", labelsize=7)
 
 
 def row_tables(row: SubgraphRow) -> list[Table]:

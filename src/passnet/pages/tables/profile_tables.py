@@ -8,9 +8,9 @@ from passnet.bench.profiling.study import (
     MARGIN,
     PUBLISHED,
     GroupShare,
+    ProfileStudy,
     Share,
     SlowSequence,
-    Study,
     ops_in_words,
 )
 from passnet.pages.tables.tables import Table
@@ -28,7 +28,7 @@ PART_HEADS = {
 }
 
 
-def study_tables(found: Study) -> list[Table]:
+def study_tables(found: ProfileStudy) -> list[Table]:
     """All tables of a study."""
     tables = [shares_table(found), parts_table(found)]
     tables += [group_shares_table(by, groups) for by, groups in found.groups.items()]
@@ -39,7 +39,7 @@ def study_tables(found: Study) -> list[Table]:
     return tables
 
 
-def shares_table(found: Study) -> Table:
+def shares_table(found: ProfileStudy) -> Table:
     """How often compiled calls lose, beside the published shares."""
     rows: list[tuple[str, Share, float | None]] = [
         ("slower from end to end than eager torch", found.slower, PUBLISHED["slower"]),
@@ -71,7 +71,7 @@ def shares_table(found: Study) -> Table:
     )  # fmt: skip
 
 
-def parts_table(found: Study) -> Table:
+def parts_table(found: ProfileStudy) -> Table:
     """Where the time of compiled calls goes."""
     table = Table(
         "Where the time of a compiled call goes",
@@ -123,7 +123,7 @@ def sequences_table(sequences: Sequence[SlowSequence]) -> Table:
     )  # fmt: skip
 
 
-def left_out_table(found: Study) -> Table:
+def left_out_table(found: ProfileStudy) -> Table:
     """What was not measured, by cause."""
     return Table(
         "Left out",
