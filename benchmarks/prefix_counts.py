@@ -15,9 +15,8 @@ from torch.profiler import ProfilerActivity, profile
 
 from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
 from passnet.errors import CutError, FusionError, InputError, boundary
-from passnet.graph.device import retarget
 from passnet.graph.fx.build import build
-from passnet.graph.spec import Graph
+from passnet.graph.spec import Graph, retarget
 from passnet.graph.values.cost import torch_arguments
 from passnet.inductor.fusion import fusion_plan
 from passnet.inductor.schedule import DEVICES, SETTINGS, TargetDevice

@@ -22,9 +22,8 @@ from benchmarks.tensor_differences import difference
 from passnet.data.mine.cut import parent_of, single_assignment
 from passnet.data.mine.subgraphs import Subgraph
 from passnet.errors import CutError, PassnetError, boundary
-from passnet.graph.device import retarget
 from passnet.graph.fx.build import build
-from passnet.graph.spec import Graph, Ref, TensorSpec
+from passnet.graph.spec import Graph, Ref, TensorSpec, retarget
 from passnet.graph.text.meta import DTYPE_BYTES
 from passnet.graph.values.cost import torch_arguments
 from passnet.graph.values.effects import is_random

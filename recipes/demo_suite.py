@@ -24,7 +24,7 @@ from passnet.data.mine.cut import cut_range, parent_of, single_assignment
 from passnet.errors import CutError
 from passnet.graph.canonical import fingerprints
 from passnet.graph.fx.build import build
-from passnet.graph.fx.from_tensor import spec_from_tensor
+from passnet.graph.fx.from_fx import spec_from_tensor
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.judge.suite.suite import make_suite, write_suite
 from passnet.judge.task import NetSource, TaskGraph

@@ -15,11 +15,12 @@ from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, Program, TensorSpec
 from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.task import Task, TaskGraph
-from passnet.passes.backend import compile_graph, loaded_passes
+from passnet.passes.backend import compile_graph
 from passnet.passes.codegen.library_calls import library_form, library_passes
 from passnet.passes.codegen.lowered_ranges import GraphLowering
 from passnet.passes.files import write_files
 from passnet.passes.folder import LIST_FILE
+from passnet.passes.load import loaded_passes
 from tests.agent.brief import brief_settings
 from tests.graph.programs import graph_of, program_of
 

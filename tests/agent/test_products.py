@@ -10,10 +10,11 @@ from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.optimizer.choose.judging import judging_settings, let_author_write, range_evaluator
 from passnet.optimizer.choose.ranges import net_ranges
-from passnet.passes.backend import compile_graph, loaded_passes
+from passnet.passes.backend import compile_graph
 from passnet.passes.codegen.products import LEAST_PRODUCTS, is_product, product_folder
 from passnet.passes.files import write_files
 from passnet.passes.library.store import range_key
+from passnet.passes.load import loaded_passes
 from tests.graph.programs import program_of
 
 SHAPES = {"a": (1, 64, 96), "b": (192, 96), "c": (192,)}

@@ -9,9 +9,8 @@ import torch
 
 from passnet.errors import GraphError
 from passnet.graph.canonical import op_sequence
-from passnet.graph.device import retarget
 from passnet.graph.fx.build import build
-from passnet.graph.spec import Graph
+from passnet.graph.spec import Graph, retarget
 from passnet.graph.text.check import check_graph
 from passnet.graph.text.files import find_graphs, read_sample, write_sample
 from passnet.graph.text.parse import parse_program

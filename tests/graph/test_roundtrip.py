@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from passnet.errors import GraphError
 from passnet.graph.canonical import fingerprints, op_sequence
-from passnet.graph.device import retarget
-from passnet.graph.spec import Alias, Device, Graph, Op, Program, Ref, Release, TensorSpec
+from passnet.graph.spec import Alias, Device, Graph, Op, Program, Ref, Release, TensorSpec, retarget
 from passnet.graph.text.parse import parse_program
 from passnet.graph.text.render import render_program
 from tests.graph.programs import (

@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from passnet.errors import GraphError
-from passnet.graph.device import retarget
 from passnet.graph.fx.build import build
 from passnet.graph.fx.targets import ALLOWED, check_targets, is_allowed, resolve
-from passnet.graph.spec import Device, Graph, Op, Program, Ref, Sequence, TensorSpec
+from passnet.graph.spec import Device, Graph, Op, Program, Ref, Sequence, TensorSpec, retarget
 from passnet.graph.text.parse import parse_program
 from tests.graph.programs import FIRST_LINE, program_of, text_of
 

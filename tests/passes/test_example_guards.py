@@ -17,7 +17,8 @@ from passnet.judge.suite.suite import load_suite
 from passnet.judge.task import Task
 from passnet.passes.apply.first_call import difference
 from passnet.passes.apply.rewrite import PassReport, apply_passes
-from passnet.passes.backend import loaded_passes, passnet_backend
+from passnet.passes.backend import passnet_backend
+from passnet.passes.load import loaded_passes
 from passnet.passes.match.pattern import Pass, as_module
 from tests.passes.values import stored, tensors
 

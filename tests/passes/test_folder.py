@@ -12,9 +12,8 @@ from passnet.errors import PassError, PassFolderError
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import OPEN
 from passnet.passes.apply.rewrite import apply_passes
-from passnet.passes.backend import loaded_passes
 from passnet.passes.folder import inspect_folder, is_pass_folder
-from passnet.passes.load import load_passes
+from passnet.passes.load import load_passes, loaded_passes
 from passnet.passes.match.pattern import Pass
 from tests.passes.graphs import graph_of, write_folder
 

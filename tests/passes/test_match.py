@@ -14,8 +14,7 @@ from passnet.judge.suite.suite import load_suite
 from passnet.passes.codegen.folder_text import pattern_text
 from passnet.passes.match.graph_index import GraphIndex
 from passnet.passes.match.match import each_match
-from passnet.passes.match.matched import Match
-from passnet.passes.match.pattern import make_pattern
+from passnet.passes.match.pattern import Match, make_pattern
 from tests.passes.graphs import assert_same, code, pass_of, rewritten
 
 F = torch.nn.functional

@@ -12,9 +12,8 @@ from typing import Any, TypeAlias
 
 import torch
 
-from passnet.graph.device import retarget
 from passnet.graph.fx.build import build, op_number
-from passnet.graph.spec import Graph
+from passnet.graph.spec import Graph, retarget
 from passnet.graph.values.effects import may_alias
 from passnet.inductor.schedule import TargetDevice, schedule
 

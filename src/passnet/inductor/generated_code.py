@@ -18,9 +18,8 @@ import torch
 import torch.fx
 
 from passnet.errors import AuthorError, boundary
-from passnet.graph.device import retarget
 from passnet.graph.fx.build import build
-from passnet.graph.spec import Graph
+from passnet.graph.spec import Graph, retarget
 from passnet.graph.values.fake import SYMBOL_ANNOTATION
 from passnet.inductor.cpu_decisions import deciding_for_one_core
 from passnet.inductor.schedule import GPU_SETTINGS, SETTINGS, TargetDevice, lower

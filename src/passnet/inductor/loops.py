@@ -11,9 +11,8 @@ import sympy
 import torch
 
 from passnet.errors import AuthorError, boundary
-from passnet.graph.device import retarget
 from passnet.graph.fx.build import build
-from passnet.graph.spec import Graph
+from passnet.graph.spec import Graph, retarget
 from passnet.inductor.compiler import inductor_settings
 from passnet.inductor.generated_code import DEVICE_SETTINGS, contiguous, fake_results
 from passnet.inductor.schedule import SETTINGS, lower

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from passnet.errors import GraphError
-from passnet.graph.device import retarget
+from passnet.graph.spec import retarget
 from passnet.graph.values.inputs import integer_pools, make_inputs, varies
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.check import EXTREME, FRESH, KINDS, RECORDED, CheckResult, Expected, num_written

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from passnet.graph.device import retarget
+from passnet.graph.spec import retarget
 from passnet.graph.text.render import render_program
 from passnet.judge.candidate import Candidate
 from passnet.judge.processes.device_lock import DeviceTurns

@@ -4,7 +4,7 @@ folder, files, load      a pass folder as text and as imported code
 match, apply             the search for a pattern, and its replacement in a graph
 backend                  `torch.compile(net, backend="passnet")`
 cpp, compilation         C++ kernels for pass authors, compiled once by content
-kernel_op, kernel_shims  C++ kernels as torch ops and in AOTInductor packages
+kernel_op                C++ kernels as torch ops and in AOTInductor packages
 include                  headers and Triton functions for pass folders
 codegen                  pass folders from Inductor's generated code
 library                  judged passes, stored by content

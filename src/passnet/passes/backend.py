@@ -15,8 +15,7 @@ from passnet.inductor.compiler import compile_with_inductor
 from passnet.passes.apply.first_call import check_first_calls
 from passnet.passes.apply.op_observer import Observer
 from passnet.passes.apply.rewrite import PassReport, apply_passes, check_calls
-from passnet.passes.folder import inspect_folder
-from passnet.passes.load import load_passes
+from passnet.passes.load import loaded_passes
 from passnet.passes.match.pattern import Pass, SkippedPass
 
 Residual: TypeAlias = Literal["eager", "inductor"]
@@ -25,7 +24,6 @@ Residual: TypeAlias = Literal["eager", "inductor"]
 OPTIONS = ("passes", "library", "residual", "report", "observer", "is_judged")
 
 _log = logging.getLogger("passnet")
-_loaded: dict[tuple[Path, str], list[Pass | SkippedPass]] = {}
 
 
 def passnet_backend(
@@ -109,20 +107,6 @@ def without_bare_kernels(
 @cache
 def _warn_once(sentence: str) -> None:
     _log.warning(sentence)
-
-
-def loaded_passes(
-    paths: str | Path | Sequence[str | Path] | None,
-) -> list[Pass | SkippedPass]:
-    """The passes of one folder or several, in order; each is loaded once per content."""
-    passes: list[Pass | SkippedPass] = []
-    for path in [paths] if isinstance(paths, (str, Path)) else paths or ():
-        folder = inspect_folder(Path(path))
-        key = (folder.path, folder.code_hash)
-        if key not in _loaded:
-            _loaded[key] = load_passes(folder)
-        passes.extend(_loaded[key])
-    return passes
 
 
 def _library_passes(library: Path, example_inputs: Sequence[Any]) -> list[Pass | SkippedPass]:

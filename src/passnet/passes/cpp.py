@@ -55,7 +55,11 @@ _ELEMENTS: dict[str, torch.dtype | None] = {
 """The dtype that a pointer stands for, by its letter; `char*` and `void*` are bytes of any."""
 
 _bare: list[str] = []
+"""Kernels that take addresses. State of the process: a pass makes kernels while it is imported, and
+`load_passes` sees by the count whether it made any such."""
+
 _traced: list[bool] = []
+"""Not empty while a tracer runs. No context variable: `empty_strided` reads it at each call."""
 
 
 def empty_strided(

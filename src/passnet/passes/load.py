@@ -4,14 +4,22 @@ import importlib
 import importlib.util
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from passnet.errors import PassError, boundary
 from passnet.passes.cpp import num_bare_kernels
-from passnet.passes.folder import CALLABLES, PACKAGE, PassFile, PassFolder, missing_callable
+from passnet.passes.folder import (
+    CALLABLES,
+    PACKAGE,
+    PassFile,
+    PassFolder,
+    inspect_folder,
+    missing_callable,
+)
 from passnet.passes.match.pattern import Pass, SkippedPass, make_pass
 
 
@@ -51,6 +59,19 @@ def load_passes(folder: PassFolder) -> list[Pass | SkippedPass]:
         replace(pass_, has_bare_kernels=True) if isinstance(pass_, Pass) else pass_
         for pass_ in passes
     ]
+
+
+def loaded_passes(
+    paths: str | Path | Sequence[str | Path] | None,
+) -> list[Pass | SkippedPass]:
+    """Return the passes of one folder or several, in order; load equal content once."""
+    folders = [paths] if isinstance(paths, (str, Path)) else paths or ()
+    return [pass_ for path in folders for pass_ in _load_once(inspect_folder(Path(path)))]
+
+
+@cache
+def _load_once(folder: PassFolder) -> list[Pass | SkippedPass]:
+    return load_passes(folder)
 
 
 def _import(file: PassFile) -> types.ModuleType:

@@ -13,7 +13,7 @@ from passnet.data.capture.capture import CapturedGraph, capture, capture_values
 from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.errors import CaptureError
 from passnet.graph.fx.build import build
-from passnet.graph.fx.from_tensor import spec_from_tensor
+from passnet.graph.fx.from_fx import spec_from_tensor
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
 from passnet.graph.text.render import render_program

@@ -10,7 +10,7 @@ from passnet.data.capture.capture import module_graph
 from passnet.data.capture.trace import Trace
 from passnet.data.capture.weights import FakeWeights
 from passnet.graph.canonical import fingerprints
-from passnet.graph.fx.from_tensor import is_fake
+from passnet.graph.fx.from_fx import is_fake
 from passnet.graph.text.render import render_program
 from tests.data.capture import own
 

@@ -24,7 +24,7 @@ from passnet.data.mine.cut import (
 )
 from passnet.errors import CutError
 from passnet.graph.fx.build import build
-from passnet.graph.fx.from_tensor import spec_from_tensor
+from passnet.graph.fx.from_fx import spec_from_tensor
 from passnet.graph.spec import Graph, Op, Program, Ref, TensorSpec
 from passnet.graph.values.inputs import make_inputs
 from recipes.demo_suite import observed_specs

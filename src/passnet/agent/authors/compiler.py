@@ -1,11 +1,10 @@
-"""The compiler as author: what Inductor generates for the graphs of a task, as a pass folder.
+"""The compiler as author: Inductor's kernels for the graphs of a task, as a pass folder.
 
-Every op that Inductor computes in a kernel of its own is replaced, in ranges as long as can be; ops
-that call a library stay. Where the rules allow ops of torch, a graph that is nothing but a product
-is given to oneDNN, one of nothing but calls of libraries and views is replaced by these calls, and
-products of float16 are computed in float32 where the processor has no arithmetic in float16.
-Nothing is tuned: this is what a compiler does for a graph, within the rules of passes, as a
-baseline for authors and a teacher of theirs.
+Every op that Inductor computes in a kernel of its own is replaced, in the longest possible ranges;
+ops that call a library stay. If the rules allow ops of torch, a graph that is only a product is
+given to oneDNN, one of only calls of libraries and views is replaced by these calls, and products
+of float16 are computed in float32 if the processor has no arithmetic in float16. Nothing is tuned:
+this is a compiler's work within the rules of passes, as a baseline and a teacher for authors.
 """
 
 import json
@@ -19,8 +18,7 @@ from passnet.agent.attempts.attempt import VariantResult
 from passnet.agent.attempts.session import Session
 from passnet.agent.attempts.tools import CheckMatch, Compare, Create, Delete, Evaluate, Submit
 from passnet.errors import ActionError, AuthorError, CutError, GraphError
-from passnet.graph.device import retarget
-from passnet.graph.spec import Graph
+from passnet.graph.spec import Graph, retarget
 from passnet.inductor.schedule import TargetDevice
 from passnet.passes.codegen.folder_text import RangeSource, pass_folder, pattern_text
 from passnet.passes.codegen.kernel_text import device_of, kernel_text
@@ -38,21 +36,21 @@ SCALAR: Options = (("cpp.simdlen", 1),)
 """No vectors in the generated code: the C++ compiler vectorises loops itself."""
 
 NOT_AT_ALL = 99
-"""In the place of the smallest t of a result that is wrong at every t, or is none."""
+"""The level of a result that is wrong at every t, or missing."""
 
 MOST_FOUND = 2
 """Wrong passes to look for in a folder; if there are more, all after the last are left out."""
 
 MAX_MEASURED = 3
-"""How often a state is evaluated where the machine is too busy to measure all of its graphs."""
+"""Most evaluations of a state while the machine is too busy to measure all of its graphs."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompilePlan:
-    """How the kernels of a graph are made.
+    """The way to make the kernels of a graph.
 
-    `spans` are those that are replaced, None for the largest. `pragmas` are lines at the top of
-    the C++; `blocks` is what the launches of Triton are chosen from.
+    `spans` are the spans to replace, None for the largest. `pragmas` are lines at the top of the
+    C++; `blocks` are the choices for launches of Triton.
     """
 
     options: Options = ()
@@ -62,11 +60,11 @@ class CompilePlan:
 
 
 def compiler_author(session: Session, seed: int = 0) -> None:
-    """Write what Inductor generates, and submit.
+    """Write Inductor's kernels, and submit.
 
-    A graph whose result is wrong, or whose kernel does not compile, gets the next of its
-    `compile_plans`; a pass that stays wrong is left out where another still matches. The seed is
-    not used, as nothing is drawn.
+    A graph with wrong results, or whose kernel does not compile, gets the next of its
+    `compile_plans`; a pass that stays wrong is left out if another still matches. The seed is
+    unused, as nothing is drawn.
 
     Raises:
         AuthorError: Inductor computes no op of the task in a kernel of its own, or there is no
@@ -81,8 +79,8 @@ def compiler_author(session: Session, seed: int = 0) -> None:
 
 
 def product_files(session: Session) -> Files:
-    """The folder that gives the graphs of a task to oneDNN, where each is nothing but a product
-    and the rules allow ops of torch; else none.
+    """Return the folder that gives the graphs of a task to oneDNN; empty unless each is only a
+    product and the rules allow ops of torch.
     """
     judge = session.evaluator.settings.judge
     if judge.rules != "open" or judge.device != "cpu":
@@ -91,10 +89,10 @@ def product_files(session: Session) -> Files:
 
 
 def compile_plans(graph: Graph, device: TargetDevice = "cpu") -> tuple[CompilePlan, ...]:
-    """The ways to make the kernels of a graph, in the order in which they are tried.
+    """Return the plans for the kernels of a graph, in the order of trials.
 
-    In a low dtype first those that round as eager torch does; for CUDA in float32 too, last, as
-    products and sums are then rounded apart.
+    In a low dtype, plans that round as eager torch does come first; for CUDA in float32 they come
+    last, where products and sums are rounded apart.
     """
     is_low = any(spec.dtype in ("bfloat16", "float16") for spec in graph.tensors)
     plain, rounded = CompilePlan(), CompilePlan(ROUNDED)
@@ -106,12 +104,12 @@ def compile_plans(graph: Graph, device: TargetDevice = "cpu") -> tuple[CompilePl
 
 
 def range_source(lowered: LoweredRange, plan: CompilePlan) -> RangeSource:
-    """A lowered range with the source that computes it, in the language of its device."""
+    """Return a lowered range with its source, in the language of its device."""
     return RangeSource(lowered, *kernel_text(lowered.code, plan.pragmas, plan.blocks))
 
 
 def evaluate_files(session: Session, files: Files, is_timed: bool = True) -> None:
-    """Make some files those of the session's folder, and have it judged, or only compared.
+    """Replace the session's folder by some files, and have it judged, or only compared.
 
     Raises:
         AuthorError: they fit no folder.
@@ -130,9 +128,9 @@ def evaluate_files(session: Session, files: Files, is_timed: bool = True) -> Non
 
 
 class TaskCompiler:
-    """Compiles the graphs of a session's task, and writes and evaluates what comes of it.
+    """Compiles the graphs of a session's task, and writes and evaluates the passes.
 
-    `plans` are those of the graphs as they are now; `dropped` the patterns that get no pass.
+    `plans` are the graphs' present plans; `dropped` the patterns that get no pass.
 
     Raises:
         AuthorError: there is no language for the device, or shapes of a graph cannot be inferred.
@@ -163,13 +161,15 @@ class TaskCompiler:
         self._judged: tuple[list[CompilePlan], frozenset[str], bool] | None = None
 
     def spans(self, number: int, plan: CompilePlan) -> tuple[Span, ...]:
-        """The spans of a graph that a plan replaces."""
+        """Return the spans of a graph that a plan replaces."""
         if plan.spans is not None:
             return plan.spans
         return self.lowerings[number].largest(self._options(plan))
 
     def sources(self, number: int, plan: CompilePlan) -> list[RangeSource]:
-        """The ranges of a graph by a plan, with their source, but for those that cannot be made."""
+        """Return the ranges of a graph by a plan, with their source, without those that cannot be
+        made.
+        """
         lowering, options = self.lowerings[number], self._options(plan)
         ranges = [lowering.lowered(span, options) for span in self.spans(number, plan)]
         return [
@@ -184,7 +184,7 @@ class TaskCompiler:
         return tuple({"cpp.threads": self.num_threads, **dict(plan.options)}.items())
 
     def folder(self, plans: Sequence[CompilePlan]) -> Files:
-        """The pass folder of some plans, one for each graph; empty where there is none.
+        """Return the pass folder of some plans, one for each graph; empty without passes.
 
         Raises:
             AuthorError: a source is too long for a file.
@@ -203,8 +203,8 @@ class TaskCompiler:
 
     @cached_property
     def library_forms(self) -> list[LibraryForm | None]:
-        """The graphs of nothing but calls of libraries, where the rules allow to make them; None in
-        the place of others.
+        """Return the graphs that are only calls of libraries, if the rules allow them; None for the
+        others.
         """
         forms: list[LibraryForm | None] = [None] * len(self.graphs)
         for number, (lowering, graph) in enumerate(zip(self.lowerings, self.graphs, strict=True)):
@@ -215,22 +215,22 @@ class TaskCompiler:
 
     @cached_property
     def _slow_products(self) -> list[list[Graph]]:
-        """The products of each graph that are faster in float32, where the rules allow that."""
+        """Return the products of each graph that are faster in float32, if the rules allow that."""
         if not self.calls_libraries:
             return [[] for _ in self.graphs]
         return [lowering.single_ops(is_slow_product) for lowering in self.lowerings]
 
     def _float16_products(self, number: int) -> list[Graph]:
-        """The products of a graph that get a pass."""
+        """Return the products of a graph that get a pass."""
         cuts = self._slow_products[number]
         return [cut for cut in cuts if pattern_text(cut) not in self.dropped]
 
     def evaluate(self, plans: Sequence[CompilePlan], is_timed: bool = True) -> bool:
-        """Write the folder of some plans and have it judged, or only compared; False where nothing
-        is to be judged.
+        """Write the folder of some plans and have it judged, or only compared; return False without
+        passes.
 
         Raises:
-            AuthorError: what was generated fits no folder.
+            AuthorError: the generated files fit no folder.
         """
         files = self.folder(plans)
         if files:
@@ -238,12 +238,14 @@ class TaskCompiler:
         return bool(files)
 
     def results(self) -> list[VariantResult]:
-        """How each graph did in the last evaluation, in their order."""
+        """Return the result of each graph in the last evaluation, in their order."""
         results = {result.graph: result for result in self.session.evaluations[-1].variants}
         return [results[graph.name] for graph in self.graphs]
 
     def failing(self) -> list[int]:
-        """The numbers of the graphs that were measured in the last evaluation and not correct."""
+        """Return the numbers of the graphs that were measured in the last evaluation and are
+        wrong.
+        """
         return [
             number
             for number, result in enumerate(self.results())
@@ -251,11 +253,11 @@ class TaskCompiler:
         ]
 
     def make_correct(self) -> None:
-        """Evaluate, and give the graphs that fail their next plan, until none does; passes that
-        stay wrong are left out. Graphs for which no plan is right have in the end the nearest one.
+        """Evaluate, and give failing graphs their next plan until none fails.
 
-        What is tried on the way is compared and not timed, as timing is most of an evaluation. If
-        what was right then is wrong while it is timed, on more draws, the rest is timed too.
+        Passes that stay wrong are left out. Graphs without a correct plan end with the nearest one.
+        States on the way are compared and not timed, as timing is most of an evaluation. If a state
+        that was correct then is wrong while it is timed, on more draws, the rest is timed too.
 
         Raises:
             AuthorError: there is nothing to compile.
@@ -276,7 +278,7 @@ class TaskCompiler:
                 return
 
     def _measure(self) -> bool:
-        """Evaluate the plans as they are, again where the machine is too busy."""
+        """Evaluate the present plans, again while the machine is too busy."""
         for _ in range(MAX_MEASURED):
             if not self._judge(is_timed=True):
                 return False
@@ -289,7 +291,7 @@ class TaskCompiler:
         return self.evaluate(self.plans, is_timed)
 
     def _try_plans(self, is_timed: bool) -> None:
-        """Give the graphs that fail their next plan, and in the end the nearest."""
+        """Give failing graphs their next plan, and in the end the nearest."""
         while True:
             for plan, levels, result in zip(self.plans, self._reached, self.results(), strict=True):
                 level = NOT_AT_ALL if result.smallest_t is None else result.smallest_t
@@ -303,7 +305,7 @@ class TaskCompiler:
             self._judge(is_timed)
 
     def _drop_wrong(self, is_timed: bool) -> list[int]:
-        """Leave out passes where that makes a graph correct; the graphs that fail still."""
+        """Leave out passes if that makes a graph correct; return the graphs that still fail."""
         failing = self.failing()
         for number in failing:
             if number in failing:
@@ -311,8 +313,8 @@ class TaskCompiler:
         return failing
 
     def _without_wrong(self, number: int, failing: list[int], is_timed: bool) -> list[int]:
-        """Leave out passes of a graph if fewer graphs fail then than those that do; which do after
-        that.
+        """Leave out passes of a graph if fewer than the failing graphs fail then; return those that
+        still do.
         """
         before = self.dropped
         failing_without: dict[frozenset[str], list[int]] = {}
@@ -341,12 +343,12 @@ class TaskCompiler:
 def to_leave_out(
     passes: Sequence[str], is_right_without: Callable[[frozenset[str]], bool]
 ) -> frozenset[str] | None:
-    """Passes without which a folder is right, few of them if there are few wrong ones; None where
-    none are found.
+    """Return passes without which a folder is right, few if there are few wrong ones; None if none
+    are found.
 
     Args:
-        passes: all that matter, of which one at least is wrong, or more are wrong together.
-        is_right_without: judges the folder without some of them. It is asked about twice
+        passes: candidates: at least one is wrong, or more are wrong together.
+        is_right_without: judges the folder without some of them. It is called about twice
             `MOST_FOUND` times the logarithm of their number.
 
     Examples:

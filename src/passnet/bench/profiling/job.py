@@ -157,8 +157,8 @@ def _subject(
     """
     if item.kind == "net":
         return _net(item)
-    from passnet.graph.device import retarget
     from passnet.graph.fx.build import build
+    from passnet.graph.spec import retarget
     from passnet.graph.text.files import graph_from_row
     from passnet.graph.values.cost import torch_arguments
 

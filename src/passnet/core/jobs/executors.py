@@ -4,6 +4,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from importlib.util import find_spec
 from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar
@@ -84,12 +85,14 @@ def run_local(
             runner.close()
 
 
-_runners: dict[int, JobRunner] = {}
-"""What runs jobs for a process of Ray, which works on many names one after another."""
+@cache
+def _runner_of(_process_id: int) -> JobRunner:
+    """Return the runner of a Ray process, which works on many names one after another."""
+    return JobRunner()
 
 
 def _work_on_ray(work: Callable[[JobRunner, str], R], name: str) -> R:
-    return work(_runners.setdefault(os.getpid(), JobRunner()), name)
+    return work(_runner_of(os.getpid()), name)
 
 
 def run_ray(

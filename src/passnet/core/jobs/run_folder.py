@@ -31,6 +31,8 @@ K = TypeVar("K", bound=Hashable)
 
 
 _used: dict[Path, "RunFolder[Any, Any, Any]"] = {}
+"""Used by `used_runs`. State of the process: an interrupt may come anywhere, and then the command
+line reports what is on disk."""
 
 
 def used_runs() -> list["RunFolder[Any, Any, Any]"]:

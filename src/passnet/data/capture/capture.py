@@ -12,8 +12,7 @@ import torch.nn.attention
 
 from passnet.data.capture.trace import Segment, Trace
 from passnet.errors import CaptureError
-from passnet.graph.fx.from_fx import program_from_fx
-from passnet.graph.fx.from_tensor import Sampler, is_fake, spec_from_tensor
+from passnet.graph.fx.from_fx import Sampler, is_fake, program_from_fx, spec_from_tensor
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.values.fake import SYMBOL_ANNOTATION
 from passnet.inductor.compiler import reset_dynamo

@@ -23,7 +23,7 @@ from passnet.data.capture.trace import Segment, Trace
 from passnet.data.capture.weights import replace_weights
 from passnet.errors import GraphError, PassnetError
 from passnet.graph.fx.build import build
-from passnet.graph.fx.from_tensor import Sampler, is_fake
+from passnet.graph.fx.from_fx import Sampler, is_fake
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
 from passnet.graph.text.render import render_program

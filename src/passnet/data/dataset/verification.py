@@ -16,8 +16,8 @@ from passnet.core.jobs.executors import run_local
 from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
 from passnet.core.records.parquet import check_shards, shard_path
 from passnet.core.records.serialise import decode, encode, write_json
-from passnet.data.dataset.layout import TYPE_FOLDERS
-from passnet.data.dataset.progress import ProgressStep, silent
+from passnet.core.terminal.progress import ProgressStep, no_progress
+from passnet.data.dataset.layouts.folders import TYPE_FOLDERS
 from passnet.data.dataset.store import (
     MANIFEST_FILE,
     SUBGRAPHS,
@@ -73,7 +73,7 @@ def verify(
     num_runs: int = 0,
     num_processes: int = 1,
     seed: int = 0,
-    announce: Callable[[str, int], ProgressStep] = silent,
+    announce: Callable[[str, int], ProgressStep] = no_progress,
 ) -> Verification:
     """Check a dataset: checksums, schema, every row recomputed from its text, and runs.
 
@@ -278,8 +278,8 @@ def run_row(payload: str, _: Path) -> None:
     """
     import torch
 
-    from passnet.graph.device import retarget
     from passnet.graph.fx.build import build
+    from passnet.graph.spec import retarget
     from passnet.graph.values.cost import torch_arguments
 
     row, seed = decode(payload, tuple[SubgraphRow, int])

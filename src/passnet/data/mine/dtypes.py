@@ -16,9 +16,8 @@ from torch.fx.node import map_aggregate
 from passnet.core.records.dtypes import LARGEST
 from passnet.data.mine.literals import map_op, with_ops
 from passnet.errors import GraphError
-from passnet.graph.device import retarget
 from passnet.graph.fx.build import build
-from passnet.graph.spec import Arg, Graph, Op, TorchName, main_float
+from passnet.graph.spec import Arg, Graph, Op, TorchName, main_float, retarget
 from passnet.graph.values.effects import last_name, may_alias
 from passnet.graph.values.fake import fake_input, fake_mode, infer_shapes, restored_state
 

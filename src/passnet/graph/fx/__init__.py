@@ -1,6 +1,5 @@
 """Graphs as torch.fx modules.
 
-build, from_fx      a program to a `torch.fx.GraphModule`, and back
-from_tensor         the spec of a tensor
+build, from_fx      a program to a `torch.fx.GraphModule`, and back, with specs of tensors
 targets, operators  the allow-list of call targets, and Python's operator syntax
 """

@@ -8,9 +8,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from passnet.errors import GraphError, boundary
-from passnet.graph.device import retarget
 from passnet.graph.fx.build import build
-from passnet.graph.spec import Graph
+from passnet.graph.spec import Graph, retarget
 from passnet.graph.text.meta import DTYPE_BYTES
 from passnet.graph.values.fake import infer_shapes
 from passnet.graph.values.inputs import InputKind, make_inputs

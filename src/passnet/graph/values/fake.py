@@ -10,9 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from passnet.errors import GraphError, boundary
-from passnet.graph.device import retarget
 from passnet.graph.fx.build import build
-from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.spec import Graph, TensorSpec, retarget
 from passnet.graph.text.meta import check_arguments
 
 if TYPE_CHECKING:

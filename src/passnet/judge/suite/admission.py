@@ -8,8 +8,7 @@ import numpy as np
 
 from passnet.core.records.dtypes import Array, from_storage
 from passnet.errors import GraphError
-from passnet.graph.device import retarget
-from passnet.graph.spec import Graph
+from passnet.graph.spec import Graph, retarget
 from passnet.graph.values.inputs import InputKind, InputValue, make_inputs, varies
 from passnet.judge.score.tolerance import CHUNK_ELEMENTS, CORRECT_AT, smallest_t
 from passnet.judge.suite.suite import Suite

@@ -38,8 +38,7 @@ from passnet.optimizer.call.entry import Entry
 from passnet.optimizer.call.net_call import FlatNet, NetCall
 from passnet.optimizer.record import EngineRecord
 from passnet.passes.backend import Residual
-from passnet.passes.kernel_op import kernels_of
-from passnet.passes.kernel_shims import load_kernels, write_kernels
+from passnet.passes.kernel_op import kernels_of, load_kernels, write_kernels
 
 PACKAGE_FILE = "net.pt2"
 CONSTANTS_FILE = "constants.pt"

@@ -24,10 +24,10 @@ from passnet.passes.apply.rewrite import PassReport
 from passnet.passes.backend import (
     Residual,
     compile_graph,
-    loaded_passes,
     passnet_backend,
     without_bare_kernels,
 )
+from passnet.passes.load import loaded_passes
 
 CHOSEN_FOLDER, PASSES_FOLDER = "chosen-passes", "passes"
 """Where the pass folders of a net lie, in the order in which they are applied: those that were

@@ -20,8 +20,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from passnet.errors import PassError
 from passnet.passes.apply.first_call import checked_call, difference, original_outputs, outputs_of
 from passnet.passes.apply.rewrite import Site
-from passnet.passes.match.example_values import EXAMPLE
 from passnet.passes.match.graph_index import GraphIndex
+from passnet.passes.match.guards import EXAMPLE
 from passnet.passes.match.pattern import as_module
 
 _library = torch.library.Library("passnet", "FRAGMENT")

@@ -10,11 +10,10 @@ import torch.fx
 
 from passnet.errors import PassError
 from passnet.passes.apply.write_back import write_back
-from passnet.passes.match.example_values import EXAMPLE, note_example_values
 from passnet.passes.match.graph_index import REPLACEMENT, WRITTEN_BACK, GraphIndex
+from passnet.passes.match.guards import EXAMPLE, note_example_values
 from passnet.passes.match.match import Miss, each_match
-from passnet.passes.match.matched import Match
-from passnet.passes.match.pattern import Pass, Pattern, SkippedPass
+from passnet.passes.match.pattern import Match, Pass, Pattern, SkippedPass
 
 
 @dataclass(frozen=True, slots=True)

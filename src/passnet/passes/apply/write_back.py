@@ -16,7 +16,7 @@ import torch.fx
 from passnet.graph.fx.operators import name_set
 from passnet.graph.values.effects import is_random, last_name
 from passnet.passes.match.graph_index import GraphIndex, first_values, touched
-from passnet.passes.match.matched import Match
+from passnet.passes.match.pattern import Match
 
 _RESHAPING = name_set("""
     transpose t squeeze unsqueeze swapaxes swapdims resize resize_as set as_strided detach rename

@@ -10,9 +10,8 @@ import torch.fx
 
 from passnet.data.mine.cut import Parent, cut_range, inferred_specs, parent_of, single_assignment
 from passnet.errors import AuthorError, CutError, FusionError, GraphError, PassError, boundary
-from passnet.graph.device import retarget
 from passnet.graph.fx.build import build
-from passnet.graph.spec import Graph, Op, Program, Ref, TensorSpec, refs
+from passnet.graph.spec import Graph, Op, Program, Ref, TensorSpec, refs, retarget
 from passnet.graph.values.fake import fake_input, restored_state
 from passnet.inductor.fusion import FusionPlan, fusion_plan
 from passnet.inductor.generated_code import GeneratedCode, generate
@@ -23,8 +22,7 @@ from passnet.passes.codegen.eager_steps import INTERPOLATION, LOW_FLOATS, in_eag
 from passnet.passes.codegen.triton_source import triton_source
 from passnet.passes.match.graph_index import GraphIndex
 from passnet.passes.match.match import each_match
-from passnet.passes.match.matched import Match
-from passnet.passes.match.pattern import make_pattern
+from passnet.passes.match.pattern import Match, make_pattern
 
 
 @dataclass(frozen=True, slots=True)

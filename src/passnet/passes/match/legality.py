@@ -8,7 +8,7 @@ import torch.fx
 
 from passnet.passes.apply.write_back import write_back
 from passnet.passes.match.graph_index import GraphIndex, stale_reads, touched
-from passnet.passes.match.matched import Match
+from passnet.passes.match.pattern import Match
 
 MatchRefusal: TypeAlias = tuple[torch.fx.Node, torch.fx.Node, str, str, str]
 """Why a match may not be replaced, in the terms of a miss: a node of the pattern, the one it stands

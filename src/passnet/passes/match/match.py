@@ -7,13 +7,11 @@ from typing import Any, TypeAlias
 import torch
 import torch.fx
 
-from passnet.passes.match.example_values import example_of
 from passnet.passes.match.graph_index import GraphIndex
-from passnet.passes.match.guards import Guards
+from passnet.passes.match.guards import Guards, example_of
 from passnet.passes.match.legality import MatchRefusal, refusal
-from passnet.passes.match.matched import Match, make_match
 from passnet.passes.match.normalise import CanonicalCall, normal_forms
-from passnet.passes.match.pattern import Pattern
+from passnet.passes.match.pattern import Match, Pattern, make_match
 
 
 @dataclass(frozen=True, slots=True)

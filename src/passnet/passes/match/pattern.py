@@ -1,4 +1,4 @@
-"""A pattern ready to be searched for: its traced graph, its calls in normal form, its outputs."""
+"""Patterns, passes made of them, and the matches of a pattern in a graph."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -181,3 +181,35 @@ def as_module(pattern: Pattern) -> torch.fx.GraphModule:
         copied[node] = graph.node_copy(node, lambda value: copied[value])
     graph.output(tuple(copied[output] for output in pattern.outputs))
     return torch.fx.GraphModule(torch.nn.Module(), graph)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A pattern in a graph: `nodes` maps every node of the pattern to the graph's node, or to the
+    literal for a parameter that stands for one.
+
+    `calls` maps the matched calls of the graph back to those of the pattern, in its order; `first`
+    and `last` are their ends in the graph. `dependents` are the nodes outside the match, between
+    its ends, that depend on it; in order.
+    """
+
+    pattern: Pattern
+    nodes: dict[torch.fx.Node, Any]
+    calls: dict[torch.fx.Node, torch.fx.Node]
+    first: torch.fx.Node
+    last: torch.fx.Node
+    dependents: tuple[torch.fx.Node, ...]
+
+
+def make_match(pattern: Pattern, nodes: dict[torch.fx.Node, Any]) -> Match:
+    """The match for a complete assignment of a pattern's nodes."""
+    calls: dict[torch.fx.Node, torch.fx.Node] = {nodes[node]: node for node in pattern.body}
+    first, last = min(calls), max(calls)
+    dependents: dict[torch.fx.Node, None] = {}
+    node = first
+    while node is not last:
+        node = node.next
+        sources = node.all_input_nodes
+        if node not in calls and any(source in calls or source in dependents for source in sources):
+            dependents[node] = None
+    return Match(pattern, nodes, calls, first, last, tuple(dependents))
