@@ -30,8 +30,8 @@ from passnet.core.terminal.progress import late_progress, progress
 from passnet.data.capture.record import DOMAINS, Domain, library_of
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set, write_set
 from passnet.data.dataset.build import BuildSettings, build_dataset
-from passnet.data.dataset.crossing import crossed_rows
 from passnet.data.dataset.store import MANIFEST_FILE, SUBGRAPHS, read_dataset, write_dataset
+from passnet.data.dataset.variants import crossed_rows
 from passnet.errors import InputError
 from passnet.judge.suite.assembly import AssemblyPlan, assemble, assemble_held_out
 from passnet.judge.suite.balance import LONG_OPS, Shares, balanced_tasks, turns

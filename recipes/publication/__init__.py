@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from passnet.core.records.folders import atomic_folder
 from passnet.core.records.parquet import split_rows
 from passnet.core.records.serialise import decode, encode, replace_file
+from passnet.core.terminal.progress import ProgressStep, no_progress
 from passnet.data.capture.store import GRAPH_KINDS, GRAPHS, GraphRow, read_set, text_bytes
-from passnet.data.dataset.progress import ProgressStep, silent
 from passnet.data.dataset.query import Dataset
 from passnet.data.dataset.splits import Side
 from passnet.data.dataset.store import SUBGRAPHS
@@ -78,7 +78,7 @@ class PublicationPlan:
 
 
 def publish(
-    plan: PublicationPlan, out: Path, announce: Callable[[str, int], ProgressStep] = silent
+    plan: PublicationPlan, out: Path, announce: Callable[[str, int], ProgressStep] = no_progress
 ) -> PublicationFacts:
     """Write a release into the folder `out`, which is there whole or not at all.
 

@@ -11,7 +11,15 @@ from passnet.cli import options as opt
 from passnet.cli.output import print_json, print_tables
 
 if TYPE_CHECKING:
-    from passnet.core.jobs.run_plan import RunShard
+    from passnet.core.jobs.run_plan import RunPlan, RunShard
+
+
+def _plan(num_actors: int | None, **options: Any) -> RunPlan:
+    from passnet.core.jobs.executors import run_local, run_ray
+    from passnet.core.jobs.run_plan import RunPlan
+
+    executor = run_local if num_actors is None else run_ray
+    return RunPlan(executor=executor, num_workers=num_actors or 1, **options)
 
 
 @click.group("train")
@@ -47,10 +55,11 @@ def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: b
     """
     from passnet.core.records.serialise import SCHEMA_VERSION
     from passnet.core.terminal.progress import progress
-    from passnet.judge.suite.suite_keys import read_suite_keys
+    from passnet.judge.suite.suite import read_suite_keys
     from passnet_loops.build import (
         DataInfo,
         DataSettings,
+        Excluded,
         captured_graphs,
         known_rows,
         merge_rows,
@@ -64,10 +73,11 @@ def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: b
     rows = captured_graphs(captures, settings.shard)
     is_over = deadline(minutes)
     with progress("mining graphs", len(rows)) as step:
-        known = {row.structure for other in others for row in known_rows(other)}
-        mine_rows(rows, out, info, keys, resume, step, is_over, known, num_actors)
+        excluded = Excluded(keys, {row.structure for part in others for row in known_rows(part)})
+        plan = _plan(num_actors, resume=resume, progress=step)
+        mine_rows(rows, out, info, excluded, plan, is_over)
     if not skips_judge:
-        judge_rows(out, info, is_over, num_actors)
+        judge_rows(out, info, is_over, plan)
     manifest = merge_rows([out, *others], out, settings, keys, has_unjudged)
     if as_json:
         print_json(manifest)
@@ -92,7 +102,8 @@ def train_judge(folder: Path, out: Path, resume: bool, shard: RunShard, taken: t
     """
     from passnet_loops.judge_rows import deadline, judge_training
 
-    manifest = judge_training(folder, out, resume, shard, taken, deadline(minutes), num_actors)
+    plan = _plan(num_actors, resume=resume, shard=shard, parts=taken)
+    manifest = judge_training(folder, out, plan, deadline(minutes))
     if as_json:
         print_json(manifest)
     else:
@@ -126,7 +137,7 @@ def train_sft(folder: Path, out: Path, resume: bool, start: Path | None, width: 
               others: tuple[Path, ...], **options: Any) -> None:  # fmt: skip
     """Fine-tune a small llm on the training data in FOLDER, with TRL."""
     from passnet_loops.checkpoint import LlmShape, SftSettings, has_bfloat16
-    from passnet_loops.sft import run_sft
+    from passnet_loops.sft import SftPlan, run_sft
 
     shape = LlmShape(width, num_layers, max(1, width // 48))
     settings = SftSettings(
@@ -135,7 +146,7 @@ def train_sft(folder: Path, out: Path, resume: bool, start: Path | None, width: 
         is_renamed=not has_same_names,
         **options,
     )
-    info = run_sft(folder, out, settings, start, resume, is_untrained, others)
+    info = run_sft(folder, out, settings, SftPlan(start, resume, is_untrained, others))
     click.echo(
         f"{info.num_parameters / 1e6:.1f}M parameters, {info.num_rows} rows of "
         f"{info.num_structures} structures, {info.seconds:.0f} s: {out}"
@@ -164,9 +175,9 @@ def train_answer(folder: Path, llm: Path, out: Path, resume: bool, as_json: bool
     teacher. Right is what a run of its loops in torch shows to compute what eager torch does; some
     are judged, too.
     """
-    from passnet_loops.own_answers import AnswerSettings, answer_rows
+    from passnet_loops.own_answers import AnswerSettings, answer_rows, open_asked
 
-    done = answer_rows(folder, llm, out, AnswerSettings(**options), resume)
+    done = answer_rows(folder, open_asked(llm), out, AnswerSettings(**options), resume)
     if as_json:
         print_json(done)
     else:
@@ -199,11 +210,8 @@ def train_answer(folder: Path, llm: Path, out: Path, resume: bool, as_json: bool
           "NAME.png.")  # fmt: skip
 @opt.number("--seed", "The seed of what is drawn.", default=0)
 @opt.json
-def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, data: Path | None,
-                   has_teacher: bool, num_tasks: int | None, per_task: int, num_drawn: int,
-                   num_samples: int, is_timed: bool, answered: tuple[Path, ...],
-                   is_free: bool, is_checked: bool, figure: Path | None, seed: int,
-                   as_json: bool) -> None:  # fmt: skip
+def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, figure: Path | None,
+                   as_json: bool, **options: Any) -> None:  # fmt: skip
     """Judge what llms answer for tasks of a suite, beside a teacher and the nearest neighbour.
 
     CHECKPOINTS are folders of `passnet train sft` or `rl`.
@@ -211,10 +219,7 @@ def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, data: P
     from passnet_loops.comparison import EvaluationPlan, compare
     from passnet_loops.curves import draw_training
 
-    plan = EvaluationPlan(
-        num_tasks, per_task, num_samples, is_timed, seed, is_free, num_drawn, is_checked
-    )
-    comparison = compare(suite, checkpoints, out, plan, data, has_teacher, answered)
+    comparison = compare(suite, checkpoints, out, EvaluationPlan(**options))
     if figure is not None:
         draw_training(checkpoints, comparison.systems, figure)
     if as_json:

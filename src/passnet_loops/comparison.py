@@ -1,4 +1,4 @@
-"""Several systems on the same tasks: llms, the nearest neighbour and the teacher, side by side."""
+"""Several systems on the same tasks: LLMs, the nearest neighbour and the teacher."""
 
 import os.path
 from collections.abc import Sequence
@@ -9,8 +9,7 @@ from passnet.core.records.serialise import read_json
 from passnet.core.terminal.progress import progress
 from passnet.errors import InputError
 from passnet.judge.settings import TimingPlan
-from passnet.judge.suite.suite import Suite
-from passnet.judge.suite.suite_keys import read_suite_keys
+from passnet.judge.suite.suite import Suite, read_suite_keys
 from passnet.pages.tables.tables import Table
 from passnet_loops.build import check_apart, read_training
 from passnet_loops.checkpoint import INFO_FILE, TrainInfo
@@ -19,6 +18,7 @@ from passnet_loops.evaluate import (
     TEACHER,
     Answerer,
     AnswerRecord,
+    Evaluation,
     EvaluationInfo,
     chosen_graphs,
     earlier_answers,
@@ -28,8 +28,8 @@ from passnet_loops.evaluate import (
 from passnet_loops.language.prompt import Prompt
 from passnet_loops.language.run_answer import not_shown_wrong
 from passnet_loops.nearest import NearestNeighbour
-from passnet_loops.policy import open_policy
-from passnet_loops.row_judge import AnswerJudge
+from passnet_loops.policy import Sampling, open_policy
+from passnet_loops.row_judge import open_judge
 from passnet_loops.summaries import (
     PairedGain,
     SystemSummary,
@@ -43,27 +43,47 @@ from passnet_loops.training_rows import pairs_of
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan:
-    """What is evaluated: so many tasks and graphs of each. Of `num_drawn` answers to each the
-    `num_samples` likeliest are judged; with `is_checked` the likeliest of those that a run of their
-    loops does not show to be wrong.
-
-    Their words are those that the grammar allows, unless `is_free`.
-    """
+    """The systems and tasks of an evaluation, and how they are asked and judged."""
 
     num_tasks: int | None = None
+    """Evaluate on this many tasks, drawn."""
+
     per_task: int = 1
+    """Graphs of each task, drawn."""
+
     num_samples: int = 1
+    """Judge this many answers, the likeliest first; the first correct one counts."""
+
     is_timed: bool = False
+    """Time the answers too."""
+
     seed: int = 0
+    """Seed of tasks, graphs and samples."""
+
     is_free: bool = False
+    """Allow any word, not only those of the grammar."""
+
     num_drawn: int = 1
+    """Answers to each graph, of which the likeliest is judged."""
+
     is_checked: bool = False
+    """Run the loops of answers first, and drop those that fail."""
+
+    data: Path | None = None
+    """Training data, for the nearest neighbour as a baseline."""
+
+    has_teacher: bool = False
+    """Evaluate the author `compiler` too."""
+
+    answered: tuple[Path, ...] = ()
+    """Folders of evaluations whose answers are judged again."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemComparison:
-    """The figures of all systems, and of each beside those before it. Llms that differ in their
-    seed alone, and in the answers of their own that they learned, are a system together as well.
+    """The figures of all systems, and of each beside those before it.
+
+    LLMs that differ in their seed alone are also one system together.
     """
 
     suite: str
@@ -71,80 +91,88 @@ class SystemComparison:
     gains: tuple[PairedGain, ...]
 
     def tables(self) -> list[Table]:
-        """As tables for the terminal."""
+        """Return the tables for the terminal."""
         return [summary_table(self.systems), gain_table(self.gains)]
 
 
 def compare(
-    suite: Suite,
-    checkpoints: Sequence[Path],
-    out: Path,
-    plan: EvaluationPlan,
-    data: Path | None = None,
-    has_teacher: bool = False,
-    answered: Sequence[Path] = (),
+    suite: Suite, checkpoints: Sequence[Path], out: Path, plan: EvaluationPlan
 ) -> SystemComparison:
-    """Judge systems on the tasks of a suite; what `out` holds is not judged again. What a system
-    answered in the evaluations `answered` is judged, and it is asked for nothing else.
+    """Judge systems on the tasks of a suite; go on with the evaluation in `out`.
 
     Raises:
-        InputError: a checkpoint or the training data learned from a task of the suite, or was not
+        InputError: A checkpoint or the training data learned from a task of the suite, or was not
             checked against it.
     """
-    systems: dict[str, Answerer] = {}
-    if data is not None:
-        manifest, rows = read_training(data)
-        check_apart(rows, read_suite_keys([suite.name]))
-        nearest = NearestNeighbour(pairs_of(rows, 1, 0, 10**6))
-        systems[NEAREST] = lambda prompts: [[nearest.answer(each.text)] for each in prompts]
-    for folder in checkpoints:
-        _check_unseen(folder, suite)
-        systems[folder.name] = _answerer(folder, plan)
-    if has_teacher:
-        systems[TEACHER] = teacher_answers
-    if not systems:
-        raise InputError("there is nothing to evaluate: give checkpoints, --data or --teacher")
+    systems = _systems(suite, checkpoints, plan)
     graphs = chosen_graphs(suite, plan.per_task, plan.num_tasks, plan.seed)
     names = tuple(graph.name for graph in graphs)
     info = EvaluationInfo(
-        suite.name, suite.content_hash, names, plan.is_timed, plan.num_samples, plan.is_free,
-        plan.num_drawn, plan.is_checked,
-    )  # fmt: skip
-    earlier = earlier_answers(answered, info)
+        suite.name,
+        suite.content_hash,
+        names,
+        plan.is_timed,
+        plan.num_samples,
+        plan.is_free,
+        plan.num_drawn,
+        plan.is_checked,
+    )
+    earlier = earlier_answers(plan.answered, info)
     records: dict[str, list[AnswerRecord]] = {}
-    timing = TimingPlan() if plan.is_timed else None
     with (
-        AnswerJudge(timing) as judge,
+        open_judge(TimingPlan() if plan.is_timed else None) as judge,
         progress("judging answers", len(systems) * len(graphs)) as step,
     ):
+        evaluation = Evaluation(out, info, graphs, judge, step, earlier)
         for name, answerer in systems.items():
-            records[name] = evaluate_system(name, answerer, graphs, out, info, judge, step, earlier)
+            records[name] = evaluate_system(name, answerer, evaluation)
     for name, members in seeds_together(checkpoints).items():
         records[name] = [record for member in members for record in records[member]]
-    ordered = list(records)
-    pairs_of_systems = [(a, b) for n, a in enumerate(ordered) for b in ordered[:n]]
     gains = tuple(
-        paired_gain(a, records[a], b, records[b], plan.is_timed) for a, b in pairs_of_systems
+        paired_gain((name, records[name]), (other, records[other]), plan.is_timed)
+        for number, name in enumerate(records)
+        for other in list(records)[:number]
     )
     summaries = tuple(summary(name, part, plan.is_timed) for name, part in records.items())
     return SystemComparison(suite.name, summaries, gains)
 
 
+def _systems(
+    suite: Suite, checkpoints: Sequence[Path], plan: EvaluationPlan
+) -> dict[str, Answerer]:
+    systems: dict[str, Answerer] = {}
+    if plan.data is not None:
+        _, rows = read_training(plan.data)
+        check_apart(rows, read_suite_keys([suite.name]))
+        nearest = NearestNeighbour(pairs_of(rows, 1, 0, 10**6))
+        systems[NEAREST] = lambda prompts: [[nearest.answer(p.text)] for p in prompts]
+    for folder in checkpoints:
+        _check_unseen(folder, suite)
+        systems[folder.name] = _answerer(folder, plan)
+    if plan.has_teacher:
+        systems[TEACHER] = teacher_answers
+    if not systems:
+        raise InputError("there is nothing to evaluate: give checkpoints, --data or --teacher")
+    return systems
+
+
 def _answerer(folder: Path, plan: EvaluationPlan) -> Answerer:
     def answer(prompts: Sequence[Prompt]) -> list[list[str]]:
         count = max(plan.num_drawn, plan.num_samples)
-        ranked = open_policy(folder).ranked(prompts, count, plan.seed, is_free=plan.is_free)
+        sampling = Sampling(seed=plan.seed, is_free=plan.is_free)
+        ranked = open_policy(folder).ranked(prompts, count, sampling)
         if plan.is_checked:
-            ranked = [not_shown_wrong(*each) for each in zip(prompts, ranked, strict=True)]
+            ranked = [not_shown_wrong(*pair) for pair in zip(prompts, ranked, strict=True)]
         return [answers[: plan.num_samples] for answers in ranked]
 
     return answer
 
 
 def seeds_together(checkpoints: Sequence[Path]) -> dict[str, list[str]]:
-    """The names of llms that differ in their seed alone, under a name for all of them; nothing of
-    one that stands alone. Those that learned answers of their own, of which each has others, differ
-    in no more if the names of their folders differ in a number at the end.
+    """Return groups of LLMs that differ in their seed alone, by a name for each group.
+
+    LLMs that learned own answers differ in those too; they are a group if the names of their
+    folders differ in a number at the end.
     """
     members: dict[str, list[str]] = {}
     for folder in checkpoints:
@@ -164,7 +192,7 @@ def seeds_together(checkpoints: Sequence[Path]) -> dict[str, list[str]]:
 
 
 def _check_unseen(folder: Path, suite: Suite) -> None:
-    """By content: a suite that was renamed since is the same suite."""
+    """Check that the training data was kept apart from a suite, by content and not by name."""
     info = read_json(folder / INFO_FILE, TrainInfo)
     if suite.content_hash not in info.evaluation.values():
         names = ", ".join(info.evaluation) or "none"

@@ -14,7 +14,7 @@ from passnet.bench.groups import GROUPINGS
 from passnet.cli import main
 from passnet.cli.options import DTYPES, KINDS
 from passnet.core.jobs.executors import EXECUTORS
-from passnet.data.dataset.export import Layout
+from passnet.data.dataset.layouts.export import Layout
 from passnet.data.mine import dtypes, subgraphs
 from passnet.judge.inspection.rules import RULES
 from passnet.judge.processes.sandbox import SandboxName

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from passnet.core.jobs.executors import run_ray
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION
-from passnet.judge.suite.suite import load_suite
-from passnet.judge.suite.suite_keys import read_suite_keys
+from passnet.judge.suite.suite import load_suite, read_suite_keys
 from passnet_loops.build import (
     VERDICTS_FILE,
     DataInfo,
     DataSettings,
+    Excluded,
     data_run,
     merge_rows,
     mine_rows,
@@ -44,7 +46,8 @@ def test_of_two_workers_one_is_killed_and_no_row_is_lost_or_judged_twice(tmp_pat
     info = DataInfo(SCHEMA_VERSION, "captures", keys.hashes, DataSettings(max_windows=4))
     made, data, out = tmp_path / "made", tmp_path / "data", tmp_path / "judged"
     with cluster():
-        mine_rows(list(map(captured, graphs)), made, info, keys, False, print, num_actors=2)
+        plan = RunPlan(executor=run_ray, num_workers=2)
+        mine_rows(list(map(captured, graphs)), made, info, Excluded(keys), plan)
     assert len(data_run(made).records()) == len(graphs)
     manifest = merge_rows([made], data, info.settings, keys, has_unjudged=True)
     assert manifest.num_rows > 12, "enough to be killed among"

@@ -6,25 +6,26 @@ from random import Random
 
 import pytest
 
+from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, encode
 from passnet.data.capture.store import GraphRow, GraphSource
 from passnet.errors import AuthorError, InputError
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.text.render import render_program
-from passnet.judge.suite.suite import load_suite
-from passnet.judge.suite.suite_keys import read_suite_keys
+from passnet.judge.suite.suite import load_suite, read_suite_keys
 from passnet.judge.task import TaskGraph
 from passnet_loops.augment import renamed
 from passnet_loops.build import (
     DataInfo,
     DataSettings,
+    Excluded,
     check_apart,
     data_run,
-    kept_rows,
     known_rows,
     merge_rows,
     mine_rows,
     read_training,
+    select_rows,
 )
 from passnet_loops.examples import TrainingRow, time_limit
 from passnet_loops.nearest import NearestNeighbour
@@ -55,7 +56,7 @@ def captured(graph: TaskGraph) -> GraphRow:
 def test_a_row_of_evaluation_is_not_kept() -> None:
     keys = read_suite_keys(["demo"])
     leaking = row("a", next(iter(keys.sequences)))
-    kept, left_out = kept_rows([leaking, row("b", ("torch.nothing",))], DataSettings(), keys)
+    kept, left_out = select_rows([leaking, row("b", ("torch.nothing",))], DataSettings(), keys)
     assert [each.structure for each in kept] == ["b"]
     assert left_out == Counter({"of evaluation": 1})
 
@@ -77,7 +78,7 @@ def test_rows_are_balanced_over_op_sequences_and_wrong_ones_left_out() -> None:
         row("s0", ("torch.a", "torch.b")),
     ]
     keys = read_suite_keys([])
-    kept, left_out = kept_rows(rows, DataSettings(max_per_sequence=2), keys)
+    kept, left_out = select_rows(rows, DataSettings(max_per_sequence=2), keys)
     assert Counter(each.op_sequence for each in kept) == {
         ("torch.a", "torch.b"): 2,
         ("torch.c",): 1,
@@ -96,11 +97,11 @@ def test_mining_that_was_stopped_goes_on_and_repeats_nothing(tmp_path: Path) -> 
     def is_over() -> bool:
         return len(worked_on) == 1
 
-    mine_rows(rows, tmp_path, info, keys, False, worked_on.append, is_over)
+    mine_rows(rows, tmp_path, info, Excluded(keys), RunPlan(progress=worked_on.append), is_over)
     [first] = data_run(tmp_path).records()
     with pytest.raises(InputError, match="add --resume"):
-        mine_rows(rows, tmp_path, info, keys, False, worked_on.append)
-    mine_rows(rows, tmp_path, info, keys, True, worked_on.append)
+        mine_rows(rows, tmp_path, info, Excluded(keys))
+    mine_rows(rows, tmp_path, info, Excluded(keys), RunPlan(True, progress=worked_on.append))
     assert list(data_run(tmp_path).records()) == [first, rows[1].full]
     assert len(worked_on) == 2
     made = [each for record in data_run(tmp_path).records().values() for each in record.rows]
@@ -116,11 +117,11 @@ def test_what_other_data_has_is_taken_in_and_not_made_again(tmp_path: Path) -> N
     keys = read_suite_keys(["demo-small"])
     info = DataInfo(SCHEMA_VERSION, "captures", keys.hashes, DataSettings(max_windows=3))
     rows = [captured(task.graphs[0])]
-    mine_rows(rows, tmp_path / "first", info, keys, False, print)
+    mine_rows(rows, tmp_path / "first", info, Excluded(keys))
     data = merge_rows([tmp_path / "first"], tmp_path / "data", info.settings, keys, True)
     known = {row.structure for row in known_rows(tmp_path / "data")}
     assert len(known) == data.num_structures > 0
-    mine_rows(rows, tmp_path / "second", info, keys, False, print, passed_over=known)
+    mine_rows(rows, tmp_path / "second", info, Excluded(keys, known))
     assert known_rows(tmp_path / "second") == []
     folders = [tmp_path / "second", tmp_path / "data"]
     again = merge_rows(folders, tmp_path / "both", info.settings, keys, True)

@@ -13,11 +13,11 @@ from typing import get_args
 import pyarrow.parquet as pq
 import pytest
 
-from passnet.data.dataset.card import COLUMNS, CardFacts, card
-from passnet.data.dataset.export import Exported, ExportPlan, Layout, export_dataset
-from passnet.data.dataset.importer import Imported, import_dataset
-from passnet.data.dataset.layout import FACTS_KEY, plain_name
-from passnet.data.dataset.origins import Origin, folder_of, read_origins, write_origins
+from passnet.data.dataset.layouts.card import COLUMNS, CardFacts, card
+from passnet.data.dataset.layouts.export import Exported, ExportPlan, Layout, export_dataset
+from passnet.data.dataset.layouts.folders import FACTS_KEY, plain_name
+from passnet.data.dataset.layouts.importer import Imported, import_dataset
+from passnet.data.dataset.layouts.origins import Origin, folder_of, read_origins, write_origins
 from passnet.data.dataset.query import Dataset
 from passnet.data.dataset.store import Occurrence, SubgraphRow, main_dtype
 from passnet.data.dataset.verification import verify

@@ -10,14 +10,20 @@ from passnet.core.jobs.process import JobLimits, JobOutcome
 from passnet.core.jobs.run_folder import RunFolder
 from passnet.core.jobs.run_plan import RunPlan, RunShard
 from passnet.core.records.serialise import decode
+from passnet.core.terminal.progress import no_progress
 from passnet.data.capture.recapture import recapture
 from passnet.data.capture.store import GraphRow
 from passnet.data.dataset.build import BuildSettings, MiningJob, build_dataset, mine
 from passnet.data.dataset.build_records import SizedRecord, count_sized, read_sized_records
-from passnet.data.dataset.build_sizes import NETS_A_TURN, add_sizes, in_turns, size_jobs
-from passnet.data.dataset.progress import silent
 from passnet.data.dataset.query import Dataset
-from passnet.data.dataset.resize import SizeJob, resized
+from passnet.data.dataset.resize import (
+    NETS_A_TURN,
+    SizeJob,
+    add_sizes,
+    in_turns,
+    resized,
+    size_jobs,
+)
 from passnet.data.dataset.stats import stats
 from passnet.data.dataset.store import SUBGRAPHS, graph_of, read_dataset
 from passnet.data.dataset.verification import verify
@@ -126,7 +132,7 @@ def test_a_net_whose_library_is_not_here_is_tried_again(tmp_path):
     tried: list[str] = []
     executor = lambda names, work, num_workers: iter(tried.extend(names) or ())  # noqa: E731
     part = tmp_path / "part.parquet"
-    add_sizes(missing, [row_of("words")], 2, lambda _: part, JobLimits(), 1, executor, silent)
+    add_sizes(missing, [row_of("words")], 2, lambda _: part, JobLimits(), 1, executor, no_progress)
     assert tried == [job.key]
 
 

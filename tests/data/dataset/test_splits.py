@@ -19,8 +19,7 @@ from passnet.data.dataset.splits import (
 )
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
-from passnet.judge.suite.suite import make_suite, write_suite
-from passnet.judge.suite.suite_keys import read_suite_keys
+from passnet.judge.suite.suite import make_suite, read_suite_keys, write_suite
 from passnet.judge.task import TaskGraph
 from tests.data.dataset.rows import CHAIN, RELU
 from tests.graph.programs import graph_of

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TypeAlias
 
 from rich.console import Console
 from rich.progress import (
@@ -15,6 +16,9 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+
+ProgressStep: TypeAlias = Callable[..., None]
+"""Called after each item, with its name or without arguments."""
 
 LINE_EVERY_S = 30.0
 """How often a line says how far the work is, where no bar shows it."""
@@ -87,3 +91,8 @@ def late_progress() -> Iterator[Callable[[str, int], Callable[..., None]]]:
     """
     with ExitStack() as stack:
         yield lambda title, total: stack.enter_context(progress(title, total))
+
+
+def no_progress(*_: object) -> ProgressStep:
+    """Return a step that reports nothing."""
+    return lambda *_: None

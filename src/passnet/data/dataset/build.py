@@ -18,12 +18,19 @@ from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, Jo
 from passnet.core.jobs.run_folder import RunFolder
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
+from passnet.core.terminal.progress import ProgressStep, no_progress
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set
 from passnet.data.dataset.build_records import RECORDS_FILE, SIZES_FILE, MinedRecord, SizedRecord
-from passnet.data.dataset.build_sizes import add_sizes, net_of, sized_part
-from passnet.data.dataset.mined import Mined, mined_as, mined_rows
-from passnet.data.dataset.progress import ProgressStep, silent
-from passnet.data.dataset.store import SUBGRAPHS, DatasetManifest, SubgraphRow, merge_subgraphs
+from passnet.data.dataset.resize import add_sizes, net_of, sized_part
+from passnet.data.dataset.store import (
+    SUBGRAPHS,
+    DatasetManifest,
+    Mined,
+    SubgraphRow,
+    merge_subgraphs,
+    mined_as,
+    mined_rows,
+)
 from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
 from passnet.data.mine.dtypes import DTYPES, in_dtype
 from passnet.data.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
@@ -88,7 +95,7 @@ def build_dataset(
     out: Path,
     settings: BuildSettings,
     plan: RunPlan = DEFAULT_PLAN,
-    announce: Callable[[str, int], ProgressStep] = silent,
+    announce: Callable[[str, int], ProgressStep] = no_progress,
     resized: Collection[str] | None = None,
 ) -> tuple[list[MinedRecord], list[SizedRecord], DatasetManifest]:
     """Make a dataset, in the folder `out`, of the subgraphs of sets of captured graphs.

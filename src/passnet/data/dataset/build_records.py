@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from passnet.core.jobs.run_folder import last_records
+from passnet.data.capture.record import library_of
 
 RECORDS_FILE = "graphs.jsonl"
 SIZES_FILE = "sizes.jsonl"
@@ -174,7 +175,7 @@ def count_sized(records: Iterable[SizedRecord]) -> SizedCounts | None:
     libraries: dict[str, list[SizedRecord]] = {}
     by_axes: dict[str, list[SizedRecord]] = {}
     for record in records:
-        libraries.setdefault(record.library, []).append(record)
+        libraries.setdefault(library_of(record.entry), []).append(record)
         names = ", ".join(sorted(axes.get(record.entry, {}))) or "none"
         by_axes.setdefault(names, []).append(record)
     failed = [graph for record in records for graph in record.graphs if graph.cause is not None]

@@ -5,14 +5,15 @@ variant is checked, and run where it is small; for one that cannot be made there
 says why. The rows of a dataset are made by `dataset.build` and `dataset.resize`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import torch
 
 from passnet.data.capture.recapture import Recaptured, recapture
-from passnet.data.dataset.variant_sizes import Sizes, name_of, published_sizes
+from passnet.data.dataset.store import Provenance, SubgraphRow, graph_of, row_of_graph
+from passnet.data.dataset.variant_sizes import Sizes, name_of, names_dtype, published_sizes
 from passnet.data.mine.dtypes import DTYPES, FLOAT32_NORMS, in_dtype
 from passnet.data.mine.literals import adopt_literals
 from passnet.errors import CaptureError, GraphError
@@ -225,3 +226,30 @@ def _is_alike(recaptured: Recaptured, number: int, graph: Graph) -> bool:
 
 def _failure(number: int, name: str, cause: VariantFailure, error: Exception) -> Failure:
     return Failure(number, name, cause, str(error)[:MAX_REASON_CHARACTERS])
+
+
+def crossed_rows(
+    rows: Iterable[SubgraphRow], dtypes: Sequence[str] = DTYPES
+) -> Iterator[SubgraphRow]:
+    """Of each row at another size, the same in each other dtype in which it can be.
+
+    Which arguments of a subgraph change follows from its own ops, so that a weight whose norm lies
+    outside takes the dtype of what it meets. Rows without a floating-point argument give none.
+    """
+    for row in rows:
+        if not row.variant or names_dtype(row.variant):
+            continue
+        graph = graph_of(row)
+        main = main_float(graph.tensors)
+        for dtype in dtypes if main is not None else ():
+            if dtype == main:
+                continue
+            try:
+                crossed = in_dtype(graph, dtype, where=row.full[:16])
+            except GraphError:  # an op refuses the dtype
+                continue
+            provenance = Provenance(
+                row.kinds, f"{row.variant},{dtype}", row.original, row.domain, row.nets,
+                row.num_graphs, row.num_places, row.places,
+            )  # fmt: skip
+            yield row_of_graph(crossed, provenance, row.full[:16])

@@ -1,6 +1,6 @@
 """Suites: tasks of graphs that candidates are measured on.
 
-suite, suite_keys              tasks, content hashes, and keys to keep training data apart
+suite                          tasks, content hashes, and keys to keep training data apart
 selection, balance, assembly   a suite made of a dataset
 admission, wrong_programs      graphs on which wrong programs fail
 """

@@ -16,9 +16,9 @@ from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobOutcome, J
 from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
+from passnet.core.terminal.progress import ProgressStep
 from passnet.data.capture.catalog import packages_of
 from passnet.data.capture.record import library_of
-from passnet.data.dataset.progress import ProgressStep
 from passnet.data.dataset.store import (
     SUBGRAPHS,
     DatasetManifest,

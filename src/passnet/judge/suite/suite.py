@@ -1,12 +1,13 @@
 """A suite: tasks, each of subgraphs that share one op sequence; stored as one Parquet file."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from passnet.core.records.parquet import FileLimits, Format
 from passnet.core.records.serialise import decode, encode
+from passnet.data.dataset.splits import SuiteKeys
 from passnet.errors import GraphError, InputError, SuiteError, did_you_mean, neighbours
 from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
 from passnet.graph.spec import Graph
@@ -210,3 +211,23 @@ def _suite_of_folder(path: Path) -> Suite:
         raise GraphError(f"{path}: holds no graph (a folder with graph_net.json and model.py)")
     graphs.sort(key=lambda graph: graph.task)
     return replace(make_suite(path.resolve().name, graphs), notes=tuple(notes))
+
+
+def read_suite_keys(names: Iterable[str]) -> SuiteKeys:
+    """The op sequences and structures of suites, given by their names or files.
+
+    Raises:
+        SuiteError: there is no such suite.
+        InputError: two suites have one name.
+    """
+    keys = SuiteKeys({}, {}, {})
+    for name in names:
+        suite = load_suite(name)
+        if keys.hashes.get(suite.name, suite.content_hash) != suite.content_hash:
+            raise InputError(f"two suites are named {suite.name}; rename one")
+        keys.hashes[suite.name] = suite.content_hash
+        for task in suite.tasks:
+            keys.sequences.setdefault(task.ops, suite.name)
+        for graph in suite.graphs:
+            keys.structures.setdefault(fingerprints(graph.graph).structure, suite.name)
+    return keys

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 
 from passnet.core.records.folders import atomic_folder
 from passnet.core.records.parquet import split_rows
-from passnet.data.dataset import layout
-from passnet.data.dataset.card import CARD_FILE, CardFacts, card
-from passnet.data.dataset.importer import DATA_FOLDER
-from passnet.data.dataset.origins import Origin, folder_of, read_origins, sample_of_origin
-from passnet.data.dataset.progress import ProgressStep, silent
+from passnet.core.terminal.progress import ProgressStep, no_progress
+from passnet.data.dataset.layouts import folders
+from passnet.data.dataset.layouts.card import CARD_FILE, CardFacts, card
+from passnet.data.dataset.layouts.importer import DATA_FOLDER
+from passnet.data.dataset.layouts.origins import Origin, folder_of, read_origins, sample_of_origin
 from passnet.data.dataset.query import Dataset
 from passnet.data.dataset.splits import Side
 from passnet.data.dataset.store import SUBGRAPHS, SubgraphRow
@@ -60,7 +60,10 @@ class Exported:
 
 
 def export_dataset(
-    dataset: Dataset, out: Path, plan: ExportPlan, announce: Callable[[int], ProgressStep] = silent
+    dataset: Dataset,
+    out: Path,
+    plan: ExportPlan,
+    announce: Callable[[int], ProgressStep] = no_progress,
 ) -> Exported:
     """Write the rows of a dataset in a layout that others read; `import_dataset` reads it back.
 
@@ -92,7 +95,7 @@ def _samples(table: pa.Table, folder: Path, step: ProgressStep) -> RowSamples:
         yield (
             row,
             [(origin, sample_of_origin(origin, row)) for origin in sources]
-            or [(None, layout.sample_of(row))],
+            or [(None, folders.sample_of(row))],
         )
         step(row.full[:12])
 
@@ -102,7 +105,7 @@ def _graphnet(samples: RowSamples, out: Path) -> int:
     num_written = 0
     for row, directories in samples:
         for origin, sample in directories:
-            path = layout.graph_folder(row) if origin is None else folder_of(origin)
+            path = folders.graph_folder(row) if origin is None else folder_of(origin)
             write_sample(out / path, sample)
         num_written += len(directories)
     return num_written
@@ -113,9 +116,9 @@ def _passnet(samples: RowSamples, out: Path, name: str) -> tuple[int, int]:
     tasks: dict[tuple[str, tuple[str, ...]], dict[str, list[PurePosixPath]]] = {}
     num_written = 0
     for row, directories in samples:
-        for type_folder in layout.type_folders(row):
+        for type_folder in folders.type_folders(row):
             graphs = tasks.setdefault((type_folder, row.op_sequence), {})
-            first = layout.passnet_folder(row, name, type_folder)
+            first = folders.passnet_folder(row, name, type_folder)
             for number, (_, sample) in enumerate(directories):
                 path = first if not number else first.with_name(f"{first.name}_{number}")
                 write_sample(out / path, sample)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from passnet.core.records.folders import atomic_folder
-from passnet.data.dataset.layout import FACTS_KEY, row_of
-from passnet.data.dataset.origins import Origin, origin_of, shortened, write_origins
-from passnet.data.dataset.progress import ProgressStep, silent
+from passnet.core.terminal.progress import ProgressStep, no_progress
+from passnet.data.dataset.layouts.folders import FACTS_KEY, row_of
+from passnet.data.dataset.layouts.origins import Origin, origin_of, shortened, write_origins
 from passnet.data.dataset.store import (
     MAX_PLACES,
     SUBGRAPHS,
@@ -42,7 +42,10 @@ class Imported:
 
 
 def import_dataset(
-    folder: Path, out: Path, strict: bool = False, announce: Callable[[int], ProgressStep] = silent
+    folder: Path,
+    out: Path,
+    strict: bool = False,
+    announce: Callable[[int], ProgressStep] = no_progress,
 ) -> Imported:
     """Make a dataset of the graph directories at and below a folder, or of an exported dataset.
 

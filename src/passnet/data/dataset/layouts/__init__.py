@@ -1,0 +1,6 @@
+"""Graph directories of other projects, and files for Hugging Face.
+
+folders, origins  rows as directories of the GraphNet and PassNet layouts
+importer, export  directories to a dataset, and back
+card              the card of an exported dataset
+"""
