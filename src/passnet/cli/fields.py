@@ -107,6 +107,9 @@ class Shared:
     figure: Path | None = None
     """Draw the figure in this file, NAME.svg or NAME.png."""
 
+    all: bool = False
+    """Include passes that were tried in vain, not only those that win."""
+
     page: Path | None = None
     """Write the result to this file as a page of Markdown, with its figure beside it."""
 
@@ -180,18 +183,27 @@ def job_limits(seconds: float) -> Any:
     return fields_of(defaults, "seconds", "memory_mib")
 
 
-def llm_settings() -> Any:
-    """Return a field for `LlmSettings` without a name, with all its other fields as options."""
+LLM = (
+    "base_url",
+    "temperature",
+    "max_output_tokens",
+    "emulates_tools",
+    "num_retries",
+    "timeout_s",
+    "price",
+)
+"""Fields of `LlmSettings` that are options of all commands that ask an LLM over many turns."""
+
+
+def llm_settings(*fields: str) -> Any:
+    """Return a field for `LlmSettings` without a name; its options are `LLM`, or other fields."""
 
     def defaults() -> LlmSettings:
         from passnet.agent.settings import LlmSettings
 
         return LlmSettings("")
 
-    return fields_of(
-        defaults, "base_url", "temperature", "max_output_tokens", "emulates_tools", "num_retries",
-        "timeout_s", "price",
-    )  # fmt: skip
+    return fields_of(defaults, *(fields or LLM))
 
 
 def agent_settings(*fields: str) -> Any:

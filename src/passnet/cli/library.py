@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from passnet.cli import options as opt
+from passnet.cli import fields as opt
 from passnet.cli.exits import fail
 from passnet.cli.output import print_json, print_notes, print_result, print_tables
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
     from passnet.judge.processes.sandbox import Sandbox
+    from passnet.judge.settings import RunSettings
     from passnet.passes.library.entries import PassEntry
 
 SHOWN_DIGITS = 12
-"""How many characters of a digest are shown; fewer do to name an entry."""
-
-library_argument = click.argument("library", type=opt.PATH)
-readable_argument = click.argument(
-    "library", type=opt.PATH, callback=lambda *given: _read(given[2])
-)
-entries_argument = click.argument("entries", nargs=-1, metavar="[ENTRY]...")
+"""Characters of a digest that are shown; fewer may name an entry."""
 
 
 @click.group("library")
@@ -37,14 +33,23 @@ def library_group() -> None:
     """
 
 
-@library_group.command("list")
-@readable_argument
-@opt.flag("--all", "List what was tried in vain too, not only passes that win.", "with_all")
-@opt.json
-def list_command(library: Path, with_all: bool, as_json: bool) -> None:
-    """List the passes of a library: what each replaces, and what it saves on which hardware."""
-    entries = [entry for entry in _entries(library) if with_all or entry.saved_ms > 0]
-    if as_json:
+@dataclass(frozen=True, kw_only=True)
+class ListOptions:
+    """Options of `passnet library list`."""
+
+    library: Path = opt.argument()
+
+    all: bool = opt.shared("all")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("list", library_group)
+def list_command(options: ListOptions) -> None:
+    """List the passes of a library: their ops, times and hardware."""
+    library = _read(options.library)
+    entries = [entry for entry in _entries(library) if options.all or entry.saved_ms > 0]
+    if options.json:
         print_json([_facts(entry) for entry in entries])
         return
     from passnet.pages.tables.tables import Table
@@ -55,61 +60,73 @@ def list_command(library: Path, with_all: bool, as_json: bool) -> None:
     print_tables([Table(str(library), heads, [_row(entry) for entry in entries], note)])
 
 
-@library_group.command("show")
-@readable_argument
-@click.argument("entry")
-@opt.json
-def show_command(library: Path, entry: str, as_json: bool) -> None:
-    """Print an entry: its ops, how it did, on what and when, and the files of its pass."""
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    """Options of `passnet library show`."""
+
+    library: Path = opt.argument()
+
+    entry: str = opt.argument()
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("show", library_group)
+def show_command(options: ShowOptions) -> None:
+    """Print an entry: its ops, its results by hardware and time, and the files of its pass."""
     from passnet.passes.library.entries import ENTRIES, PASS_FOLDER
     from passnet.passes.library.store import PassLibrary
 
-    [found] = _chosen(library, [entry])
-    files = PassLibrary(library).files(found) if found.code_hash else {}
-    folder = library / ENTRIES / found.digest / PASS_FOLDER
+    library = _read(options.library)
+    [entry] = _matching(library, [options.entry])
+    files = PassLibrary(library).files(entry) if entry.code_hash else {}
+    folder = library / ENTRIES / entry.digest / PASS_FOLDER
     lines = [
-        f"{found.digest}: {found.status}, by {found.author}",
-        f"judged {found.origin} on {found.hardware.text}, {found.judged}, passnet {found.passnet}",
-        *([f"speedup {_interval(found)}: {found.reference_ms:.4f} ms by eager torch, "
-           f"{found.candidate_ms:.4f} ms by the pass"] if found.candidate_ms else []),
-        *([f"error: {found.error}"] if found.error else []),
-        f"arguments: {', '.join(found.forms)}",
+        f"{entry.digest}: {entry.status}, by {entry.author}",
+        f"judged {entry.origin} on {entry.hardware.text}, {entry.judged}, passnet {entry.passnet}",
+        *([f"speedup {_interval(entry)}: {entry.reference_ms:.4f} ms by eager torch, "
+           f"{entry.candidate_ms:.4f} ms by the pass"] if entry.candidate_ms else []),
+        *([f"error: {entry.error}"] if entry.error else []),
+        f"arguments: {', '.join(entry.forms)}",
         "",
-        found.program.strip(),
+        entry.program.strip(),
         "",
         *(f"{folder / name}: {len(text.splitlines())} lines" for name, text in files.items()),
     ]  # fmt: skip
-    print_result(as_json, {**_facts(found), "program": found.program, "files": files}, lines)
+    print_result(options.json, {**_facts(entry), "program": entry.program, "files": files}, lines)
 
 
-@library_group.command("verify")
-@library_argument
-@entries_argument
-@opt.device
-@opt.threads
-@opt.amount("--seconds", "Seconds to measure each pass.", default=0.4)
-@opt.sandbox
-@opt.json
-def verify_command(library: Path, entries: tuple[str, ...], device: str, threads: int,
-                   seconds: float, sandbox: Sandbox, as_json: bool) -> None:  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions:
+    """Options of `passnet library verify`."""
+
+    library: Path = opt.argument()
+
+    entries: tuple[str, ...] = opt.argument(nargs=-1, required=False, metavar="[ENTRY]...")
+
+    settings: RunSettings = opt.judging_of("judge.device", "num_threads", "judge.timing.seconds")
+
+    sandbox: Sandbox = opt.shared("sandbox")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("verify", library_group)
+def verify_command(options: VerifyOptions) -> None:
     """Judge the passes of a library again on this machine: those of ENTRY, or all.
 
-    What no longer wins is not used any more; passes that were merged are used if they win. Exits
-    with 1 if a pass that won is wrong here.
+    A pass that no longer wins is not used any more; merged passes are used if they win. Exits with
+    1 if a pass that won is wrong here.
     """
-    from dataclasses import replace
-
     from passnet.core.terminal.progress import progress
-    from passnet.optimizer.choose.judging import judging_settings, range_evaluator
+    from passnet.optimizer.choose.judging import range_evaluator
     from passnet.passes.library.store import PassLibrary
     from passnet.passes.library.verification import VerifiedPass, verify_library
 
-    chosen = [entry for entry in _chosen(library, entries) if entry.code_hash]
-    print_notes((), sandbox)
-    settings = replace(judging_settings(threads, device), sandbox=sandbox.name)
-    if settings.judge.timing is not None:
-        timing = replace(settings.judge.timing, seconds=seconds)
-        settings = replace(settings, judge=replace(settings.judge, timing=timing))
+    library = options.library
+    chosen = [entry for entry in _matching(library, options.entries) if entry.code_hash]
+    print_notes((), options.sandbox)
+    settings = replace(options.settings, sandbox=options.sandbox.name)
     with range_evaluator(settings) as evaluator, progress("judging passes", len(chosen)) as step:
 
         def report(verified: VerifiedPass) -> None:
@@ -118,73 +135,105 @@ def verify_command(library: Path, entries: tuple[str, ...], device: str, threads
         results = verify_library(PassLibrary(library), chosen, evaluator, report)
     values = [
         {
-            "before": _facts(each.entry),
-            "after": _facts(each.after) if each.after else None,
-            "is_used": each.is_used,
-            "error": each.error,
+            "before": _facts(verified.entry),
+            "after": _facts(verified.after) if verified.after else None,
+            "is_used": verified.is_used,
+            "error": verified.error,
         }
-        for each in results
+        for verified in results
     ]
-    used = sum(each.is_used for each in results)
-    lines = [_verified_line(each) for each in results]
-    print_result(as_json, values, [*lines, f"{used} of {len(results)} passes are used here"])
-    wrong = [each.entry.digest[:SHOWN_DIGITS] for each in results if each.is_wrong]
+    used = sum(verified.is_used for verified in results)
+    lines = [_verified_line(verified) for verified in results]
+    print_result(options.json, values, [*lines, f"{used} of {len(results)} passes are used here"])
+    wrong = [verified.entry.digest[:SHOWN_DIGITS] for verified in results if verified.is_wrong]
     if wrong:
         fail(f"{library}: {', '.join(wrong)} won before, and are wrong here; see above")
 
 
-@library_group.command("merge")
-@library_argument
-@click.argument("others", nargs=-1, required=True, type=opt.PATH)
-@opt.json
-def merge_command(library: Path, others: tuple[Path, ...], as_json: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class MergeOptions:
+    """Options of `passnet library merge`."""
+
+    library: Path = opt.argument()
+
+    others: tuple[Path, ...] = opt.argument(nargs=-1)
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("merge", library_group)
+def merge_command(options: MergeOptions) -> None:
     """Take over the passes of OTHERS, which are libraries, into LIBRARY, which may be new.
 
-    They are used only after they were judged here: by `passnet library verify`, or when
-    `passnet optimize` comes upon one.
+    They are used once they were judged here: by `passnet library verify`, or when `passnet
+    optimize` comes upon one.
     """
     from passnet.passes.library.store import PassLibrary
 
-    merged = {str(other): PassLibrary(library).merge(_read(other)) for other in others}
+    library = options.library
+    merged = {str(other): PassLibrary(library).merge(_read(other)) for other in options.others}
     lines = [f"{count} new passes of {other}" for other, count in merged.items()]
-    print_result(as_json, merged, [*lines, f"judge them here: passnet library verify {library}"])
+    lines.append(f"judge them here: passnet library verify {library}")
+    print_result(options.json, merged, lines)
 
 
-@library_group.command("export")
-@library_argument
-@entries_argument
-@opt.out("The folder of the new library")
-@opt.flag("--all", "Copy what was tried in vain too, not only passes that win.", "with_all")
-@opt.json
-def export_command(library: Path, entries: tuple[str, ...], out: Path, with_all: bool,
-                   as_json: bool) -> None:  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """Options of `passnet library export`."""
+
+    library: Path = opt.argument()
+
+    entries: tuple[str, ...] = opt.argument(nargs=-1, required=False, metavar="[ENTRY]...")
+
+    out: Path
+    """Write the new library to this folder."""
+
+    all: bool = opt.shared("all")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("export", library_group)
+def export_command(options: ExportOptions) -> None:
     """Copy passes with their records to a new library: those of ENTRY, or all that win."""
     from passnet.passes.library.store import PassLibrary
 
-    kept = with_all or entries
-    chosen = [entry for entry in _chosen(library, entries) if kept or entry.saved_ms > 0]
-    if not chosen:
+    library, out = options.library, options.out
+    is_whole = options.all or options.entries
+    entries = [
+        entry for entry in _matching(library, options.entries) if is_whole or entry.saved_ms > 0
+    ]
+    if not entries:
         raise InputError(f"{library}: no pass in it wins; give --all to copy all the same")
-    PassLibrary(library).export(out, chosen)
-    print_result(as_json, {"exported": len(chosen)}, [f"{len(chosen)} passes are in {out}"])
+    PassLibrary(library).export(out, entries)
+    print_result(options.json, {"exported": len(entries)}, [f"{len(entries)} passes are in {out}"])
 
 
-@library_group.command("remove")
-@library_argument
-@click.argument("entries", nargs=-1, required=True, metavar="ENTRY...")
-@opt.json
-def remove_command(library: Path, entries: tuple[str, ...], as_json: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class RemoveOptions:
+    """Options of `passnet library remove`."""
+
+    library: Path = opt.argument()
+
+    entries: tuple[str, ...] = opt.argument(nargs=-1, metavar="ENTRY...")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("remove", library_group)
+def remove_command(options: RemoveOptions) -> None:
     """Remove the passes of some entries."""
     from passnet.passes.library.store import PassLibrary
 
-    chosen = _chosen(library, entries)
-    PassLibrary(library).remove(chosen)
-    print_result(as_json, {"removed": [entry.digest for entry in chosen]},
-                 [f"removed {entry.digest[:SHOWN_DIGITS]}" for entry in chosen])  # fmt: skip
+    entries = _matching(options.library, options.entries)
+    PassLibrary(options.library).remove(entries)
+    digests = [entry.digest for entry in entries]
+    lines = [f"removed {digest[:SHOWN_DIGITS]}" for digest in digests]
+    print_result(options.json, {"removed": digests}, lines)
 
 
 def _read(library: Path) -> Path:
-    """The folder that is meant: that of the shipped library by its name, if no other has it."""
+    """Return the folder of a library; `shipped` names passnet's own where no folder does."""
     from passnet.passes.library.entries import shipped_library
 
     if str(library) != "shipped" or library.exists():
@@ -201,23 +250,23 @@ def _entries(library: Path) -> list[PassEntry]:
     return sorted(latest(all_entries(library)), key=lambda entry: (-entry.saved_ms, entry.digest))
 
 
-def _chosen(library: Path, words: Sequence[str]) -> list[PassEntry]:
-    """The entries whose digests begin with some words; all without any."""
+def _matching(library: Path, words: Sequence[str]) -> list[PassEntry]:
+    """Return the entries whose digests begin with some words; all without any."""
     entries = _entries(library)
-    chosen = {}
+    matching = {}
     for word in words:
-        found = [entry for entry in entries if word and entry.digest.startswith(word)]
-        if len(found) != 1:
+        named = [entry for entry in entries if word and entry.digest.startswith(word)]
+        if len(named) != 1:
             raise InputError(
-                f"{library}: {len(found)} of {len(entries)} entries have a digest that begins with "
+                f"{library}: {len(named)} of {len(entries)} entries have a digest that begins with "
                 f"{word!r}; passnet library list --all prints them"
             )
-        chosen[found[0].digest] = found[0]
-    return list(chosen.values()) if words else entries
+        matching[named[0].digest] = named[0]
+    return list(matching.values()) if words else entries
 
 
 def _facts(entry: PassEntry) -> dict[str, Any]:
-    """What --json gives of an entry."""
+    """Return the facts that --json prints of an entry."""
     names = ("digest", "range", "ops", "forms", "hardware", "author", "code_hash", "origin",
              "judged", "passnet", "status", "error", "speedup", "speedup_low", "speedup_high",
              "reference_ms", "candidate_ms", "saved_ms")  # fmt: skip

@@ -1,8 +1,9 @@
 """How a net is optimised: which ways are tried, for how long, and what is promised of the net."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from passnet.agent.settings import LlmSettings
+from passnet.core.jobs.run_plan import seconds_of
 from passnet.errors import InputError
 
 USUAL = ("eager", "compile", "graph", "aot")
@@ -29,7 +30,9 @@ class OptimizeSettings:
     index out of range.
     """
 
-    budget_s: float = 600.0
+    budget_s: float = field(
+        default=600.0, metadata={"type": str, "convert": seconds_of, "default": "10m"}
+    )
     """Start no further backend after this time, such as 90s, 10m or 1h."""
 
     threads: int | None = None
@@ -41,14 +44,16 @@ class OptimizeSettings:
     seconds: float = 2.0
     """Time each backend for this many seconds."""
 
-    engines: tuple[str, ...] | None = None
+    engines: tuple[str, ...] | None = field(
+        default=None, metadata={"option": "engine", "metavar": "NAME"}
+    )
     """Try this backend; all that fit by default.
 
     None takes `USUAL`, the backends that fold weights as far as they are installed, `FROZEN` where
     weights are constant, and `WITH_PASSES` where there are authors.
     """
 
-    authors: tuple[str, ...] = ()
+    authors: tuple[str, ...] = field(default=(), metadata={"option": "author", "metavar": "NAME"})
     """Let this author give passes for ranges of the net: library, compiler, search, trained:FOLDER.
 
     They have what torch's own backends leave of the budget.

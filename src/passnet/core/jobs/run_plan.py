@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,8 @@ class RunShard:
         return f"{self.number}/{self.total}"
 
 
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
 WHOLE = RunShard()
 
 
@@ -45,6 +48,23 @@ def shard_of(text: str) -> RunShard:
     if not (slash and number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total)):
         raise InputError(f"--shard {text}: give two numbers such as 2/8, from 1/8 to 8/8")
     return RunShard(int(number), int(total))
+
+
+def seconds_of(text: str) -> float:
+    """Return the seconds that a text such as 90, 90s, 10m or 1h names.
+
+    Raises:
+        InputError: the text names no duration above 0.
+
+    Examples:
+        >>> seconds_of("10m")
+        600.0
+    """
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([smh]?)", text.strip())
+    seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    if seconds <= 0:
+        raise InputError(f"{text!r} is no duration; write 90s, 10m or 1h")
+    return seconds
 
 
 def num_workers_of(jobs: int) -> int:
