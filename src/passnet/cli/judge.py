@@ -56,7 +56,7 @@ def judge_audit(options: AuditOptions) -> None:
     or was caught under a wrong name, or if an honest pass was rejected, flagged or found wrong.
     Cases that the machine was too busy to measure are counted apart.
     """
-    from passnet.core.jobs.busy_cores import spinning
+    from passnet.core.jobs.children import spinning
     from passnet.core.terminal.progress import progress
     from passnet.judge.audit import audit, find_cases
     from passnet.judge.processes.parent_pool import ParentPool
