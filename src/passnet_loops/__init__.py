@@ -5,7 +5,7 @@ language                                 the language: loop nests and arithmetic
 build, mining, examples, augment         training data from captured graphs
 training_rows, tokenizer                 rows as text, a token for each word
 checkpoint, sft, rl                      LLMs on disk, fine-tuned and reinforced
-policy, decoding                         prompts answered
+policy, decoding, scripted_policy        prompts answered
 row_judge, judge_rows, loops_reward      answers judged
 own_answers                              an LLM's own correct answers as training data
 author, nearest                          the LLM as an author of passes, and a baseline

@@ -1,8 +1,8 @@
 """Training data by rejection sampling: subgraphs mined, answered by a teacher, and judged.
 
-Rows are made graph by graph and judged one by one; what is done is kept as it comes, and a run that
-was killed goes on. What may be learned from is the part that the judge finds correct, balanced over
-op sequences and apart from every suite of evaluation.
+Rows are made graph by graph, judged one by one, and stored at once, so that a killed run goes on.
+Training data holds the rows that the judge finds correct, balanced over op sequences and apart from
+every suite of evaluation.
 """
 
 import hashlib
@@ -10,13 +10,14 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
 from passnet.core.jobs.actors import results_of
 from passnet.core.jobs.run_folder import RunFolder, unchanged
+from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.parquet import Shard, check_shards, write_shards
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set
@@ -40,29 +41,29 @@ ROW_LIMIT_S = 20.0
 """Seconds that a teacher may take for a subgraph."""
 
 DTYPES = ("float32", "float32", "bfloat16", "float16")
-"""In what dtypes subgraphs are made, as often as they stand here."""
+"""Dtypes of subgraphs, each as often as it is listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataSettings:
-    """How training data is made.
-
-    Args:
-        num_structures: after how many different structures mining ends.
-        max_per_sequence: the most structures of one op sequence that are kept.
-        max_windows: the most subgraphs of one captured graph.
-        shard: the part of the captured graphs, from 1, and of how many.
-    """
+    """How training data is made."""
 
     num_structures: int = 6000
+    """Stop mining after this many structures."""
+
     max_per_sequence: int = 8
+    """The most structures of one op sequence."""
+
     max_windows: int = 60
+    """The most subgraphs of one captured graph."""
+
     shard: tuple[int, int] = (1, 1)
+    """Part of the captured graphs: its number from 1, and the number of parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataInfo:
-    """What a run was begun with; `evaluation` has the content hash of each suite of evaluation."""
+    """The beginning of a run; `evaluation` has the content hash of each suite."""
 
     schema_version: int
     source: str
@@ -72,7 +73,7 @@ class DataInfo:
 
 @dataclass(frozen=True, slots=True)
 class MadeRows:
-    """What came of one captured graph: rows, and how often which kind of refusal."""
+    """The rows of one captured graph, and the number of refusals by reason."""
 
     graph: str
     rows: tuple[TrainingRow, ...]
@@ -81,7 +82,7 @@ class MadeRows:
 
 @dataclass(frozen=True, slots=True)
 class RowVerdict:
-    """What the judge said of a row, by its key."""
+    """The judge's verdict on a row, by its key."""
 
     key: str
     verdict: JudgeVerdict
@@ -91,11 +92,7 @@ class RowVerdict:
 
 @dataclass(frozen=True, slots=True)
 class TrainingManifest:
-    """What training data holds, and what was left out for which reason.
-
-    `evaluation` has the content hash of every suite that it was checked against, `judged_from` the
-    SHA-256 of each file that the data had before rows of it were judged.
-    """
+    """The contents of training data, and the rows left out by reason."""
 
     schema_version: int
     num_rows: int
@@ -105,32 +102,40 @@ class TrainingManifest:
     dtypes: dict[str, int]
     left_out: dict[str, int]
     evaluation: dict[str, str]
+    """Content hash of each suite that it was checked against."""
+
     shards: tuple[Shard, ...]
     judged_from: tuple[str, ...] = ()
+    """SHA-256 of each file of the data before rows of it were judged."""
 
     @property
     def file_hashes(self) -> tuple[str, ...]:
-        """The SHA-256 of each file of the data."""
+        """Return the SHA-256 of each file."""
         return tuple(shard.sha256 for shard in self.shards)
 
     def was_learned(self, data: Collection[str]) -> bool:
-        """Whether an llm that learned from files of these hashes learned from this data, or from
-        what it was before it was judged.
-        """
+        """Return whether files of these hashes are this data, now or before it was judged."""
         return not set(data).isdisjoint((*self.file_hashes, *self.judged_from))
 
 
 def row_key(row: TrainingRow) -> str:
-    """What makes it one row: its subgraph and its author."""
+    """Return the key of a row: subgraph and author."""
     return f"{row.full[:24]}-{row.author}"
 
 
-def make_rows(
-    row: GraphRow, settings: DataSettings, evaluation: SuiteKeys, known: set[str]
-) -> MadeRows:
-    """The rows of one captured graph; structures that are `known`, to which new ones are added, or
-    of evaluation are passed over.
-    """
+@dataclass(frozen=True)
+class Excluded:
+    """Structures that no row is made of."""
+
+    suites: SuiteKeys
+    """Suites of evaluation."""
+
+    structures: set[str] = field(default_factory=set)
+    """Structures that have a row."""
+
+
+def make_rows(row: GraphRow, settings: DataSettings, excluded: Excluded) -> MadeRows:
+    """Make the rows of one captured graph, and exclude their structures from now on."""
     rows: list[TrainingRow] = []
     refused: Counter[str] = Counter()
     try:
@@ -141,61 +146,60 @@ def make_rows(
         return MadeRows(row.full, (), {"graph": 1})
     for subgraph in subgraphs:
         structure, ops = fingerprints(subgraph).structure, op_sequence(subgraph.program)
-        if structure in known:
+        if structure in excluded.structures:
             refused["known structure"] += 1
-        elif structure in evaluation.structures or ops in evaluation.sequences:
+        elif structure in excluded.suites.structures or ops in excluded.suites.sequences:
             refused["of evaluation"] += 1
         else:
-            known.add(structure)
+            excluded.structures.add(structure)
             try:
                 with time_limit(ROW_LIMIT_S), gc_paused():
-                    made = make_row(_in_some_dtype(subgraph, structure), row.sources[0].entry)
-                rows.append(made[0])
+                    rows.append(make_row(_cast(subgraph, structure), row.sources[0].entry)[0])
             except (PassnetError, RecursionError) as cause:
                 refused[type(cause).__name__] += 1
     return MadeRows(row.full, tuple(rows), dict(refused))
 
 
-def _in_some_dtype(graph: Graph, structure: str) -> Graph:
-    """A subgraph as it was captured, or in a low dtype, as its structure draws it."""
+def _cast(graph: Graph, structure: str) -> Graph:
+    """Return a subgraph in a dtype that its structure draws."""
     dtype = DTYPES[int(structure[:8], 16) % len(DTYPES)]
     return graph if main_float(graph.tensors) in (dtype, None) else in_dtype(graph, dtype)
 
 
 def data_run(out: Path) -> RunFolder[DataInfo, MadeRows, str]:
-    """The folder of a run, by captured graphs."""
+    """Return the folder of a run, by captured graphs."""
     graph = attrgetter("graph")
     return RunFolder(out, INFO_FILE, DataInfo, MADE_FILE, MadeRows, graph, "mined graphs")
 
 
 def verdict_run(out: Path) -> RunFolder[DataInfo, RowVerdict, str]:
-    """The same folder, by rows that were judged; the run of mined graphs has its lock."""
+    """Return the same folder, by judged rows; the run of mined graphs has its lock."""
     return RunFolder(
         out, INFO_FILE, DataInfo, VERDICTS_FILE, RowVerdict, attrgetter("key"), "judged rows"
     )
 
 
 def captured_graphs(folder: Path, shard: tuple[int, int]) -> list[GraphRow]:
-    """The captured graphs of a folder that belong to a shard, in a drawn order."""
+    """Return the captured graphs of a part of a folder, in random order."""
     _, files = read_set(folder)
     rows = [row for file in files for row in GRAPHS.read(file)]
     number, total = shard
-    mine = [row for row in rows if int(row.full[:8], 16) % total == number - 1]
-    random.Random(0).shuffle(mine)  # noqa: S311 (no secret)
-    return mine
+    part = [row for row in rows if int(row.full[:8], 16) % total == number - 1]
+    random.Random(0).shuffle(part)  # noqa: S311 (no secret)
+    return part
 
 
-def kept_rows(
+def select_rows(
     rows: Iterable[TrainingRow], settings: DataSettings, evaluation: SuiteKeys
 ) -> tuple[list[TrainingRow], Counter[str]]:
-    """The rows that may be learned from, and how many are left out for which reason.
+    """Return the rows to learn from, and the number of rows left out by reason.
 
     Raises:
-        InputError: a row that is kept leaks from evaluation.
+        InputError: A row leaks from evaluation.
     """
     left_out: Counter[str] = Counter()
     by_sequence: dict[tuple[str, ...], dict[str, None]] = {}
-    kept: list[TrainingRow] = []
+    kept_rows: list[TrainingRow] = []
     seen: set[tuple[str, str]] = set()
     for row in sorted(rows, key=lambda row: _draw(row.structure + row.dtype)):
         structures = by_sequence.setdefault(row.op_sequence, {})
@@ -211,24 +215,24 @@ def kept_rows(
         else:
             structures[row.structure] = None
             seen.add((row.structure, row.dtype))
-            kept.append(row)
-    check_apart(kept, evaluation)
-    return kept, left_out
+            kept_rows.append(row)
+    check_apart(kept_rows, evaluation)
+    return kept_rows, left_out
 
 
 def check_apart(rows: Sequence[TrainingRow], evaluation: SuiteKeys) -> None:
-    """See that no row shares op sequence or structure with a suite of evaluation.
+    """Check that no row shares op sequence or structure with a suite of evaluation.
 
     Raises:
-        InputError: one does; it is named.
+        InputError: One does; it is named.
     """
     keys = [RowKeys(row.full, row.structure, row.op_sequence) for row in rows]
-    found = leaks(keys, {row.full: "train" for row in rows}, evaluation)
-    if found:
+    leaking = leaks(keys, {row.full: "train" for row in rows}, evaluation)
+    if leaking:
         raise InputError(
-            f"{len(found)} rows of training data leak from evaluation, the first "
-            f"{found[0].row[:16]} ({found[0].what} of {found[0].other}); make the data again with "
-            "--eval for each suite"
+            f"{len(leaking)} rows of training data leak from evaluation, the first "
+            f"{leaking[0].row[:16]} ({leaking[0].what} of {leaking[0].other}); "
+            "make the data again with --eval for each suite"
         )
 
 
@@ -237,10 +241,10 @@ def _draw(text: str) -> str:
 
 
 def read_training(folder: Path) -> tuple[TrainingManifest, list[TrainingRow]]:
-    """Training data with its manifest.
+    """Read training data with its manifest.
 
     Raises:
-        InputError: there is none, or a file is not the one described.
+        InputError: There is none, or a file differs from its manifest.
     """
     manifest = read_json(folder / MANIFEST_FILE, TrainingManifest)
     files = check_shards(folder, manifest.shards, MANIFEST_FILE)
@@ -251,10 +255,10 @@ def read_training(folder: Path) -> tuple[TrainingManifest, list[TrainingRow]]:
 
 
 def known_rows(folder: Path) -> list[TrainingRow]:
-    """The rows of a run, with what the judge has said of them; or of written training data.
+    """Read the rows of a run with their verdicts, or of written training data.
 
     Raises:
-        InputError: the folder holds neither.
+        InputError: The folder holds neither.
     """
     if not (folder / MADE_FILE).exists():
         return read_training(folder)[1]
@@ -265,7 +269,7 @@ def known_rows(folder: Path) -> list[TrainingRow]:
 def with_verdicts(
     rows: Iterable[TrainingRow], verdicts: Mapping[str, RowVerdict]
 ) -> list[TrainingRow]:
-    """Rows, each with the verdict on it where there is one, by `row_key`."""
+    """Return rows with their verdicts, found by `row_key`."""
     judged = []
     for row in rows:
         verdict = verdicts.get(row_key(row))
@@ -283,15 +287,12 @@ def merge_rows(
     evaluation: SuiteKeys,
     has_unjudged: bool = False,
 ) -> TrainingManifest:
-    """The training data of some runs, or data that is there, as files with a manifest in `out`.
-
-    Rows that were not judged are left out, but with `has_unjudged`.
-    """
+    """Merge runs and training data into one in `out`; without `has_unjudged`, of judged rows."""
     rows = [row for folder in folders for row in known_rows(folder)]
     judged = [row for row in rows if has_unjudged or row.verdict != "not judged"]
-    kept, left_out = kept_rows(judged, settings, evaluation)
+    selected, left_out = select_rows(judged, settings, evaluation)
     left_out["not judged"] = len(rows) - len(judged)
-    return write_rows(out, kept, evaluation.hashes, left_out)
+    return write_rows(out, selected, evaluation.hashes, left_out)
 
 
 def write_rows(
@@ -301,7 +302,7 @@ def write_rows(
     left_out: Counter[str],
     judged_from: tuple[str, ...] = (),
 ) -> TrainingManifest:
-    """Write rows as Parquet files with a manifest, replacing those of the folder."""
+    """Write rows as Parquet files with a manifest; replace those of the folder."""
     out.mkdir(parents=True, exist_ok=True)
     shards = write_shards(out, SHARD_NAME, rows, TRAINING, lambda row: len(row.folder))
     manifest = TrainingManifest(
@@ -324,45 +325,45 @@ def mine_rows(
     rows: Sequence[GraphRow],
     out: Path,
     info: DataInfo,
-    evaluation: SuiteKeys,
-    resume: bool,
-    step: Callable[[str], None],
+    excluded: Excluded,
+    plan: RunPlan = DEFAULT_PLAN,
     until: Callable[[], bool] = lambda: False,
-    passed_over: Iterable[str] = (),
-    num_actors: int | None = None,
 ) -> int:
-    """Make rows of captured graphs, one graph after another or by so many actors of a Ray cluster,
-    until there are enough structures or `until` says so; the number of structures that there are.
+    """Make rows of captured graphs until there are enough structures, or `until` returns true.
 
-    Structures of `passed_over` are known from elsewhere: no row is made of them. Two actors may
-    make rows of one structure, of which data keeps one.
+    On a Ray cluster, two actors may make rows of one structure, of which data holds one.
+
+    Returns:
+        The number of structures.
     """
     run = data_run(out)
     complaint = f"{out}: was begun with other settings; choose another --out"
-    with run.begin(info, resume, unchanged(complaint)):
+    with run.begin(info, plan.resume, unchanged(complaint)):
         records = run.records()
-        known = {row.structure for made in records.values() for row in made.rows}
-        structures = set(known)
-        known.update(passed_over)
+        structures = {row.structure for made in records.values() for row in made.rows}
+        excluded = replace(excluded, structures=structures | excluded.structures)
         missing = [row for row in rows if row.full not in records]
-        opener = partial(_miner, info.settings, evaluation, known)
+        opener = partial(_miner, info.settings, excluded)
         with (
             run.recorder(len(records)) as record,
-            closing(results_of(missing, opener, num_actors)) as results,
+            closing(results_of(missing, opener, num_actors(plan))) as results,
         ):
             while len(structures) < info.settings.num_structures and not until():
-                made = next(results, None)
-                if made is None:
+                made_rows = next(results, None)
+                if made_rows is None:
                     break
-                record(made)
-                structures.update(each.structure for each in made.rows)
-                step(f"{len(structures)} structures")
+                record(made_rows)
+                structures.update(row.structure for row in made_rows.rows)
+                plan.progress(f"{len(structures)} structures")
     return len(structures)
 
 
+def num_actors(plan: RunPlan) -> int | None:
+    """Return how many actors of a Ray cluster work; None for this process."""
+    return plan.num_workers if plan.is_on_ray else None
+
+
 @contextmanager
-def _miner(
-    settings: DataSettings, evaluation: SuiteKeys, known: set[str]
-) -> Iterator[Callable[[GraphRow], MadeRows]]:
-    """What makes the rows of one captured graph after another."""
-    yield lambda row: make_rows(row, settings, evaluation, known)
+def _miner(settings: DataSettings, excluded: Excluded) -> Iterator[Callable[[GraphRow], MadeRows]]:
+    """Yield a function that makes the rows of one captured graph."""
+    yield lambda row: make_rows(row, settings, excluded)

@@ -1,102 +1,109 @@
-"""Answers of an llm word by word, many side by side: one that has ended leaves the batch.
+"""Decoding of many answers side by side; an answer that has ended leaves the batch.
 
-What transformers generates stays in the batch until the longest answer has ended, and all keys and
-values of attention are copied at each word; on a CPU that takes most of the time of a small llm.
+`generate` of transformers keeps the whole batch until the longest answer has ended and copies all
+keys and values of attention at each word. On a CPU, that takes most of the time of a small LLM.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 ROOM = 64
-"""Keys and values are kept with room for so many more words."""
+"""Words that keys and values have room to grow by."""
 
 LEAST_ALIVE = 0.75
-"""When a smaller share of the answers of a batch go on, those that have ended are taken out."""
+"""Share of a batch that still goes on, below which ended answers are taken out."""
 
 
 class WordChoice(Protocol):
-    """Which words may come next in the answers of a batch."""
+    """The words that may come next in the answers of a batch."""
 
-    def leave(self, answers: Sequence[int], scores: Any) -> Any:
-        """Given the numbers of some answers and the scores of their next words, of shape (answers,
-        vocabulary), the scores with minus infinity for words that may not come.
+    def mask(self, answers: Sequence[int], scores: Any) -> Any:
+        """Return the scores of next words, of shape (answers, vocabulary), with minus infinity for
+        words that may not come.
         """
 
-    def follow(self, answer: int, number: int) -> None:
-        """Is told the number of an answer and the word that it goes on with, by its id."""
+    def follow(self, answer: int, word_id: int) -> None:
+        """Continue the answer of a number with a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodingPlan:
+    """How answers are decoded; `end` is the id of the word that ends one."""
+
+    end: int
+    max_words: int
+    num_samples: int = 1
+    temperature: float = 0.0
+    """Zero decodes greedily."""
 
 
 def decode(
     llm: Any,
     input_ids: Any,
     attention_mask: Any,
-    end: int,
-    max_words: int,
-    num_samples: int = 1,
-    temperature: float = 0.0,
+    plan: DecodingPlan,
     words: WordChoice | None = None,
 ) -> list[list[int]]:
-    """The ids of the words of answers to some prompts, with `end` where an answer has ended.
+    """Return the word ids of answers, with `end` where an answer has ended.
 
     Args:
-        llm: a causal language model of transformers.
-        input_ids: the prompts, of shape (prompts, words), filled up on the left.
-        attention_mask: 0 where they are filled up and 1 elsewhere, of the same shape.
-        end: the id of the word that ends an answer.
-        max_words: how many an answer has at most.
-        num_samples: answers to each prompt, which stand one after the other.
-        temperature: at which words are drawn; 0 takes the likeliest.
-        words: which may come; any without it.
+        llm: A causal language model of transformers.
+        input_ids: Prompts, padded on the left.
+        attention_mask: 0 for padding, else 1.
+        plan: The samples of a prompt follow each other.
+        words: Allowed words; any without it.
+
+    Shapes:
+        input_ids, attention_mask: (prompts, words).
     """
     import torch
 
     cache = _roomy_cache(llm)
-    kept = {_cache_name(llm): cache}
-    answers: list[list[int]] = [[] for _ in range(len(input_ids) * num_samples)]
+    caches = {_cache_name(llm): cache}
+    answers: list[list[int]] = [[] for _ in range(len(input_ids) * plan.num_samples)]
     alive = list(range(len(answers)))
     positions = (attention_mask.cumsum(-1) - 1).clamp(min=0)
     with torch.no_grad():
-        scores = _scores(llm, kept, input_ids, attention_mask, positions)
-        cache.reorder_cache(torch.arange(len(input_ids)).repeat_interleave(num_samples))
+        scores = _scores(llm, caches, input_ids, attention_mask, positions)
+        cache.reorder_cache(torch.arange(len(input_ids)).repeat_interleave(plan.num_samples))
         scores, mask, position = (
-            each.repeat_interleave(num_samples, 0)
-            for each in (scores, attention_mask, positions[:, -1:])
+            tensor.repeat_interleave(plan.num_samples, 0)
+            for tensor in (scores, attention_mask, positions[:, -1:])
         )
-        in_batch = list(alive)  # the answers of its rows, of which some may have ended
-        for place in range(max_words):
+        in_batch = list(alive)  # the answers of its rows; some may have ended
+        for length in range(1, plan.max_words + 1):
             row_of = {number: row for row, number in enumerate(in_batch)}
             rows = [row_of[number] for number in alive]
             alive_scores = scores[rows].float()
             if words is not None:
-                alive_scores = words.leave(alive, alive_scores)
-            chosen = _chosen(alive_scores, temperature).tolist()
-            for number, word in zip(alive, chosen, strict=True):
+                alive_scores = words.mask(alive, alive_scores)
+            next_words = _next_words(alive_scores, plan.temperature).tolist()
+            for number, word in zip(alive, next_words, strict=True):
                 answers[number].append(word)
-                if words is not None and word != end:
+                if words is not None and word != plan.end:
                     words.follow(number, word)
-            alive = [number for number, word in zip(alive, chosen, strict=True) if word != end]
-            if not alive or place + 1 == max_words:
+            alive = [number for number in alive if answers[number][-1] != plan.end]
+            if not alive or length == plan.max_words:
                 break
             if len(alive) < LEAST_ALIVE * len(in_batch):
-                going_on = torch.tensor([row_of[number] for number in alive])
-                cache.reorder_cache(going_on)
-                mask, position, in_batch = mask[going_on], position[going_on], list(alive)
+                rows_alive = torch.tensor([row_of[number] for number in alive])
+                cache.reorder_cache(rows_alive)
+                mask, position, in_batch = mask[rows_alive], position[rows_alive], list(alive)
             last = torch.tensor([[answers[number][-1]] for number in in_batch])
             mask = torch.cat([mask, mask.new_ones(len(mask), 1)], 1)
             position = position + 1
-            scores = _scores(llm, kept, last, mask, position)
+            scores = _scores(llm, caches, last, mask, position)
     return answers
 
 
-def _scores(llm: Any, kept: dict[str, Any], words: Any, mask: Any, positions: Any) -> Any:
-    """The scores of what comes after some words, of shape (answers, vocabulary)."""
-    return llm(
-        input_ids=words, attention_mask=mask, position_ids=positions, use_cache=True,
-        logits_to_keep=1, **kept,
-    ).logits[:, -1]  # fmt: skip
+def _scores(llm: Any, caches: dict[str, Any], words: Any, mask: Any, positions: Any) -> Any:
+    """Return the scores of next words, of shape (answers, vocabulary)."""
+    inputs = {"input_ids": words, "attention_mask": mask, "position_ids": positions}
+    return llm(**inputs, **caches, use_cache=True, logits_to_keep=1).logits[:, -1]
 
 
-def _chosen(scores: Any, temperature: float) -> Any:
+def _next_words(scores: Any, temperature: float) -> Any:
     import torch
 
     if temperature <= 0:
@@ -105,14 +112,14 @@ def _chosen(scores: Any, temperature: float) -> Any:
 
 
 def _cache_name(llm: Any) -> str:
-    """What the llm calls the cache of its keys and values: transformers renames it in 5.40."""
+    """Return the name of the argument for keys and values; transformers renames it in 5.40."""
     import inspect
 
     return "cache" if "cache" in inspect.signature(llm.forward).parameters else "past_key_values"
 
 
 def _roomy_cache(llm: Any) -> Any:
-    """A cache whose layers of attention have room for more words, so that few are copied."""
+    """Return a cache whose layers of attention have room to grow, so that little is copied."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer
 
@@ -131,25 +138,23 @@ def _roomy_cache(llm: Any) -> Any:
             return self.keys, self.values
 
     cache = DynamicCache(config=llm.config)
-    cache.layers = [RoomyLayer() if type(each) is DynamicLayer else each for each in cache.layers]
+    cache.layers = [RoomyLayer() if type(x) is DynamicLayer else x for x in cache.layers]
     return cache
 
 
 class _Memory:
-    """Where states of shape (answers, heads, words, width) grow word by word."""
+    """Memory in which states of shape (answers, heads, words, width) grow word by word."""
 
     def __init__(self) -> None:
         self._whole: Any = None
-        self._given: Any = None
+        self._latest: Any = None
 
-    def appended(self, known: Any, new: Any) -> Any:
-        """States with new ones behind them, in the same memory where these are the last ones given
-        and there is room.
-        """
-        start, stop = known.shape[2], known.shape[2] + new.shape[2]
-        if known is not self._given or self._whole.shape[2] < stop:
+    def appended(self, states: Any, new: Any) -> Any:
+        """Append new states: in place if `states` came from here last and there is room."""
+        start, stop = states.shape[2], states.shape[2] + new.shape[2]
+        if states is not self._latest or self._whole.shape[2] < stop:
             self._whole = new.new_empty((*new.shape[:2], stop + ROOM, new.shape[3]))
-            self._whole[:, :, :start] = known
+            self._whole[:, :, :start] = states
         self._whole[:, :, start:stop] = new
-        self._given = self._whole[:, :, :stop]
-        return self._given
+        self._latest = self._whole[:, :, :stop]
+        return self._latest

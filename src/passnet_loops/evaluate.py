@@ -1,30 +1,29 @@
-"""Answers of llms and baselines judged on tasks that none has seen, and compared task by task."""
+"""Answers of LLMs and baselines, judged on tasks that none of them has seen."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
-from types import MappingProxyType
 
 from passnet.core.jobs.run_folder import RunFolder, unchanged
-from passnet.errors import GraphError, InputError, PassnetError
+from passnet.errors import InputError, PassnetError
 from passnet.judge.suite.suite import Suite
 from passnet.judge.task import TaskGraph
 from passnet_loops.examples import time_limit, whole_or_ranges
 from passnet_loops.language.answer_text import print_answer
-from passnet_loops.language.prompt import Prompt, loops_prompt
+from passnet_loops.language.prompt import Prompt, prompt_or_none
 from passnet_loops.row_judge import AnswerJudge, JudgedAnswer
 
 TEACHER, NEAREST = "teacher", "nearest neighbour"
 
 Answerer = Callable[[Sequence[Prompt]], list[list[str]]]
-"""Gives answers to each of some prompts, the first the one to be judged first."""
+"""A system: it returns the answers to each prompt, best first."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationInfo:
-    """What an evaluation was begun with."""
+    """The beginning of an evaluation."""
 
     suite: str
     suite_hash: str
@@ -38,11 +37,7 @@ class EvaluationInfo:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """How a system did on a graph: its best answer of `num_samples`, the first that is correct.
-
-    `findings` name the cheats that it is rejected for, `flags` what a person should read; `error`
-    says why nothing could be judged, or what the judge said.
-    """
+    """A system's best answer to a graph out of `num_samples`: the first correct one."""
 
     system: str
     task: str
@@ -55,25 +50,45 @@ class AnswerRecord:
     speedup: float | None
     speedup_low: float | None
     findings: tuple[str, ...]
+    """Exploits for which it is rejected."""
+
     error: str | None
+    """Reason why nothing could be judged, or the judge's error."""
+
     seconds: float
     flags: tuple[str, ...] = ()
+    """Findings for a person to read."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """What makes it one record."""
+        """Return system and graph, which name the record."""
         return self.system, self.graph
 
     @property
     def is_correct(self) -> bool:
-        """Whether the judge found it correct."""
+        """Return whether the judge found it correct."""
         return self.verdict == "correct"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """An evaluation in the folder `out`, and the judge of its answers."""
+
+    out: Path
+    info: EvaluationInfo
+    graphs: Sequence[TaskGraph]
+    judge: AnswerJudge
+    step: Callable[[str], None]
+    """Reports the verdict on each graph."""
+
+    earlier: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Answers to judge again, by system and graph: the system is not asked for them."""
 
 
 def chosen_graphs(
     suite: Suite, per_task: int, num_tasks: int | None, seed: int = 0
 ) -> list[TaskGraph]:
-    """So many graphs of each task, of as many different dtypes as there are, that have a prompt."""
+    """Return `per_task` graphs of each of `num_tasks` tasks, drawn by the seed."""
     draw = random.Random(seed)  # noqa: S311 (no secret)
     tasks = list(suite.tasks)
     draw.shuffle(tasks)
@@ -86,27 +101,25 @@ def chosen_graphs(
 
 
 def evaluation_run(out: Path) -> RunFolder[EvaluationInfo, AnswerRecord, tuple[str, str]]:
-    """The folder of an evaluation: a record for each system and graph."""
-    return RunFolder(
-        out, "evaluation.json", EvaluationInfo, "answers.jsonl", AnswerRecord, attrgetter("key"),
-        "judged answers",
-    )  # fmt: skip
+    """Return the folder of an evaluation: a record for each system and graph."""
+    files = ("evaluation.json", EvaluationInfo, "answers.jsonl", AnswerRecord)
+    return RunFolder(out, *files, attrgetter("key"), "judged answers")
 
 
 def earlier_answers(folders: Sequence[Path], info: EvaluationInfo) -> dict[tuple[str, str], str]:
-    """The answers in the folders of evaluations that asked as `info` does, by system and graph.
+    """Return the answers of earlier evaluations, by system and graph.
 
     Raises:
-        InputError: one is no evaluation, or asked in another way, or of another suite; or several
-            answers to a graph may be judged, of which an evaluation keeps one.
+        InputError: A folder is no evaluation, is of another suite or asked with other settings; or
+            several answers to a graph are to be judged, of which an evaluation stores one.
     """
     if folders and info.num_samples > 1:
         raise InputError("--answers is for one judged answer to a graph; leave --samples out")
     answers: dict[tuple[str, str], str] = {}
     for folder in folders:
         run = evaluation_run(folder)
-        found = run.read_info()
-        if replace(found, graphs=info.graphs, is_timed=info.is_timed, suite=info.suite) != info:
+        before = run.read_info()
+        if replace(before, graphs=info.graphs, is_timed=info.is_timed, suite=info.suite) != info:
             raise InputError(
                 f"{folder}: holds answers to another suite, or such that were given with other "
                 "--draw, --check, --samples or --free; give the same"
@@ -115,16 +128,8 @@ def earlier_answers(folders: Sequence[Path], info: EvaluationInfo) -> dict[tuple
     return answers
 
 
-def prompt_of(graph: TaskGraph) -> Prompt | None:
-    """The prompt of a graph; None where it has none."""
-    try:
-        return loops_prompt(graph.graph)
-    except (GraphError, InputError):
-        return None
-
-
 def teacher_answers(prompts: Sequence[Prompt]) -> list[list[str]]:
-    """What the compiler author answers; nothing where it writes nothing."""
+    """Return the answers of the author `compiler`; empty ones where it writes nothing."""
     answers = []
     for prompt in prompts:
         try:
@@ -135,85 +140,82 @@ def teacher_answers(prompts: Sequence[Prompt]) -> list[list[str]]:
     return answers
 
 
-def evaluate_system(
-    name: str,
-    answerer: Answerer,
-    graphs: Sequence[TaskGraph],
-    out: Path,
-    info: EvaluationInfo,
-    judge: AnswerJudge,
-    step: Callable[[str], None],
-    earlier: Mapping[tuple[str, str], str] = MappingProxyType({}),
-) -> list[AnswerRecord]:
-    """The records of a system on some graphs, made or found in `out`.
+def evaluate_system(name: str, answerer: Answerer, evaluation: Evaluation) -> list[AnswerRecord]:
+    """Return the records of a system on the graphs of an evaluation; make those that are missing.
 
-    Where nothing is timed, an answer that another system gave to the same graph is not judged
-    again. What the judge could not say is asked again. The answerer is not asked for graphs to
-    which it has an `earlier` answer, found by the names of system and graph.
+    Untimed, an answer that another system gave to the same graph is not judged again. An answer
+    that the judge could not decide on is judged again.
     """
+    out, earlier = evaluation.out, evaluation.earlier
     run = evaluation_run(out)
     complaint = f"{out}: holds another evaluation; choose another --out"
-    with run.begin(info, True, unchanged(complaint)):
-        records = {key: each for key, each in run.records().items() if each.verdict != "not judged"}
-        known = {} if info.is_timed else {(r.graph, r.answer): r for r in records.values()}
-        missing = [graph for graph in graphs if (name, graph.name) not in records]
-        prompts = [(graph, prompt_of(graph)) for graph in missing]
-        asked = {g.name: p for g, p in prompts if p is not None and (name, g.name) not in earlier}
-        made = answerer(list(asked.values())) if asked else ()
-        answers = dict(zip(asked, made, strict=True))
-        with run.recorder(len(records)) as record:
-            for graph, prompt in prompts:
+    with run.begin(evaluation.info, True, unchanged(complaint)):
+        records = {key: r for key, r in run.records().items() if r.verdict != "not judged"}
+        judged_before = {}
+        if not evaluation.info.is_timed:
+            judged_before = {(r.graph, r.answer): r for r in records.values()}
+        missing = [graph for graph in evaluation.graphs if (name, graph.name) not in records]
+        prompts = {graph.name: prompt_or_none(graph.graph) for graph in missing}
+        asked = {g: p for g, p in prompts.items() if p is not None and (name, g) not in earlier}
+        replies = answerer(list(asked.values())) if asked else ()
+        answers = dict(zip(asked, replies, strict=True))
+        with run.recorder(len(records)) as record_answer:
+            for graph in missing:
                 texts = answers.get(graph.name) or [earlier.get((name, graph.name), "")]
-                judged = _judged(name, graph, prompt, texts, judge, known)
-                record(judged)
-                records[judged.key] = judged
-                step(f"{name}: {judged.verdict}")
-    return [records[name, graph.name] for graph in graphs]
+                prompt, judge = prompts[graph.name], evaluation.judge
+                record = _best_record(name, graph, prompt, texts, judge, judged_before)
+                record_answer(record)
+                records[record.key] = record
+                evaluation.step(f"{name}: {record.verdict}")
+    return [records[name, graph.name] for graph in evaluation.graphs]
 
 
-def _judged(
+def _best_record(
     name: str,
     graph: TaskGraph,
     prompt: Prompt | None,
     texts: Sequence[str],
     judge: AnswerJudge,
-    known: Mapping[tuple[str, str], AnswerRecord],
+    judged_before: Mapping[tuple[str, str], AnswerRecord],
 ) -> AnswerRecord:
-    """The record of the first answer that is correct, or else of the first; of answers that are
-    `known`, with what is known of them.
-    """
+    """Return the record of the first correct answer, or else of the first."""
     first: AnswerRecord | None = None
     for text in dict.fromkeys(texts):
-        same = known.get((graph.name, text)) if text else None
+        same = judged_before.get((graph.name, text)) if text else None
         if same is not None:
             record = replace(same, system=name, num_samples=len(texts))
-            if record.is_correct:
-                return record
-            first = first or record
-            continue
-        if prompt is not None and text:
-            judged = judge.judge_answer(graph, prompt, text)
         else:
-            missing = "the graph has no prompt" if prompt is None else "there is no answer"
-            judged = JudgedAnswer("wrong", "compile_error", 0.0, error=missing)
-        record = AnswerRecord(
-            name,
-            graph.task,
-            graph.name,
-            text,
-            len(texts),
-            judged.verdict,
-            judged.status,
-            judged.smallest_t,
-            judged.speedup,
-            judged.speedup_low,
-            judged.findings,
-            judged.error,
-            judged.seconds,
-            judged.flags,
-        )
+            record = _record(name, graph, text, len(texts), _judged(graph, prompt, text, judge))
         if record.is_correct:
             return record
         first = first or record
     assert first is not None, "there is one answer at least"
     return first
+
+
+def _judged(graph: TaskGraph, prompt: Prompt | None, text: str, judge: AnswerJudge) -> JudgedAnswer:
+    if prompt is not None and text:
+        return judge.judge_answer(graph, prompt, text)
+    missing = "the graph has no prompt" if prompt is None else "there is no answer"
+    return JudgedAnswer("wrong", "compile_error", 0.0, error=missing)
+
+
+def _record(
+    name: str, graph: TaskGraph, text: str, num_samples: int, judged: JudgedAnswer
+) -> AnswerRecord:
+    return AnswerRecord(
+        name,
+        graph.task,
+        graph.name,
+        text,
+        num_samples,
+        judged.verdict,
+        judged.status,
+        judged.smallest_t,
+        judged.speedup,
+        judged.speedup_low,
+        judged.findings,
+        judged.error,
+        judged.seconds,
+        judged.flags,
+    )

@@ -1,4 +1,4 @@
-"""Rows of training data judged one by one, a structure after another in a drawn order."""
+"""Rows of training data judged one by one, a structure after another."""
 
 import hashlib
 import time
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from passnet.core.jobs.actors import results_of
 from passnet.core.jobs.run_folder import RunFolder, unchanged
-from passnet.core.jobs.run_plan import WHOLE, RunShard
+from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.core.terminal.progress import progress
 from passnet.errors import InputError
@@ -25,6 +25,7 @@ from passnet_loops.build import (
     RowVerdict,
     TrainingManifest,
     data_run,
+    num_actors,
     read_training,
     row_key,
     verdict_run,
@@ -33,116 +34,100 @@ from passnet_loops.build import (
 )
 from passnet_loops.examples import TrainingRow
 from passnet_loops.language.prompt import loops_prompt
-from passnet_loops.row_judge import AnswerJudge
+from passnet_loops.row_judge import AnswerJudge, open_judge
 
-I = TypeVar("I")  # noqa: E741 (what a run is begun with)
+I = TypeVar("I")  # noqa: E741 (the beginning of a run)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgingInfo:
-    """What judging training data was begun with: the hashes of its files."""
+    """The beginning of a run: the hashes of the data's files."""
 
     schema_version: int
     data: tuple[str, ...]
 
 
 def deadline(minutes: float | None) -> Callable[[], bool]:
-    """What says whether so many minutes have passed from now on; never without a number."""
+    """Return a function that says whether the minutes have passed; never without a number."""
     end = None if minutes is None else time.monotonic() + 60 * minutes
     return lambda: end is not None and time.monotonic() > end
 
 
 def judge_rows(
-    out: Path, info: DataInfo, is_over: Callable[[], bool], num_actors: int | None = None
+    out: Path, info: DataInfo, is_over: Callable[[], bool], plan: RunPlan = DEFAULT_PLAN
 ) -> None:
-    """Judge the rows of a run that have no verdict, until all have or `is_over`: one after another,
-    or by so many actors of a Ray cluster.
-    """
-    made = data_run(out)
+    """Judge the rows of a run that have no verdict, until `is_over`."""
+    mined = data_run(out)
     complaint = f"{out}: was begun with other settings; choose another --out"
-    with made.begin(info, True, unchanged(complaint)):
+    with mined.begin(info, True, unchanged(complaint)):
         run = verdict_run(out)
-        rows = [row for each in made.records().values() for row in each.rows]
-        _judge(run, rows, run.records(), is_over, num_actors)
+        rows = [row for made in mined.records().values() for row in made.rows]
+        _judge(run, rows, run.records(), is_over, plan)
 
 
 def judging_run(out: Path) -> RunFolder[JudgingInfo, RowVerdict, str]:
-    """The folder of a run that judges training data, by rows."""
-    return RunFolder(
-        out, "judging.json", JudgingInfo, VERDICTS_FILE, RowVerdict, attrgetter("key"),
-        "judged rows",
-    )  # fmt: skip
+    """Return the folder of a run that judges training data, by rows."""
+    key = attrgetter("key")
+    files = ("judging.json", JudgingInfo, VERDICTS_FILE, RowVerdict)
+    return RunFolder(out, *files, key, "judged rows")
 
 
 def judge_training(
     folder: Path,
     out: Path,
-    resume: bool = False,
-    shard: RunShard = WHOLE,
-    taken: Sequence[Path] = (),
+    plan: RunPlan = DEFAULT_PLAN,
     is_over: Callable[[], bool] = lambda: False,
-    num_actors: int | None = None,
 ) -> TrainingManifest:
-    """Judge the rows of training data that have no verdict, and write the data anew to `out`: all
-    rows with what is known of them then, but for wrong ones.
+    """Judge the rows of training data that have no verdict, and write the data anew to `out`.
 
-    Args:
-        folder: the data.
-        out: the folder of the run, and of the data to write.
-        resume: go on with what `out` holds.
-        shard: the part of the rows to judge.
-        taken: folders of other parts of the same run, whose verdicts are taken over.
-        is_over: says when to stop before all are judged.
-        num_actors: so many actors of a Ray cluster judge; without it, this process does.
+    Rows that are wrong are left out. `is_over` says when to stop before all rows are judged.
 
     Raises:
-        InputError: there is no data; `out` or one of `taken` holds another run, or `out` the data;
-            or the judge finds all rows wrong.
+        InputError: There is no data; `out` or a part of the plan holds another run, or `out` the
+            data; or the judge finds all rows wrong.
     """
     if out.resolve() == folder.resolve():
         raise InputError(f"{out}: holds the data to judge; choose another --out")
     manifest, rows = read_training(folder)
     info = JudgingInfo(SCHEMA_VERSION, manifest.file_hashes)
     run = judging_run(out)
-    parts = [judging_run(other) for other in taken]
+    parts = [judging_run(part) for part in plan.parts]
     if strangers := [part.out for part in parts if part.read_info() != info]:
         raise InputError(f"{strangers[0]}: judges other data; it is no part of this run")
     complaint = f"{out}: judges other data; choose another --out"
-    with run.begin(info, resume, unchanged(complaint)):
+    with run.begin(info, plan.resume, unchanged(complaint)):
         verdicts = run.records()
-        others = [verdict for part in parts for verdict in part.records().values()]
-        run.take(others, verdicts, lambda verdict: verdict.verdict != "not judged")
-        mine = [row for row in rows if row.verdict == "not judged" and shard.has(row.full)]
-        _judge(run, mine, verdicts, is_over, num_actors)
-        known = with_verdicts(rows, run.records())
-        kept = [row for row in known if row.verdict != "wrong"]
-        if not kept:
+        of_parts = [verdict for part in parts for verdict in part.records().values()]
+        run.take(of_parts, verdicts, lambda verdict: verdict.verdict != "not judged")
+        unjudged = [r for r in rows if r.verdict == "not judged" and plan.shard.has(r.full)]
+        _judge(run, unjudged, verdicts, is_over, plan)
+        judged = with_verdicts(rows, run.records())
+        right = [row for row in judged if row.verdict != "wrong"]
+        if not right:
             raise InputError(
                 f"{folder}: the judge finds all {len(rows)} rows wrong; nothing is left"
             )
         judged_from = (*manifest.judged_from, *manifest.file_hashes)
-        left_out = Counter(manifest.left_out) + Counter(wrong=len(known) - len(kept))
-        return write_rows(out, kept, manifest.evaluation, left_out, judged_from)
+        left_out = Counter(manifest.left_out) + Counter(wrong=len(judged) - len(right))
+        return write_rows(out, right, manifest.evaluation, left_out, judged_from)
 
 
 def _judge(
     run: RunFolder[I, RowVerdict, str],
     rows: Sequence[TrainingRow],
-    known: Mapping[str, RowVerdict],
+    verdicts: Mapping[str, RowVerdict],
     is_over: Callable[[], bool],
-    num_actors: int | None,
+    plan: RunPlan,
 ) -> None:
-    """Judge rows that no verdict is known of. Of each structure one row comes first, then the
-    others.
-    """
-    left = [row for row in rows if row_key(row) not in known]
-    if not left:  # no process is started for nothing
+    """Judge the rows without a verdict: one row of each structure first, then the others."""
+    missing = [row for row in rows if row_key(row) not in verdicts]
+    if not missing:  # no process is started for nothing
         return
-    left.sort(key=_order(left))
+    missing.sort(key=_order(missing))
     with (
-        run.recorder(len(known)) as record,
-        closing(results_of(left, _row_judge, num_actors)) as results,
-        progress("judging rows", len(left)) as step,
+        run.recorder(len(verdicts)) as record,
+        closing(results_of(missing, _row_judge, num_actors(plan))) as results,
+        progress("judging rows", len(missing)) as step,
     ):
         num_wrong = 0
         while not is_over() and (verdict := next(results, None)) is not None:
@@ -153,8 +138,8 @@ def _judge(
 
 @contextmanager
 def _row_judge() -> Iterator[Callable[[TrainingRow], RowVerdict]]:
-    """What judges one row after another."""
-    with AnswerJudge() as judge:
+    """Yield a function that judges one row."""
+    with open_judge() as judge:
         yield partial(judged_row, judge)
 
 
@@ -168,8 +153,8 @@ def _order(rows: list[TrainingRow]) -> Callable[[TrainingRow], tuple[int, str]]:
 
 
 def judged_row(judge: AnswerJudge, row: TrainingRow) -> RowVerdict:
-    """What the judge says of a row's answer, expanded anew; one without a meaning is wrong."""
+    """Judge a row's answer, expanded anew."""
     graph = graph_from_row(row.program, row.tensors, row.full[:16])
-    asked = TaskGraph("row", row.full[:16], graph)
-    answer = judge.judge_answer(asked, loops_prompt(graph), row.loops)
-    return RowVerdict(row_key(row), answer.verdict, answer.status, answer.seconds)
+    task_graph = TaskGraph("row", row.full[:16], graph)
+    judged = judge.judge_answer(task_graph, loops_prompt(graph), row.loops)
+    return RowVerdict(row_key(row), judged.verdict, judged.status, judged.seconds)

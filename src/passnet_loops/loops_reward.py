@@ -11,10 +11,12 @@ from typing import Any
 
 from passnet.agent.graph_text import op_times_us
 from passnet.core.records.serialise import LineWriter
-from passnet.errors import GraphError, InputError, MeasureError
+from passnet.errors import GraphError, InputError
 from passnet.graph.spec import Graph
 from passnet.graph.text.files import graph_from_row
 from passnet.judge.settings import TimingPlan
+from passnet.judge.task import TaskGraph
+from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 from passnet.train.rewards.reward import (
     DEFAULT_REWARD,
@@ -29,28 +31,26 @@ from passnet_loops.language.answer_text import parse_answer
 from passnet_loops.language.expand import expand_answer, span_of
 from passnet_loops.language.prompt import Prompt, loops_prompt
 from passnet_loops.language.run_answer import EagerRun, eager_run, what_is_wrong
-from passnet_loops.row_judge import AnswerJudge, JudgedAnswer
+from passnet_loops.row_judge import JUDGE_FAILED, JudgedAnswer, open_judge
 
 ROLLOUTS_FILE = "rollouts.jsonl"
 
 NUM_SUBJECTS = 512
-"""So many subgraphs are kept with their prompts: each is asked for once an answer."""
+"""Subgraphs that are cached with their prompts: each gets several answers."""
 
 SHOWN_WRONG = "shown wrong"
-"""The status of an answer that was not judged, as a run of its loops computes something else."""
+"""Status of an answer that failed a run of its loops and was not judged."""
 
 RIGHT_WHERE_RUN = "right where run"
-"""The status of an answer of which a run of its loops shows nothing wrong, and which is not one of
-those that are judged.
-"""
+"""Status of an answer that passed a run of its loops and was not judged."""
 
 NUM_RUNS = 4
-"""Runs of a subgraph in eager torch that are kept: its answers come one after the other."""
+"""Runs of subgraphs in eager torch that are cached: answers to one follow each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """An answer that was paid: at which step, for which subgraph, how, and what the judge found."""
+    """An answer with its reward and the judge's result."""
 
     step: int
     graph: str
@@ -61,38 +61,40 @@ class Rollout:
     seconds: float
 
 
-class JudgeReward:
-    """The judge as the reward of answers in the loops form; each answer to a graph is judged once,
-    and not at all if a run of its loops shows that it is wrong, or others are judged in its place.
+@dataclass(frozen=True, slots=True)
+class RewardPlan:
+    """How answers are rewarded."""
 
-    What the judge cannot say (a busy machine, a failure of ours) gets the mean of its group, so
-    that it moves nothing. Each answer goes into the `log`, which the monitors read.
+    timing: TimingPlan | None = None
+    """How a correct answer is timed, to reward speed too; correctness alone without it."""
 
-    Args:
-        out: the folder of the run, which gets the answers with what they earned.
-        log: the answers of the run.
-        timing: how a correct answer is timed, which pays for speed too; without, correctness alone
-            is paid for.
-        stage_steps: over so many steps the credit for stages goes to nothing.
-        judge_every: of answers that a run of their loops does not show to be wrong, one in so many
-            is judged; the others earn what a correct one does, times the share of those judged so
-            far that were correct.
+    stage_steps: int = 64
+    """Steps after which stages earn nothing."""
+
+    judge_every: int = 1
+    """Judge one in this many of the answers that pass a run of their loops. The others earn the
+    reward of a correct answer, times the share of correct ones among those judged so far.
     """
 
-    def __init__(
-        self,
-        out: Path,
-        log: SampleLog,
-        timing: TimingPlan | None = None,
-        stage_steps: int = 64,
-        judge_every: int = 1,
-    ) -> None:
+
+class JudgeReward:
+    """The judge as the reward of answers in the loops form, a reward function of TRL.
+
+    Each answer to a graph is judged once, and not at all if it fails a run of its loops. Where the
+    judge has no verdict (a busy machine, a failure of passnet), an answer gets the mean of its
+    group, so that it moves nothing.
+
+    Args:
+        out: Folder of the run, which gets the rollouts.
+        log: Answers of the run, which the monitors read.
+        plan: How answers are rewarded.
+    """
+
+    def __init__(self, out: Path, log: SampleLog, plan: RewardPlan = RewardPlan()) -> None:  # noqa: B008
         self._log = log
-        self._timing = timing
-        self._stage_steps = stage_steps
-        self._judge_every = judge_every
+        self._plan = plan
         self._path = out / ROLLOUTS_FILE
-        self._known: dict[tuple[str, str], tuple[JudgedAnswer | None, float]] = {}
+        self._results: dict[tuple[str, str], tuple[JudgedAnswer | None, float]] = {}
         self._num_calls = 0
         self._num_right = 0
         self._num_judged = 0
@@ -101,7 +103,7 @@ class JudgeReward:
         self.__name__ = "judged"
 
     def __enter__(self) -> "JudgeReward":
-        self._judge = self._stack.enter_context(AnswerJudge(self._timing))
+        self._judge = self._stack.enter_context(open_judge(self._plan.timing))
         self._writer = self._stack.enter_context(LineWriter(self._path))
         return self
 
@@ -118,72 +120,76 @@ class JudgeReward:
         trainer_state: Any = None,
         **_: Any,
     ) -> list[float]:
-        """The rewards of some answers."""
+        """Return the rewards of answers; the names of the parameters are columns of the rows."""
         step = trainer_state.global_step if trainer_state is not None else self._num_calls
-        progress = min(1.0, step / self._stage_steps)
+        progress = min(1.0, step / self._plan.stage_steps)
         self._num_calls += 1
         rewards = []
-        for text, code, specs, name in zip(completions, program, tensors, full, strict=True):
-            judged, replaced = self._judged(text, code, specs, name)
-            reward = _reward(judged, progress, replaced, self._confirmed_share)
+        for text, *row in zip(completions, program, tensors, full, strict=True):
+            judged, replaced = self._judged(text, *row)
+            reward = reward_of(judged, progress, replaced, self._confirmed_share)
             rewards.append(reward)
-            trials = [judged.trial] if judged and judged.trial else []
-            num_words = len(text.split())
-            number = len(self._log.samples)
-            fault = "the judge failed" if reward is None and not trials else None
-            is_right = judged is not None and judged.status == RIGHT_WHERE_RUN
-            self._log.put(
-                sample_of(
-                    number, step, name, reward, trials, {},
-                    num_tokens=num_words, is_right_where_run=is_right, fault=fault,
-                )
-            )  # fmt: skip
-            self._writer.write(
+            self._record(
                 Rollout(
                     step,
-                    name,
+                    row[-1],
                     text,
                     reward,
                     judged.status if judged else "no folder",
                     judged.findings if judged else (),
                     judged.seconds if judged else 0.0,
-                )
+                ),
+                [judged.trial] if judged and judged.trial else [],
             )
-        return _filled(rewards, full)
+        return with_group_means(rewards, full)
+
+    def _record(self, rollout: Rollout, trials: list[Trial]) -> None:
+        self._log.put(
+            sample_of(
+                len(self._log.samples),
+                rollout.step,
+                rollout.graph,
+                rollout.reward,
+                trials,
+                {},
+                num_tokens=len(rollout.answer.split()),
+                is_right_where_run=rollout.status == RIGHT_WHERE_RUN,
+                fault="the judge failed" if rollout.reward is None and not trials else None,
+            )
+        )
+        self._writer.write(rollout)
 
     def _judged(
         self, text: str, program: str, tensors: str, name: str
     ) -> tuple[JudgedAnswer | None, float]:
-        """What the judge says, None where the text is no folder; and the share of the graph's least
-        time that the answer replaces.
-        """
+        """Return the judge's result, None where the text is no folder, and the replaced share."""
         key = (name, text)
-        if key not in self._known:
-            subject = subject_of(program, tensors, name)
-            begun = time.monotonic()
-            try:
-                files = expand_answer(subject.prompt, text)
-                share = share_of_answer(subject.prompt, text, subject.least_us)
-                if wrong := _shown_wrong(program, tensors, name, text):
-                    seconds = time.monotonic() - begun
-                    shown = JudgedAnswer("wrong", SHOWN_WRONG, seconds, error=wrong)
-                    self._known[key] = shown, share
-                else:
-                    self._known[key] = self._judged_in_turn(subject.graph, files), share
-            except (InputError, GraphError, RecursionError):
-                self._known[key] = None, 0.0
-            except MeasureError:
-                return JudgedAnswer("not judged", "judge failed", 0.0), 0.0
-        return self._known[key]
+        if key in self._results:
+            return self._results[key]
+        subject = subject_of(program, tensors, name)
+        start = time.monotonic()
+        try:
+            files = expand_answer(subject.prompt, text)
+            share = share_of_answer(subject.prompt, text, subject.least_us)
+            if wrong := _shown_wrong(program, tensors, name, text):
+                seconds = time.monotonic() - start
+                judged = JudgedAnswer("wrong", SHOWN_WRONG, seconds, error=wrong)
+            else:
+                judged = self._judged_in_turn(subject.graph, files)
+        except (InputError, GraphError, RecursionError):
+            self._results[key] = None, 0.0
+            return self._results[key]
+        if judged.status == JUDGE_FAILED:
+            return judged, 0.0
+        self._results[key] = judged, share
+        return self._results[key]
 
     def _judged_in_turn(self, graph: Graph, files: Files) -> JudgedAnswer:
-        """What the judge says of one in so many answers that nothing is shown of, and nothing of
-        the others.
-        """
+        """Judge one in `judge_every` answers that passed a run of their loops."""
         self._num_right += 1
-        if (self._num_right - 1) % self._judge_every:
+        if (self._num_right - 1) % self._plan.judge_every:
             return JudgedAnswer("not judged", RIGHT_WHERE_RUN, 0.0)
-        judged = self._judge.judge(graph, files)
+        judged = self._judge.judge_files(TaskGraph("task", "graph", graph), files)
         if judged.verdict != "not judged":
             self._num_judged += 1
             self._num_confirmed += judged.verdict == "correct"
@@ -191,27 +197,30 @@ class JudgeReward:
 
     @property
     def _confirmed_share(self) -> float:
-        """How many of the answers judged so far were correct, with one that was before the first,
-        so that a run does not begin without any reward.
+        """Return the share of correct answers among those judged so far.
+
+        One correct answer is counted beforehand, so that a run does not begin without any reward.
         """
         return (1 + self._num_confirmed) / (1 + self._num_judged)
 
 
 def share_of_answer(prompt: Prompt, text: str, least_us: Sequence[float]) -> float:
-    """The share of the least time of a graph's ops, `least_us`, that an answer replaces.
+    """Return the share of the least time of a graph's ops, `least_us`, that an answer replaces.
 
     Raises:
-        InputError: the text is no answer to the prompt.
+        InputError: The text is no answer to the prompt.
     """
     replaced = {op for fused in parse_answer(text) for op in range(*span_of(prompt, fused))}
     return replaced_share(least_us, replaced)
 
 
-def _reward(
+def reward_of(
     judged: JudgedAnswer | None, progress: float, replaced: float = 0.0, confirmed: float = 1.0
 ) -> float | None:
-    """What an answer earns; nothing where it is no folder, None where the judge cannot say. One
-    that is right where it was run, and was not judged, is correct with a likelihood of `confirmed`.
+    """Return the reward of an answer: zero where it is no folder, None where the judge failed.
+
+    An answer that passed a run of its loops and was not judged is correct with probability
+    `confirmed`.
     """
     if judged is not None and judged.status == RIGHT_WHERE_RUN:
         return confirmed * correct_reward(None, DEFAULT_REWARD, replaced)
@@ -224,11 +233,11 @@ def _reward(
     return trial_reward(judged.trial, progress=progress, replaced=replaced)
 
 
-def _filled(rewards: Sequence[float | None], groups: Sequence[str]) -> list[float]:
-    """Rewards with those that are missing as the mean of their group.
+def with_group_means(rewards: Sequence[float | None], groups: Sequence[str]) -> list[float]:
+    """Replace missing rewards by the mean of their group.
 
     Examples:
-        >>> _filled([1.0, None, 0.0], ["a", "a", "b"])
+        >>> with_group_means([1.0, None, 0.0], ["a", "a", "b"])
         [1.0, 1.0, 0.0]
     """
     means = {
@@ -247,7 +256,7 @@ def _eager(program: str, tensors: str, full: str) -> EagerRun:
 
 
 def _shown_wrong(program: str, tensors: str, full: str, answer: str) -> str | None:
-    """What a run of an answer's loops shows to be wrong; None where it shows nothing."""
+    """Return the error that a run of an answer's loops finds, if any."""
     try:
         eager = _eager(program, tensors, full)
     except GraphError:
@@ -257,30 +266,30 @@ def _shown_wrong(program: str, tensors: str, full: str, answer: str) -> str | No
 
 @dataclass(frozen=True)
 class Subject:
-    """A subgraph that answers are asked for, with the least time of each op of its prompt."""
+    """A subgraph that answers are asked for."""
 
     graph: Graph
 
     @cached_property
     def prompt(self) -> Prompt:
-        """What is asked.
+        """Return its prompt.
 
         Raises:
-            GraphError, InputError: it cannot be.
+            GraphError, InputError: It has none.
         """
         return loops_prompt(self.graph)
 
     @cached_property
     def least_us(self) -> list[float]:
-        """Microseconds of each op alone.
+        """Return the least time of each op of the prompt, in microseconds.
 
         Raises:
-            GraphError: shapes cannot be inferred.
+            GraphError: Shapes cannot be inferred.
         """
         return op_times_us(self.prompt.graph)
 
 
 @lru_cache(NUM_SUBJECTS)
 def subject_of(program: str, tensors: str, full: str) -> Subject:
-    """The subgraph of a row of training data, by the columns that hold it."""
+    """Return the subgraph of a row of training data, from the columns that hold it."""
     return Subject(graph_from_row(program, tensors, full[:16]))

@@ -1,121 +1,148 @@
-"""An llm that answers prompts of the loops form, in words that have a meaning for the prompt."""
+"""An LLM that answers prompts of the loops form, in words that its grammar allows."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from passnet_loops.checkpoint import load_llm
-from passnet_loops.decoding import decode
+from passnet_loops.decoding import DecodingPlan, decode
 from passnet_loops.language.grammar import DONE, AnswerGrammar
 from passnet_loops.language.prompt import Prompt
 from passnet_loops.tokenizer import words_of
 
 MAX_ROWS = 128
-"""So many answers are made side by side."""
+"""Answers that are decoded side by side."""
 
 MAX_NEW_WORDS = 320
 TEMPERATURE = 1.0
-"""At which answers are drawn that stand beside the likeliest."""
+"""Temperature of sampled answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How an LLM answers a prompt: greedily, unless `temperature` is above zero."""
+
+    num_samples: int = 1
+    """Answers to each prompt."""
+
+    temperature: float = 0.0
+    seed: int = 0
+
+    max_words: int = MAX_NEW_WORDS
+    """Length at which an answer is cut off."""
+
+    is_free: bool = False
+    """Allow any word, not only those of the grammar."""
+
+
+GREEDY = Sampling()
+
+
+class AnswerPolicy(Protocol):
+    """Anything that answers prompts: an LLM, or a script."""
+
+    def answers(self, prompts: Sequence[Prompt], sampling: Sampling = GREEDY) -> list[list[str]]:
+        """Return `num_samples` answers to each prompt."""
+        ...
+
+    def ranked(
+        self, prompts: Sequence[Prompt], num_answers: int, sampling: Sampling
+    ) -> list[list[str]]:
+        """Return the distinct ones of `num_answers` answers to each prompt, the likeliest first."""
+        ...
 
 
 @dataclass
-class Policy:
-    """An llm with its tokenizer."""
+class LlmPolicy:
+    """An LLM with its tokenizer."""
 
     llm: Any
     tokenizer: Any
 
-    def answers(
-        self,
-        prompts: Sequence[Prompt],
-        num_samples: int = 1,
-        temperature: float = 0.0,
-        seed: int = 0,
-        max_words: int = MAX_NEW_WORDS,
-        is_free: bool = False,
-    ) -> list[list[str]]:
-        """Answers to each prompt: the likeliest one, or so many drawn at a temperature.
-
-        Each word is one that the grammar allows at its place, unless `is_free`.
-        """
+    def answers(self, prompts: Sequence[Prompt], sampling: Sampling = GREEDY) -> list[list[str]]:
+        """Return `num_samples` answers to each prompt."""
         import torch
 
-        torch.manual_seed(seed)
+        torch.manual_seed(sampling.seed)
         order = sorted(range(len(prompts)), key=lambda number: len(prompts[number].text.split()))
         answers: list[list[str]] = [[] for _ in prompts]
-        limit = self.llm.config.max_position_embeddings
+        num_samples = sampling.num_samples
         num_prompts = max(1, MAX_ROWS // num_samples)
         for start in range(0, len(order), num_prompts):
             numbers = order[start : start + num_prompts]
-            texts = [prompts[number].text + "\n" for number in numbers]
-            inputs = self.tokenizer(
-                texts, return_tensors="pt", padding=True, return_token_type_ids=False
-            )
-            room = limit - inputs["input_ids"].shape[1]
-            if room <= 0:
-                for number in numbers:
-                    answers[number] = [""] * num_samples
-                continue
-            words = None
-            if not is_free:
-                asked = [prompts[number] for number in numbers]
-                words = AllowedWords.of_prompts(self.tokenizer, asked, num_samples)
-            made = decode(
-                self.llm, inputs["input_ids"], inputs["attention_mask"],
-                self.tokenizer.eos_token_id, min(max_words, room), num_samples, temperature,
-                words,
-            )  # fmt: skip
-            for place, number in enumerate(numbers):
-                rows = made[place * num_samples : (place + 1) * num_samples]
-                answers[number] = [words_of(self.tokenizer, row) for row in rows]
+            decoded = self._batch([prompts[number] for number in numbers], sampling)
+            for row, number in enumerate(numbers):
+                answers[number] = decoded[row * num_samples : (row + 1) * num_samples]
         return answers
 
-    def ranked(
-        self,
-        prompts: Sequence[Prompt],
-        num_answers: int,
-        seed: int = 0,
-        temperature: float = TEMPERATURE,
-        is_free: bool = False,
-    ) -> list[list[str]]:
-        """The different ones of so many answers to each prompt, the likeliest first.
+    def _batch(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[str]:
+        """Answer prompts side by side; empty answers where a prompt leaves no room."""
+        texts = [prompt.text + "\n" for prompt in prompts]
+        inputs = self.tokenizer(
+            texts, return_tensors="pt", padding=True, return_token_type_ids=False
+        )
+        room = self.llm.config.max_position_embeddings - inputs["input_ids"].shape[1]
+        num_samples = sampling.num_samples
+        if room <= 0:
+            return [""] * (num_samples * len(prompts))
+        words = None
+        if not sampling.is_free:
+            words = AllowedWords.of_prompts(self.tokenizer, prompts, num_samples)
+        plan = DecodingPlan(
+            self.tokenizer.eos_token_id,
+            min(sampling.max_words, room),
+            num_samples,
+            sampling.temperature,
+        )
+        rows = decode(self.llm, inputs["input_ids"], inputs["attention_mask"], plan, words)
+        return [words_of(self.tokenizer, row) for row in rows]
 
-        One is made of the likeliest words, which need not be the likeliest answer; the others are
-        drawn at a temperature.
+    def ranked(
+        self, prompts: Sequence[Prompt], num_answers: int, sampling: Sampling
+    ) -> list[list[str]]:
+        """Return the distinct ones of `num_answers` answers to each prompt, the likeliest first.
+
+        One is decoded greedily, the others are sampled.
         """
-        answers = self.answers(prompts, is_free=is_free)
+        greedy = replace(sampling, num_samples=1, temperature=0.0)
+        answers = self.answers(prompts, greedy)
         if num_answers > 1:
-            drawn = self.answers(prompts, num_answers - 1, temperature, seed, is_free=is_free)
-            answers = [first + others for first, others in zip(answers, drawn, strict=True)]
+            temperature = sampling.temperature or TEMPERATURE
+            sampled = self.answers(
+                prompts,
+                replace(sampling, num_samples=num_answers - 1, temperature=temperature),
+            )
+            answers = [first + more for first, more in zip(answers, sampled, strict=True)]
         ranked = []
-        for prompt, given in zip(prompts, answers, strict=True):
-            different = list(dict.fromkeys(given))
-            likelihoods = [0.0] * len(different)
-            if len(different) > 1:
-                likelihoods = self.log_likelihoods(prompt, different)
-            order = sorted(range(len(different)), key=lambda number: -likelihoods[number])
-            ranked.append([different[number] for number in order])
+        for prompt, texts in zip(prompts, answers, strict=True):
+            distinct = list(dict.fromkeys(texts))
+            likelihoods = [0.0] * len(distinct)
+            if len(distinct) > 1:
+                likelihoods = self.log_likelihoods(prompt, distinct)
+            order = sorted(range(len(distinct)), key=lambda number: -likelihoods[number])
+            ranked.append([distinct[number] for number in order])
         return ranked
 
     def log_likelihoods(self, prompt: Prompt, answers: Sequence[str]) -> list[float]:
-        """How likely the llm finds each of some answers to a prompt, as natural logarithms."""
+        """Return the natural logarithm of the probability of each answer."""
         import torch
 
         end = self.tokenizer.eos_token_id
-        asked = self.tokenizer(prompt.text + "\n")["input_ids"]
-        rows = [[*asked, *self.tokenizer(answer)["input_ids"], end] for answer in answers]
+        prompt_ids = self.tokenizer(prompt.text + "\n")["input_ids"]
+        rows = [[*prompt_ids, *self.tokenizer(answer)["input_ids"], end] for answer in answers]
         width = max(map(len, rows))
         if width > self.llm.config.max_position_embeddings:
             return [0.0] * len(answers)
         pad = self.tokenizer.pad_token_id
         words = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
         with torch.no_grad():
-            logits = self.llm(input_ids=words).logits  # what comes after a word changes nothing
+            logits = self.llm(input_ids=words).logits  # padding after a word changes nothing
         of_words = logits[:, :-1].log_softmax(-1).gather(2, words[:, 1:, None])[..., 0]
         return [
-            float(of_words[number, len(asked) - 1 : len(row) - 1].sum())
+            float(of_words[number, len(prompt_ids) - 1 : len(row) - 1].sum())
             for number, row in enumerate(rows)
         ]
 
@@ -123,33 +150,35 @@ class Policy:
 def keep_to_grammar(
     llm: Any, tokenizer: Any, texts: Sequence[str], prompt_of: Callable[[int], Prompt]
 ) -> None:
-    """Let an llm that a trainer holds answer some prompts in words that the grammar allows.
+    """Let an LLM that a trainer holds answer prompts in words that the grammar allows.
 
-    `prompt_of` gives the prompt of a text, by its number.
+    `prompt_of` returns the prompt of a text by its number.
     """
-    known = {tuple(ids): number for number, ids in enumerate(tokenizer(list(texts))["input_ids"])}
+    numbers = {tuple(ids): number for number, ids in enumerate(tokenizer(list(texts))["input_ids"])}
 
     def generate(input_ids: Any, attention_mask: Any, generation_config: Any, **_: Any) -> Any:
         import torch
 
-        asked = [
-            prompt_of(known[tuple(token for token in row if token != tokenizer.pad_token_id)])
+        prompts = [
+            prompt_of(numbers[tuple(token for token in row if token != tokenizer.pad_token_id)])
             for row in input_ids.tolist()
         ]
-        made = decode(
-            llm, input_ids, attention_mask, tokenizer.eos_token_id,
-            generation_config.max_new_tokens, temperature=generation_config.temperature,
-            words=AllowedWords.of_prompts(tokenizer, asked, 1),
-        )  # fmt: skip
-        width = max(map(len, made))
-        rows = [row + [tokenizer.pad_token_id] * (width - len(row)) for row in made]
+        plan = DecodingPlan(
+            tokenizer.eos_token_id,
+            generation_config.max_new_tokens,
+            temperature=generation_config.temperature,
+        )
+        words = AllowedWords.of_prompts(tokenizer, prompts, 1)
+        answers = decode(llm, input_ids, attention_mask, plan, words)
+        width = max(map(len, answers))
+        rows = [row + [tokenizer.pad_token_id] * (width - len(row)) for row in answers]
         return torch.cat([input_ids, torch.tensor(rows)], 1)
 
     llm.generate = generate
 
 
 class AllowedWords:
-    """Leaves an llm the words that the grammar allows, answer by answer."""
+    """The words that the grammar allows next, answer by answer: a `WordChoice` of `decode`."""
 
     def __init__(
         self, grammars: Sequence[AnswerGrammar], vocabulary: dict[str, int], end: int
@@ -159,13 +188,13 @@ class AllowedWords:
         self._vocabulary = vocabulary
         self._words = {number: word for word, number in vocabulary.items()}
         self._end = end
-        self._known_ids: dict[frozenset[str], Any] = {}
+        self._ids_of: dict[frozenset[str], Any] = {}
 
     @classmethod
     def of_prompts(
         cls, tokenizer: Any, prompts: Sequence[Prompt], num_samples: int
     ) -> "AllowedWords":
-        """Of so many answers to each prompt, one after the other."""
+        """Allow words for `num_samples` answers to each prompt, one after the other."""
         vocabulary = tokenizer.get_vocab()
         numbers = [word for word in vocabulary if _is_number(word)]
         by_text = {prompt.text: AnswerGrammar(prompt, numbers) for prompt in prompts}
@@ -173,38 +202,36 @@ class AllowedWords:
         end = tokenizer.eos_token_id
         return cls(grammars, vocabulary | {DONE: end}, end)
 
-    def leave(self, answers: Sequence[int], scores: Any) -> Any:
-        """The scores of the next words of some answers, minus infinity for those that may not come;
-        of shape (answers, vocabulary).
+    def mask(self, answers: Sequence[int], scores: Any) -> Any:
+        """Return the scores, of shape (answers, vocabulary), with minus infinity for words that
+        may not come next.
         """
         import torch
 
         rows = [self._ids(self._allowed[answer]) for answer in answers]
         lengths = torch.tensor([len(row) for row in rows])
         places = torch.arange(len(rows)).repeat_interleave(lengths), torch.cat(rows)
-        left = torch.full_like(scores, float("-inf"))
-        left[places] = scores[places]
-        return left
+        masked = torch.full_like(scores, float("-inf"))
+        masked[places] = scores[places]
+        return masked
 
     def _ids(self, allowed: frozenset[str]) -> Any:
-        """The ids of some words; of the end where the llm knows none of them."""
+        """Return the ids of words; the id of the end where the LLM knows none of them."""
         import torch
 
-        if allowed not in self._known_ids:
+        if allowed not in self._ids_of:
             ids = [self._vocabulary[word] for word in allowed if word in self._vocabulary]
-            self._known_ids[allowed] = torch.tensor(ids or [self._end])
-        return self._known_ids[allowed]
+            self._ids_of[allowed] = torch.tensor(ids or [self._end])
+        return self._ids_of[allowed]
 
-    def follow(self, answer: int, number: int) -> None:
-        """An answer goes on with the word of an id."""
-        word = self._words.get(number, DONE)
-        if word not in self._allowed[answer]:  # it is over, or has no way on
-            self._allowed[answer] = frozenset((DONE,))
-            return
-        try:
-            self._allowed[answer] = self._courses[answer].send(word)
-        except StopIteration:
-            self._allowed[answer] = frozenset((DONE,))
+    def follow(self, answer: int, word_id: int) -> None:
+        """Continue an answer with a word."""
+        word = self._words.get(word_id, DONE)
+        if word in self._allowed[answer]:  # else the answer is over, or cannot go on
+            with suppress(StopIteration):
+                self._allowed[answer] = self._courses[answer].send(word)
+                return
+        self._allowed[answer] = frozenset((DONE,))
 
 
 def _is_number(word: str) -> bool:
@@ -217,11 +244,10 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def open_policy(folder: Path) -> Policy:
-    """The llm of a run's folder.
+def open_policy(folder: Path) -> LlmPolicy:
+    """Load the LLM in the folder of a run.
 
     Raises:
-        InputError: there is none.
+        InputError: There is none.
     """
-    llm, tokenizer = load_llm(folder)
-    return Policy(llm, tokenizer)
+    return LlmPolicy(*load_llm(folder))

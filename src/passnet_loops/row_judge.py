@@ -1,35 +1,40 @@
-"""The judge over rows of training data and answers of llms: correct or not, by the strict rules.
+"""The judge over answers: correct or not, by the strict rules.
 
-Without timing, a row costs the start of two processes, one call of the C++ compiler and the
+Without timing, an answer costs the start of two processes, one call of the C++ compiler and the
 comparison on all kinds of inputs.
 """
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from passnet.errors import InputError, MeasureError, PassFolderError
-from passnet.graph.spec import Graph
-from passnet.judge.desk.desk import JudgeDesk
+from passnet.judge.desk.desk import JudgeDesk, StateJudge
+from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
-from passnet_loops.examples import JudgeVerdict, now_s
+from passnet_loops.examples import JudgeVerdict
 from passnet_loops.language.expand import expand_answer
 from passnet_loops.language.prompt import Prompt
 
 QUICK_TIMING = TimingPlan(seconds=0.3, max_rounds=30)
-"""A short measurement, for rewards; scores are measured as a benchmark does."""
+"""A short measurement for rewards; scores are measured as in a benchmark."""
+
+JUDGE_FAILED = "judge failed"
+"""Status where the judge's own machinery failed."""
+
+MAX_ERROR_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """What the judge said of a pass folder on one graph.
+    """The judge's result for a pass folder on one graph.
 
-    `verdict` is "not judged" where it was `unstable`, or the judge's own machinery failed.
-    `findings` name the cheats that it is rejected for, `flags` what a person should read.
+    `verdict` is "not judged" for an `unstable` trial, or where the judge's own machinery failed.
     """
 
     verdict: JudgeVerdict
@@ -39,66 +44,62 @@ class JudgedAnswer:
     speedup: float | None = None
     speedup_low: float | None = None
     findings: tuple[str, ...] = ()
+    """Exploits for which it is rejected."""
+
     flags: tuple[str, ...] = ()
+    """Findings for a person to read."""
+
     error: str | None = None
     trial: Trial | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
 class AnswerJudge:
-    """Judges pass folders one after the other, in processes that stay."""
+    """Judge of answers, one after the other, at a desk that is open."""
 
-    timing: TimingPlan | None = None
-    sandbox: str = "auto"
-    _stack: ExitStack = field(default_factory=ExitStack)
-
-    def __enter__(self) -> "AnswerJudge":
-        judge = JudgeSettings(
-            rules="strict", timing=self.timing, compile_timeout_s=60.0, call_timeout_s=10.0
-        )
-        settings = RunSettings(judge, sandbox=self.sandbox)  # type: ignore[arg-type]
-        self._evaluator = self._stack.enter_context(JudgeDesk(settings, "direct"))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def judge(self, graph: Graph, files: Files, name: str = "graph") -> JudgedAnswer:
-        """What comes of a folder on a graph."""
-        return self.judge_graphs([TaskGraph("task", name, graph)], files)[0]
+    desk: StateJudge
 
     def judge_answer(self, graph: TaskGraph, prompt: Prompt, answer: str) -> JudgedAnswer:
-        """What comes of an answer to a prompt on its graph; wrong if it has no meaning."""
-        start = now_s()
+        """Judge an answer on the graph of its prompt; one that cannot be expanded is wrong."""
         try:
-            return self.judge_graphs([graph], expand_answer(prompt, answer))[0]
+            files = expand_answer(prompt, answer)
         except (InputError, RecursionError) as cause:
-            seconds, error = now_s() - start, str(cause)[:300]
+            error = str(cause)[:MAX_ERROR_LENGTH]
+            return JudgedAnswer("wrong", "compile_error", 0.0, error=error)
+        return self.judge_files(graph, files)
+
+    def judge_files(self, graph: TaskGraph, files: Files) -> JudgedAnswer:
+        """Judge a pass folder on a graph."""
+        start = time.monotonic()
+        try:
+            [trial] = self.desk.judge(Task(graph.task, (graph,)), files)
+        except PassFolderError as cause:
+            seconds, error = time.monotonic() - start, str(cause)[:MAX_ERROR_LENGTH]
             return JudgedAnswer("wrong", "compile_error", seconds, error=error)
         except MeasureError as cause:
-            return JudgedAnswer("not judged", "judge failed", 0.0, error=str(cause)[:300])
+            error = str(cause)[:MAX_ERROR_LENGTH]
+            return JudgedAnswer("not judged", JUDGE_FAILED, 0.0, error=error)
+        return judged_answer(trial, time.monotonic() - start)
 
-    def judge_graphs(self, graphs: Sequence[TaskGraph], files: Files) -> list[JudgedAnswer]:
-        """What comes of a folder on the graphs of a task."""
-        start = now_s()
-        task = Task(graphs[0].task, tuple(graphs))
-        try:
-            trials = self._evaluator.judge(task, files)
-        except PassFolderError as cause:
-            failed = JudgedAnswer("wrong", "compile_error", now_s() - start, error=str(cause)[:300])
-            return [failed] * len(graphs)
-        return [judged_answer(trial, (now_s() - start) / len(trials)) for trial in trials]
+
+@contextmanager
+def open_judge(timing: TimingPlan | None = None) -> Iterator[AnswerJudge]:
+    """Open a desk in the best sandbox of this machine, for answers by the strict rules."""
+    settings = JudgeSettings(
+        rules="strict", timing=timing, compile_timeout_s=60.0, call_timeout_s=10.0
+    )
+    with JudgeDesk(RunSettings(settings, sandbox=find_sandbox("auto").name), "direct") as desk:
+        yield AnswerJudge(desk)
 
 
 def judged_answer(trial: Trial, seconds: float) -> JudgedAnswer:
-    """What a trial says of an answer."""
+    """Return the result that a trial stands for."""
     rejected = tuple(f.name for f in trial.findings if f.weight == "reject")
-    flags = tuple(f.name for f in trial.findings if f.weight == "flag")
-    is_right = trial.status == "ok" and trial.smallest_t is not None
-    is_right = is_right and (trial.smallest_t or 0) <= CORRECT_AT and not rejected
-    verdict: JudgeVerdict = "correct" if is_right else "wrong"
+    verdict: JudgeVerdict = "wrong"
     if trial.status in ("unstable", "reference_error"):
         verdict = "not judged"
+    elif trial.status == "ok" and trial.smallest_t is not None and not rejected:
+        verdict = "correct" if trial.smallest_t <= CORRECT_AT else "wrong"
     return JudgedAnswer(
         verdict,
         trial.status,
@@ -107,7 +108,7 @@ def judged_answer(trial: Trial, seconds: float) -> JudgedAnswer:
         trial.speedup,
         trial.speedup_low,
         rejected,
-        flags,
-        trial.error[:300] if trial.error else None,
+        tuple(f.name for f in trial.findings if f.weight == "flag"),
+        trial.error[:MAX_ERROR_LENGTH] if trial.error else None,
         trial,
     )

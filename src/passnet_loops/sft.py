@@ -1,8 +1,8 @@
 """Supervised fine-tuning, from nothing or from a checkpoint, by TRL's trainer."""
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from passnet_loops.checkpoint import (
     new_llm,
     require_trl,
 )
-from passnet_loops.examples import OWN_AUTHOR
+from passnet_loops.examples import OWN_AUTHOR, TrainingRow
 from passnet_loops.tokenizer import word_tokenizer
 from passnet_loops.training_rows import (
     TextPair,
@@ -32,120 +32,176 @@ from passnet_loops.training_rows import (
 
 CURVE_FILE = "curve.jsonl"
 
+STATES = "states"
+"""The folder of a run that holds the trainer's states."""
+
+NUM_WATCHED = 60
+"""Rows to watch the loss on."""
+
+CPU_TRAINER = {
+    "use_cpu": True,
+    "save_total_limit": 1,
+    "report_to": "none",
+    "dataloader_pin_memory": False,
+    "gradient_checkpointing": False,
+    "disable_tqdm": True,
+}
+"""Settings of TRL's trainers on a CPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class SftPlan:
+    """Where fine-tuning begins and how far it goes."""
+
+    start: Path | None = None
+    """The folder of a run to begin with, instead of an untrained LLM."""
+
+    resume: bool = False
+    """Go on with the last state of the run."""
+
+    is_untrained: bool = False
+    """Write the LLM as it is before it learns anything."""
+
+    others: tuple[Path, ...] = ()
+    """More training data, all of it learned too."""
+
 
 def run_sft(
     folder: Path,
     out: Path,
     settings: SftSettings,
-    start: Path | None = None,
-    resume: bool = False,
-    is_untrained: bool = False,
-    others: Sequence[Path] = (),
+    plan: SftPlan = SftPlan(),  # noqa: B008
 ) -> TrainInfo:
-    """Fine-tune an llm on training data, and keep it in `out`.
-
-    Args:
-        folder: the training data.
-        out: the folder of the run.
-        settings: how.
-        start: a checkpoint to begin with, instead of an untrained llm.
-        resume: go on with the last state that `out` holds.
-        is_untrained: only keep the llm as it is before anything is learned.
-        others: more training data, all of which is learned too.
+    """Fine-tune an LLM on the training data in `folder`, and write it to `out`.
 
     Raises:
-        InputError: there is no data, `out` holds a run and `resume` is off, or TRL is missing.
+        InputError: There is no data, `out` holds a run that is not to be resumed, or TRL is
+            missing.
     """
     require_trl()
-    from trl import SFTConfig, SFTTrainer  # type: ignore[missing-import]
+    data = _lessons(folder, settings, plan.others)
+    if (out / INFO_FILE).exists() and not plan.resume:
+        raise InputError(f"{out}: already holds a run; add --resume, or choose another --out")
+    out.mkdir(parents=True, exist_ok=True)
+    llm, tokenizer, info = _beginning(data, settings, plan.start)
+    if not plan.is_untrained:
+        curve = _train(llm, tokenizer, data, info.settings, out, plan.resume)
+        info = replace(info, stage="sft", seconds=curve.seconds)
+    keep_llm(out, llm, tokenizer, info)
+    return info
 
+
+@dataclass(frozen=True)
+class _Lessons:
+    """The rows of some training data: to learn, to watch the loss on, and all for the tokenizer."""
+
+    learned: list[TrainingRow]
+    watched: list[TrainingRow]
+    rows: list[TrainingRow]
+    hashes: tuple[str, ...]
+    evaluations: tuple[Mapping[str, str], ...]
+    """Suites that each part of the data is kept apart from."""
+
+
+def _lessons(folder: Path, settings: SftSettings, others: Sequence[Path]) -> _Lessons:
     manifest, rows = read_training(folder)
     learned, watched = split_rows_to_watch(rows)
     learned = first_structures(learned, settings.num_structures)
-    data = list(manifest.file_hashes)
-    kept_apart = [manifest.evaluation]
+    manifests = [manifest]
     for other in others:
-        manifest_of_other, more = read_training(other)
-        learned += split_rows_to_watch(more)[0]
-        data += manifest_of_other.file_hashes
-        kept_apart.append(manifest_of_other.evaluation)
-    pairs = pairs_of(
-        learned, settings.num_copies, settings.seed, settings.max_words, settings.is_renamed
+        more, own_rows = read_training(other)
+        learned += split_rows_to_watch(own_rows)[0]
+        manifests.append(more)
+    return _Lessons(
+        learned,
+        watched,
+        rows,
+        tuple(content_hash for manifest in manifests for content_hash in manifest.file_hashes),
+        tuple(manifest.evaluation for manifest in manifests),
     )
-    states = out / "states"
-    if (out / INFO_FILE).exists() and not resume:
-        raise InputError(f"{out}: already holds a run; add --resume, or choose another --out")
-    out.mkdir(parents=True, exist_ok=True)
+
+
+def _beginning(
+    data: _Lessons, settings: SftSettings, start: Path | None
+) -> tuple[Any, Any, TrainInfo]:
+    """Return the LLM to begin with, its tokenizer, and its record."""
+    hashes, evaluations = data.hashes, data.evaluations
     if start is None:
-        tokenizer = word_tokenizer(text for row in rows for text in (row.prompt, row.loops))
+        texts = (text for row in data.rows for text in (row.prompt, row.loops))
+        tokenizer = word_tokenizer(texts)
         llm = new_llm(tokenizer, settings.shape, settings.seed)
     else:
         llm, tokenizer = load_llm(start)
         if (start / INFO_FILE).exists():
             before = read_json(start / INFO_FILE, TrainInfo)
             settings = replace(settings, shape=before.settings.shape)
-            data += before.data
-            kept_apart.append(before.evaluation)
+            hashes += before.data
+            evaluations += (before.evaluation,)
     info = TrainInfo(
         SCHEMA_VERSION,
         "untrained",
         sum(parameter.numel() for parameter in llm.parameters()),
-        len(learned),
-        len({row.structure for row in learned}),
-        tuple(dict.fromkeys(data)),
-        _of_all(kept_apart),
+        len(data.learned),
+        len({row.structure for row in data.learned}),
+        tuple(dict.fromkeys(hashes)),
+        common_suites(evaluations),
         settings,
         0.0,
-        sum(row.author == OWN_AUTHOR for row in learned),
+        sum(row.author == OWN_AUTHOR for row in data.learned),
         None if start is None else llm_digest(start),
     )
-    if is_untrained:
-        keep_llm(out, llm, tokenizer, info)
-        return info
-    config = SFTConfig(
-        output_dir=str(states),
-        use_cpu=True,
-        bf16=settings.is_bfloat16,
-        per_device_train_batch_size=settings.batch_size,
-        per_device_eval_batch_size=settings.batch_size,
-        num_train_epochs=1,
-        lr_scheduler_type="cosine",
-        warmup_steps=60,
-        max_length=settings.max_words + 8,
-        train_sampling_strategy="group_by_length",
-        completion_only_loss=True,
-        dataset_num_proc=None,
-        logging_steps=10,
-        save_steps=100,
-        save_total_limit=1,
-        eval_strategy="steps",
-        eval_steps=250,
-        report_to="none",
-        seed=settings.seed,
-        dataloader_pin_memory=False,
-        gradient_checkpointing=False,
-        disable_tqdm=True,
-    )
-    has_state = resume and any(states.glob("checkpoint-*"))
+    return llm, tokenizer, info
+
+
+def _train(
+    llm: Any, tokenizer: Any, data: _Lessons, settings: SftSettings, out: Path, resume: bool
+) -> Any:
+    """Train the LLM in place; return the callback that wrote its curve."""
+    from trl import SFTConfig, SFTTrainer  # type: ignore[missing-import]
+
+    has_state = resume and any((out / STATES).glob("checkpoint-*"))
     curve = curve_callback(out / CURVE_FILE, has_state)
+    pairs = pairs_of(
+        data.learned, settings.num_copies, settings.seed, settings.max_words, settings.is_renamed
+    )
+    watched_pairs = pairs_of(data.watched, 1, 0, settings.max_words)[:NUM_WATCHED]
     trainer = SFTTrainer(
         model=llm,
-        args=config,
+        args=SFTConfig(**_trainer_settings(out, settings)),
         train_dataset=text_dataset(pairs),
-        eval_dataset=text_dataset(pairs_of(watched, 1, 0, settings.max_words)[:60]),
+        eval_dataset=text_dataset(watched_pairs),
         processing_class=tokenizer,
         callbacks=[curve],
-        optimizers=(_optimizer(llm, settings.learning_rate), None),
+        optimizers=(muon_optimizer(llm, settings.learning_rate, has_bfloat16()), None),
     )
     trainer.train(resume_from_checkpoint=True if has_state else None)
-    info = replace(info, stage="sft", seconds=curve.seconds)
-    keep_llm(out, llm, tokenizer, info)
-    return info
+    return curve
 
 
-def _of_all(kept_apart: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The suites, by name with their content hashes, that all of some data is kept apart from."""
-    first, *others = kept_apart
+def _trainer_settings(out: Path, settings: SftSettings) -> dict[str, Any]:
+    return CPU_TRAINER | {
+        "output_dir": str(out / STATES),
+        "bf16": settings.is_bfloat16,
+        "per_device_train_batch_size": settings.batch_size,
+        "per_device_eval_batch_size": settings.batch_size,
+        "num_train_epochs": 1,
+        "lr_scheduler_type": "cosine",
+        "warmup_steps": 60,
+        "max_length": settings.max_words + 8,
+        "train_sampling_strategy": "group_by_length",
+        "completion_only_loss": True,
+        "dataset_num_proc": None,
+        "logging_steps": 10,
+        "save_steps": 100,
+        "eval_strategy": "steps",
+        "eval_steps": 250,
+        "seed": settings.seed,
+    }
+
+
+def common_suites(evaluations: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the suites, with their content hashes, that all parts of the data keep apart from."""
+    first, *others = evaluations
     return {
         name: content_hash
         for name, content_hash in first.items()
@@ -153,9 +209,12 @@ def _of_all(kept_apart: Sequence[Mapping[str, str]]) -> dict[str, str]:
     }
 
 
-def float32_muon() -> Any:
-    """Muon that makes updates orthogonal in float32. The library does so in bfloat16, which takes
-    two thirds of a step on a processor without it (AMD Milan, 2 million parameters).
+def muon_optimizer(llm: Any, learning_rate: float, is_bfloat16: bool) -> Any:
+    """Return Muon for the matrices of layers, and AdamW for all else.
+
+    The library's Muon makes updates orthogonal in bfloat16. Without `is_bfloat16` it does so in
+    float32: else that takes two thirds of a step on a processor that does not multiply in bfloat16
+    (AMD Milan, 2 million parameters).
     """
     import torch
     from pytorch_optimizer import Muon  # type: ignore[missing-import]
@@ -173,30 +232,18 @@ def float32_muon() -> Any:
                 for update in updates
             ]
 
-    return Float32Muon
-
-
-def _optimizer(llm: Any, learning_rate: float) -> Any:
-    """Muon for the matrices of layers, AdamW for all else."""
-    from pytorch_optimizer import Muon  # type: ignore[missing-import]
-
-    kind = Muon if has_bfloat16() else float32_muon()
-
-    is_matrix = {
-        name: parameter.ndim == 2 and "embed" not in name
-        for name, parameter in llm.named_parameters()
-    }
-    matrices = [each for name, each in llm.named_parameters() if is_matrix[name]]
-    others = [each for name, each in llm.named_parameters() if not is_matrix[name]]
-    return kind([
-        {"params": matrices, "use_muon": True, "lr": 5 * learning_rate, "weight_decay": 0.05},
-        {"params": others, "use_muon": False, "lr": learning_rate, "betas": (0.9, 0.98),
-         "weight_decay": 0.05},
-    ])  # fmt: skip
+    matrices, vectors = [], []
+    for name, parameter in llm.named_parameters():
+        is_matrix = parameter.ndim == 2 and "embed" not in name
+        (matrices if is_matrix else vectors).append(parameter)
+    settings = {"weight_decay": 0.05}
+    muon = settings | {"params": matrices, "use_muon": True, "lr": 5 * learning_rate}
+    adamw = settings | {"params": vectors, "lr": learning_rate, "betas": (0.9, 0.98)}
+    return (Muon if is_bfloat16 else Float32Muon)([muon, adamw | {"use_muon": False}])
 
 
 def text_dataset(pairs: Sequence[TextPair]) -> Any:
-    """Pairs as a dataset that TRL reads."""
+    """Return pairs as a dataset for TRL."""
     from datasets import Dataset
 
     return Dataset.from_dict(
@@ -204,9 +251,12 @@ def text_dataset(pairs: Sequence[TextPair]) -> Any:
     )
 
 
-def curve_callback(path: Path, goes_on: bool = False) -> Any:
-    """A callback that writes what is logged as JSON lines, each with the `seconds` that training
-    has taken until then. A run that goes on adds to the lines and the time of those before it.
+def curve_callback(
+    path: Path, goes_on: bool = False, clock: Callable[[], float] = time.monotonic
+) -> Any:
+    """Return a callback that writes what TRL logs as JSON lines, with the `seconds` of training.
+
+    A run that goes on adds to the lines, and to the time, of the runs before it.
     """
     import json
 
@@ -214,18 +264,18 @@ def curve_callback(path: Path, goes_on: bool = False) -> Any:
 
     class Curve(TrainerCallback):
         def __init__(self) -> None:
-            known = [0.0]
+            earlier_s = 0.0
             if goes_on and path.exists():
                 drop_torn_line(path)
                 rows = read_lines(path, dict[str, float])  # type: ignore[arg-type]
-                known += [row.get("seconds", 0.0) for row in rows]
+                earlier_s = max([row.get("seconds", 0.0) for row in rows], default=0.0)
             else:
                 path.unlink(missing_ok=True)
-            self._begun = time.monotonic() - max(known)
+            self._start = clock() - earlier_s
 
         @property
         def seconds(self) -> float:
-            return round(time.monotonic() - self._begun, 1)
+            return round(clock() - self._start, 1)
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
             numbers = {

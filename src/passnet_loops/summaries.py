@@ -1,4 +1,4 @@
-"""The figures of systems that answered the same tasks: how often each is correct, and its AS."""
+"""The figures of systems on the same tasks: how often each is correct, and its AS."""
 
 import random
 from collections.abc import Sequence
@@ -13,17 +13,12 @@ from passnet_loops.evaluate import AnswerRecord
 NUM_RESAMPLES = 2000
 
 FigureInterval = tuple[float, float, float]
-"""A figure, and its 95 % interval over the choice of tasks."""
+"""A figure and its 95 % interval over the choice of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemSummary:
-    """How a system did: shares with their 95 % intervals over tasks, and AS where it was timed.
-
-    `findings` counts answers that are rejected as cheats, `flagged` correct ones that a person
-    should read, `not_judged` graphs on which the judge could not say: they are in no AS, and not
-    correct.
-    """
+    """A system's figures: shares with their 95 % intervals over tasks."""
 
     system: str
     num_graphs: int
@@ -33,17 +28,21 @@ class SystemSummary:
     correct_high: float
     faster: float | None
     score: FigureInterval | None
+    """AS; None where answers were not timed."""
+
     findings: int
+    """Answers that are rejected as exploits."""
+
     not_judged: int = 0
+    """Graphs without a verdict: they count as not correct, and for no AS."""
+
     flagged: int = 0
+    """Correct answers that a person should read."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairedGain:
-    """How much more often the first system is correct than the other, with its interval; on how
-    many graphs it is more often correct, and less often; and its AS divided by the other's, where
-    both were timed.
-    """
+    """How much more often a system is correct than another, with the 95 % interval."""
 
     system: str
     other: str
@@ -51,14 +50,17 @@ class PairedGain:
     low: float
     high: float
     won: int
+    """Graphs on which it is more often correct."""
+
     lost: int
     score_ratio: FigureInterval | None = None
+    """Its AS divided by the other's, where both were timed."""
 
 
 def summary(
     name: str, records: Sequence[AnswerRecord], is_timed: bool = False, seed: int = 0
 ) -> SystemSummary:
-    """The figures of a system; with AS where answers were timed, if only right ones were."""
+    """Return the figures of a system; with AS where answers were timed."""
     share, low, high = bootstrap([(r.task, float(r.is_correct)) for r in records], seed)
     return SystemSummary(
         name,
@@ -75,35 +77,38 @@ def summary(
     )
 
 
+NamedRecords = tuple[str, Sequence[AnswerRecord]]
+"""A system's name and records."""
+
+
 def paired_gain(
-    name: str,
-    one: Sequence[AnswerRecord],
-    other_name: str,
-    other: Sequence[AnswerRecord],
-    is_timed: bool = False,
-    seed: int = 0,
+    first: NamedRecords, second: NamedRecords, is_timed: bool = False, seed: int = 0
 ) -> PairedGain:
-    """The first system beside the other, on the graphs that both have; with AS where answers were
-    timed. A system with several records of a graph, one a seed, counts with their mean.
+    """Compare a system with another on the graphs that both have, by AS too if `is_timed`.
+
+    A system with several records of a graph, one a seed, counts with their mean.
 
     Raises:
-        InputError: they have no graph in common.
+        InputError: They have no graph in common.
     """
-    ours, theirs = _by_graph(one), _by_graph(other)
-    graphs = [graph for graph in ours if graph in theirs]
+    records, other_records = _by_graph(first[1]), _by_graph(second[1])
+    graphs = [graph for graph in records if graph in other_records]
     if not graphs:
         raise InputError("the two systems have no graph in common")
     gains = [
-        (ours[graph][0].task, _correct_share(ours[graph]) - _correct_share(theirs[graph]))
+        (
+            records[graph][0].task,
+            _correct_share(records[graph]) - _correct_share(other_records[graph]),
+        )
         for graph in graphs
     ]
     ratio = None
     if is_timed:
-        scores, their_scores = log_scores(one), log_scores(other)
-        tasks = [task for task in scores if task in their_scores]
-        ratio = _exponential(bootstrap([(t, scores[t] - their_scores[t]) for t in tasks], seed))
+        scores, other_scores = log_scores(first[1]), log_scores(second[1])
+        logs = [(t, scores[t] - other_scores[t]) for t in scores if t in other_scores]
+        ratio = _exponential(bootstrap(logs, seed))
     won, lost = (sum(sign * gain > 0 for _, gain in gains) for sign in (1, -1))
-    return PairedGain(name, other_name, *bootstrap(gains, seed), won, lost, ratio)
+    return PairedGain(first[0], second[0], *bootstrap(gains, seed), won, lost, ratio)
 
 
 def _by_graph(records: Sequence[AnswerRecord]) -> dict[str, list[AnswerRecord]]:
@@ -118,7 +123,7 @@ def _correct_share(records: Sequence[AnswerRecord]) -> float:
 
 
 def log_scores(records: Sequence[AnswerRecord]) -> dict[str, float]:
-    """The logarithm of the AS of each task, over its graphs that the judge could score."""
+    """Return the logarithm of the AS of each task, over the graphs with a verdict."""
     by_task: dict[str, list[Score]] = {}
     for record in records:
         if record.verdict != "not judged":
@@ -128,7 +133,7 @@ def log_scores(records: Sequence[AnswerRecord]) -> dict[str, float]:
 
 
 def bootstrap(values: Sequence[tuple[str, float]], seed: int = 0) -> FigureInterval:
-    """The mean of values, each with its task, and the 95 % interval over the choice of tasks."""
+    """Return the mean of values and its 95 % interval over the choice of their tasks."""
     draw = random.Random(seed)  # noqa: S311 (no secret)
     by_task: dict[str, list[float]] = {}
     for task, value in values:
@@ -152,33 +157,35 @@ def _exponential(figures: FigureInterval) -> FigureInterval:
 
 
 def summary_table(summaries: Sequence[SystemSummary]) -> Table:
-    """One row a system."""
+    """Return a table with a row for each system."""
     table = Table(
         "Tasks of evaluation, never learned from",
-        ("system", "graphs", "correct %", "95 % interval", "faster %", "AS", "its interval",
-         "cheats", "flagged", "not judged"),
+        (
+            *("system", "graphs", "correct %", "95 % interval", "faster %", "AS", "its interval"),
+            *("cheats", "flagged", "not judged"),
+        ),
         note="correct: by the strict rules, at t = -5. Intervals are over tasks. flagged: correct, "
         "and to be read by a person.",
     )  # fmt: skip
-    for each in summaries:
-        score, low, high = each.score or (None, None, None)
+    for figures in summaries:
+        score, low, high = figures.score or (None, None, None)
         table.rows.append((
-            each.system,
-            str(each.num_graphs),
-            f"{100 * each.correct:.1f}",
-            f"{100 * each.correct_low:.1f} – {100 * each.correct_high:.1f}",
-            "–" if each.faster is None else f"{100 * each.faster:.1f}",
+            figures.system,
+            str(figures.num_graphs),
+            f"{100 * figures.correct:.1f}",
+            f"{100 * figures.correct_low:.1f} – {100 * figures.correct_high:.1f}",
+            "–" if figures.faster is None else f"{100 * figures.faster:.1f}",
             "–" if score is None else f"{score:.3f}",
             "–" if score is None else f"{low:.3f} – {high:.3f}",
-            str(each.findings),
-            str(each.flagged),
-            str(each.not_judged),
+            str(figures.findings),
+            str(figures.flagged),
+            str(figures.not_judged),
         ))  # fmt: skip
     return table
 
 
 def gain_table(gains: Sequence[PairedGain]) -> Table:
-    """One row a pair of systems."""
+    """Return a table with a row for each pair of systems."""
     columns = ("system", "beside", "correct, points more", "95 %", "won", "lost", "AS divided",
                "its 95 %")  # fmt: skip
     note = (

@@ -1,5 +1,5 @@
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,6 +28,14 @@ def runs(tmp_path: Path) -> list[Path]:
     return folders
 
 
+@dataclass
+class FakeClock:
+    seconds: float = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
 def figures(*names: str) -> list[SystemSummary]:
     return [
         SystemSummary(name, 10, 10, n / 10, n / 20, n / 5, None, None, 0)
@@ -40,13 +48,15 @@ def test_a_run_that_goes_on_counts_the_time_of_those_before_it(tmp_path: Path) -
     path = tmp_path / CURVE_FILE
     path.write_text('{"step": 1, "seconds": 100.0}\n{"step": 2, "sec')
     state = SimpleNamespace(global_step=2)
-    curve = curve_callback(path, goes_on=True)
+    clock = FakeClock()
+    curve = curve_callback(path, True, clock)
+    clock.seconds = 20.0
     curve.on_log(None, state, None, {"loss": 0.5, "words": "not a number"})
     first, second = map(json.loads, path.read_text().splitlines())
     assert first == {"step": 1, "seconds": 100.0}
-    assert 100 <= second.pop("seconds") <= curve.seconds < 160
-    assert second == {"step": 2, "loss": 0.5}
-    assert curve_callback(path).seconds < 60 and not path.exists(), "one that begins anew"
+    assert second == {"step": 2, "seconds": 120.0, "loss": 0.5} and curve.seconds == 120
+    assert curve_callback(path, False, clock).seconds == 0, "one that begins anew"
+    assert not path.exists()
 
 
 def test_a_learning_curve_is_of_llms_that_differ_in_structures(runs: list[Path]) -> None:

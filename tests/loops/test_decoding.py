@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from passnet_loops.checkpoint import LlmShape, new_llm, require_trl
-from passnet_loops.decoding import ROOM, decode
+from passnet_loops.decoding import ROOM, DecodingPlan, decode
 from passnet_loops.tokenizer import word_tokenizer
 
 WORDS = [f"w{number}" for number in range(40)]
@@ -36,7 +36,7 @@ def test_likeliest_words_are_those_that_transformers_generates(
         **inputs, max_new_tokens=count, do_sample=False, pad_token_id=tokenizer.pad_token_id
     )[:, inputs["input_ids"].shape[1] :]
     end = tokenizer.eos_token_id
-    made = decode(llm, inputs["input_ids"], inputs["attention_mask"], end, count)
+    made = decode(llm, inputs["input_ids"], inputs["attention_mask"], DecodingPlan(end, count))
     assert made == [_until(row, end) for row in wanted.tolist()]
 
 
@@ -48,7 +48,7 @@ class EndsAt:
         self.words: dict[int, list[int]] = {number: [] for number in range(len(lengths))}
         self.asked: list[list[int]] = []
 
-    def leave(self, answers: Any, scores: Any) -> Any:
+    def mask(self, answers: Any, scores: Any) -> Any:
         self.asked.append(list(answers))
         left = scores.clone()
         for row, answer in enumerate(answers):
@@ -67,12 +67,12 @@ def test_an_answer_that_ends_changes_no_other(llm_of_words: tuple[Any, Any]) -> 
     ids, mask, end = inputs["input_ids"], inputs["attention_mask"], tokenizer.eos_token_id
     lengths = [3, 12, 1, 5, 30, 2]
     words = EndsAt(lengths, end)
-    made = decode(llm, ids, mask, end, 40, num_samples=2, words=words)
+    made = decode(llm, ids, mask, DecodingPlan(end, 40, num_samples=2), words)
     assert [len(each) for each in made] == [length + 1 for length in lengths]
     assert [each[:-1] for each in made] == [words.words[n] for n in range(6)]
     assert words.asked[0] == [0, 1, 2, 3, 4, 5]
     assert words.asked[2] == [0, 1, 3, 4, 5] and words.asked[-1] == [4]
-    longest = decode(llm, ids, mask, end, 40, words=EndsAt([30, 30, 30], end))
+    longest = decode(llm, ids, mask, DecodingPlan(end, 40), EndsAt([30, 30, 30], end))
     for number, each in enumerate(made):
         assert each[:-1] == longest[number // 2][: len(each) - 1]
 
@@ -83,10 +83,8 @@ def test_drawn_words_depend_on_seed_and_temperature(llm_of_words: tuple[Any, Any
 
     def drawn(seed: int, temperature: float) -> list[list[int]]:
         torch.manual_seed(seed)
-        return decode(
-            llm, inputs["input_ids"], inputs["attention_mask"], tokenizer.eos_token_id, 12, 3,
-            temperature,
-        )  # fmt: skip
+        plan = DecodingPlan(tokenizer.eos_token_id, 12, 3, temperature)
+        return decode(llm, inputs["input_ids"], inputs["attention_mask"], plan)
 
     assert drawn(0, 1.0) == drawn(0, 1.0) != drawn(1, 1.0)
     assert len(drawn(0, 1.0)) == 9

@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,22 +9,23 @@ from passnet.core.jobs.run_folder import unchanged
 from passnet.core.records.serialise import write_json
 from passnet.errors import InputError, MeasureError
 from passnet.judge.suite.suite import load_suite
-from passnet.judge.task import TaskGraph
+from passnet.judge.task import Task, TaskGraph
+from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 from passnet_loops.checkpoint import INFO_FILE, SftSettings, TrainInfo
 from passnet_loops.comparison import seeds_together
 from passnet_loops.evaluate import (
     AnswerRecord,
+    Evaluation,
     EvaluationInfo,
     chosen_graphs,
     earlier_answers,
     evaluate_system,
     evaluation_run,
-    prompt_of,
     teacher_answers,
 )
-from passnet_loops.language.prompt import Prompt
-from passnet_loops.loops_reward import _filled, _reward
+from passnet_loops.language.prompt import Prompt, loops_prompt
+from passnet_loops.loops_reward import reward_of, with_group_means
 from passnet_loops.row_judge import AnswerJudge, JudgedAnswer
 from passnet_loops.summaries import log_scores, paired_gain, summary
 
@@ -37,10 +39,10 @@ def record(system: str, number: int, is_correct: bool) -> AnswerRecord:
 def test_systems_are_compared_task_by_task() -> None:
     good = [record("a", n, True) for n in range(40)]
     bad = [record("b", n, n % 2 == 0) for n in range(40)]
-    gain = paired_gain("a", good, "b", bad)
+    gain = paired_gain(("a", good), ("b", bad))
     assert gain.gain == 0.5 and 0.3 < gain.low < 0.5 < gain.high < 0.7
     assert gain.score_ratio is None, "nothing was timed"
-    same = paired_gain("a", good, "a", good)
+    same = paired_gain(("a", good), ("a", good))
     assert (same.gain, same.low, same.high) == (0, 0, 0)
     assert (gain.won, gain.lost) == (20, 0)
     assert summary("b", bad).correct == 0.5
@@ -53,7 +55,7 @@ def test_seeds_of_a_system_count_with_their_mean(tmp_path: Path) -> None:
     one, two = ([record(f"s{n}", i, i % 4 < n) for i in range(40)] for n in (1, 3))
     both = summary("both", one + two)
     assert (both.num_graphs, both.num_tasks, both.correct) == (80, 40, 0.5)
-    gain = paired_gain("both", one + two, "s1", one)
+    gain = paired_gain(("both", one + two), ("s1", one))
     assert gain.gain == pytest.approx(0.25) and 0 < gain.low < 0.25 < gain.high
 
     settings = SftSettings(num_copies=8)
@@ -94,7 +96,7 @@ def test_scores_are_compared_task_by_task_without_what_the_judge_could_not_say()
     assert summary("b", wrong, True).not_judged == 1 and "task29" not in log_scores(wrong)
     score, low, high = summary("b", wrong, True).score or (0.0, 0.0, 0.0)
     assert 0.1 < low == pytest.approx(score) == high < 0.4, "errors are tolerated at large t only"
-    ratio = paired_gain("a", fast, "b", wrong, True).score_ratio
+    ratio = paired_gain(("a", fast), ("b", wrong), True).score_ratio
     assert ratio == pytest.approx((2.0 / score, 2.0 / score, 2.0 / score))
     unread = [replace(each, status="compile_error", speedup=None) for each in wrong[:29]]
     assert (summary("c", unread, True).score or (1.0,))[0] < score, "nothing of it was timed"
@@ -102,61 +104,71 @@ def test_scores_are_compared_task_by_task_without_what_the_judge_could_not_say()
 
 def test_what_the_judge_cannot_say_moves_nothing() -> None:
     busy = JudgedAnswer("not judged", "unstable", 1.0)
-    assert _reward(busy, 0.0) is None
-    assert _reward(None, 0.0) == 0
-    assert _filled([1.0, None, 0.5, None], ["a", "a", "a", "b"]) == [1.0, 0.75, 0.5, 0.0]
+    assert reward_of(busy, 0.0) is None
+    assert reward_of(None, 0.0) == 0
+    assert with_group_means([1.0, None, 0.5, None], ["a", "a", "a", "b"]) == [1.0, 0.75, 0.5, 0.0]
 
 
-class CountingJudge(AnswerJudge):
+class AcceptingDesk:
     """Finds every answer correct, and counts how many it was asked about."""
 
     num_judged = 0
 
-    def judge_graphs(self, graphs: Sequence[TaskGraph], files: Files) -> list[JudgedAnswer]:
+    def judge(self, task: Task, files: Files) -> list[Trial]:
         self.num_judged += 1
-        return [JudgedAnswer("correct", "ok", 1.0, -9) for _ in graphs]
+        return [
+            Trial(task.name, graph.name, "passes", "ok", smallest_t=-9) for graph in task.graphs
+        ]
+
+
+class BrokenDesk:
+    """Its own machinery fails."""
+
+    def judge(self, task: Task, files: Files) -> list[Trial]:
+        raise MeasureError("no worker can be started")
+
+
+def evaluation(
+    out: Path, info: EvaluationInfo, graphs: list[TaskGraph], desk: Any, **fields: Any
+) -> Evaluation:
+    return Evaluation(out, info, graphs, AnswerJudge(desk), print, **fields)
 
 
 @pytest.mark.parametrize("is_timed", [False, True])
 def test_the_same_answer_is_judged_once_unless_it_is_timed(is_timed: bool, tmp_path: Path) -> None:
     suite = load_suite("demo")
     graphs = [g for g in chosen_graphs(suite, 1, None) if g.task == "gelu_tanh"]
-    asked = [prompt for prompt in map(prompt_of, graphs) if prompt is not None]
+    asked = [loops_prompt(graph.graph) for graph in graphs]
     [[answer]] = teacher_answers(asked)
     info = EvaluationInfo("demo", "hash", tuple(g.name for g in graphs), is_timed)
-    judge = CountingJudge()
+    desk = AcceptingDesk()
     for name in ("one", "two"):
-        [made] = evaluate_system(name, lambda _: [[answer]], graphs, tmp_path, info, judge, print)
+        [made] = evaluate_system(
+            name, lambda _: [[answer]], evaluation(tmp_path, info, graphs, desk)
+        )
         assert made.system == name and made.answer == answer and made.is_correct
-    assert judge.num_judged == (2 if is_timed else 1)
+    assert desk.num_judged == (2 if is_timed else 1)
 
 
 def test_what_the_judge_could_not_say_is_asked_again(tmp_path: Path) -> None:
     graphs = [g for g in chosen_graphs(load_suite("demo"), 1, None) if g.task == "gelu_tanh"]
-    [answer] = teacher_answers([prompt for prompt in map(prompt_of, graphs) if prompt is not None])
+    [answer] = teacher_answers([loops_prompt(graph.graph) for graph in graphs])
     info = EvaluationInfo("demo", "hash", tuple(g.name for g in graphs), False)
     run = evaluation_run(tmp_path)
     busy = replace(record("one", 0, False), graph=graphs[0].name, verdict="not judged")
     with run.begin(info, False, unchanged("")), run.recorder(0) as put:
         put(busy)
-    judge = CountingJudge()
-    [made] = evaluate_system("one", lambda _: [answer], graphs, tmp_path, info, judge, print)
-    assert made.is_correct and judge.num_judged == 1
-
-
-class BrokenJudge(AnswerJudge):
-    """Its own machinery fails."""
-
-    def judge_graphs(self, graphs: Sequence[TaskGraph], files: Files) -> list[JudgedAnswer]:
-        raise MeasureError("no worker can be started")
+    desk = AcceptingDesk()
+    [made] = evaluate_system("one", lambda _: [answer], evaluation(tmp_path, info, graphs, desk))
+    assert made.is_correct and desk.num_judged == 1
 
 
 def test_a_fault_of_the_judge_is_no_fault_of_the_answer(tmp_path: Path) -> None:
     graphs = [g for g in chosen_graphs(load_suite("demo"), 1, None) if g.task == "gelu_tanh"]
-    [answer] = teacher_answers([prompt for prompt in map(prompt_of, graphs) if prompt is not None])
+    [answer] = teacher_answers([loops_prompt(graph.graph) for graph in graphs])
     info = EvaluationInfo("demo", "hash", tuple(g.name for g in graphs), False)
-    judge = BrokenJudge()
-    [made] = evaluate_system("one", lambda _: [answer], graphs, tmp_path, info, judge, print)
+    broken = evaluation(tmp_path, info, graphs, BrokenDesk())
+    [made] = evaluate_system("one", lambda _: [answer], broken)
     assert (made.verdict, made.error) == ("not judged", "no worker can be started")
 
 
@@ -164,7 +176,7 @@ def test_answers_of_an_earlier_evaluation_are_judged_without_asking_again(tmp_pa
     graphs = chosen_graphs(load_suite("demo"), 1, 2)
     names = tuple(graph.name for graph in graphs)
     untimed = EvaluationInfo("demo", "hash", names, False, num_drawn=4)
-    prompts = [prompt for prompt in map(prompt_of, graphs) if prompt is not None]
+    prompts = [loops_prompt(graph.graph) for graph in graphs]
     told = [answers[0] for answers in teacher_answers(prompts)]
     assert len(told) == 2 and all(told)
     run = evaluation_run(tmp_path / "untimed")
@@ -180,10 +192,11 @@ def test_answers_of_an_earlier_evaluation_are_judged_without_asking_again(tmp_pa
         asked.append(len(prompts))
         return [[told[1]] for _ in prompts]
 
-    judge, out = CountingJudge(), tmp_path / "timed"
-    made = evaluate_system("llm", answerer, graphs, out, timed_info, judge, print, earlier)
-    assert [each.answer for each in made] == told and asked == [1] and judge.num_judged == 2
-    evaluate_system("other", answerer, graphs, out, timed_info, judge, print, earlier)
+    desk, out = AcceptingDesk(), tmp_path / "timed"
+    again = evaluation(out, timed_info, graphs, desk, earlier=earlier)
+    made = evaluate_system("llm", answerer, again)
+    assert [each.answer for each in made] == told and asked == [1] and desk.num_judged == 2
+    evaluate_system("other", answerer, again)
     assert asked == [1, 2], "an answer is its system's alone"
 
     for other in (replace(timed_info, num_drawn=1), replace(timed_info, suite_hash="another")):

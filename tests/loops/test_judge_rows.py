@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.core.jobs.run_plan import RunShard
+from passnet.core.jobs.run_plan import RunPlan, RunShard
 from passnet.errors import InputError
 from passnet_loops.build import VERDICTS_FILE, read_training, row_key, write_rows
 from passnet_loops.judge_rows import judge_training, judging_run
@@ -38,13 +38,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_rows_are_judged_in_parts_and_wrong_ones_are_left_out(data: Path, tmp_path: Path) -> None:
     given, rows = read_training(data)
     first, whole = tmp_path / "first", tmp_path / "whole"
-    part = judge_training(data, first, shard=HALVES[0])
+    part = judge_training(data, first, RunPlan(shard=HALVES[0]))
     assert part.num_rows == 6 and part.verdicts == {"correct": 3, "not judged": 3}
     assert part.left_out["wrong"] == 3, "two were before"
     assert part.judged_from == given.file_hashes != part.file_hashes
     assert len(judging_run(first).records()) == 3
 
-    made = judge_training(data, whole, taken=[first])
+    made = judge_training(data, whole, RunPlan(parts=(first,)))
     _, kept = read_training(whole)
     assert made.verdicts == {"correct": 6} and made.evaluation == given.evaluation
     [wrong] = {row.full for row in rows} - {row.full for row in kept}
@@ -62,9 +62,9 @@ def test_rows_are_judged_in_parts_and_wrong_ones_are_left_out(data: Path, tmp_pa
     path.write_bytes(b"".join(lines[:-1]) + lines[-1][:20])
     with pytest.raises(InputError, match="add --resume"):
         judge_training(data, whole)
-    stopped = judge_training(data, whole, resume=True, is_over=lambda: True)
+    stopped = judge_training(data, whole, RunPlan(resume=True), lambda: True)
     assert stopped.verdicts["not judged"] == 1
-    assert judge_training(data, whole, resume=True).verdicts == made.verdicts
+    assert judge_training(data, whole, RunPlan(resume=True)).verdicts == made.verdicts
 
 
 def test_data_that_is_not_the_same_is_refused(data: Path, tmp_path: Path) -> None:
@@ -73,12 +73,12 @@ def test_data_that_is_not_the_same_is_refused(data: Path, tmp_path: Path) -> Non
     write_rows(other, rows[1:], manifest.evaluation, Counter())
     judge_training(other, strange, is_over=lambda: True)
     with pytest.raises(InputError, match=r"strange: judges other data; it is no part of this run"):
-        judge_training(data, out, taken=[strange])
+        judge_training(data, out, RunPlan(parts=(strange,)))
     assert not out.exists()
     with pytest.raises(InputError, match=r"strange: judges other data; choose another --out"):
-        judge_training(data, strange, resume=True)
+        judge_training(data, strange, RunPlan(resume=True))
     with pytest.raises(InputError, match="holds the data to judge; choose another --out"):
-        judge_training(data, data, resume=True)
+        judge_training(data, data, RunPlan(resume=True))
     assert read_training(data) == (manifest, rows)
 
 

@@ -1,33 +1,37 @@
 """An llm's own answers: which it is asked for, which are kept, and what comes of a kill."""
 
+import gc
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from weakref import ref
 
 import pytest
 
 from passnet.core.jobs.run_plan import RunShard
-from passnet.core.records.serialise import SCHEMA_VERSION, write_json
+from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import InputError
-from passnet.judge.task import TaskGraph
-from passnet_loops import own_answers
+from passnet.judge.task import Task
+from passnet.judge.trial import Trial
+from passnet.passes.files import Files
 from passnet_loops.build import TrainingManifest, read_training, write_rows
-from passnet_loops.checkpoint import INFO_FILE, SftSettings, TrainInfo
+from passnet_loops.checkpoint import SftSettings, TrainInfo
 from passnet_loops.examples import OWN_AUTHOR, TrainingRow
-from passnet_loops.language.expand import expand_answer
-from passnet_loops.language.prompt import Prompt
-from passnet_loops.language.run_answer import EagerRun, eager_run
+from passnet_loops.language.run_answer import EagerRun
 from passnet_loops.own_answers import (
+    AnsweringSummary,
     AnswerSettings,
+    AskedLlm,
     answer_rows,
     answer_run,
     asked_rows,
+    own_answers,
     unlearned_rows,
 )
-from passnet_loops.row_judge import JudgedAnswer
+from passnet_loops.row_judge import AnswerJudge
+from passnet_loops.scripted_policy import ScriptedPolicy
 from passnet_loops.training_rows import split_rows_to_watch
 
 SHIPPED = Path(__file__).parents[2] / "training"
@@ -75,61 +79,55 @@ def test_an_llm_is_asked_for_what_it_has_not_learned(data: Path) -> None:
     assert asked_rows(manifest, rows, other, AnswerSettings(max_prompt_words=1)) == []
 
 
+NONSENSE = "range nonsense"
+
+
+def scripted(greedy: Sequence[TrainingRow], sampled: Sequence[TrainingRow]) -> ScriptedPolicy:
+    """Knows the teacher's answers to some rows greedily, to others among its samples."""
+    at_once = {row.prompt: row.loops for row in greedy}
+    later = {row.prompt: row.loops for row in sampled}
+
+    def script(prompt: str) -> list[str]:
+        return [at_once.get(prompt, NONSENSE), NONSENSE, later.get(prompt, NONSENSE)]
+
+    return ScriptedPolicy(script)
+
+
 @dataclass
-class ToldPolicy:
-    """Knows the teacher's answers to some rows at once, to others where it is asked again."""
+class EverySecondWrong:
+    """A desk that finds every second answer wrong."""
 
-    at_once: Sequence[TrainingRow]
-    drawn: Sequence[TrainingRow]
-    asked: list[str] = field(default_factory=list)
+    num_judged: int = 0
 
-    def answers(
-        self, prompts: Sequence[Prompt], num_samples: int = 1, temperature: float = 0.0,
-        seed: int = 0, max_words: int = 0,
-    ) -> list[list[str]]:  # fmt: skip
-        self.asked += [prompt.text for prompt in prompts]
-        known = {row.prompt: row.loops for row in (self.drawn if temperature else self.at_once)}
-        nothing = "range nonsense"
-        return [
-            [nothing] * (num_samples - 1) + [known.get(prompt.text, nothing)] for prompt in prompts
-        ]
+    def judge(self, task: Task, files: Files) -> list[Trial]:
+        assert files
+        self.num_judged += 1
+        status = "ok" if self.num_judged % 2 else "wrong_values"
+        return [Trial(task.name, task.graphs[0].name, "passes", status, smallest_t=-10)]  # type: ignore[arg-type]
 
 
-class ToldJudge:
-    """Finds every second answer wrong."""
-
-    num_asked = 0
-
-    def __enter__(self) -> "ToldJudge":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def judge_answer(self, _: TaskGraph, prompt: Prompt, answer: str) -> JudgedAnswer:
-        assert expand_answer(prompt, answer)
-        type(self).num_asked += 1
-        verdict = "correct" if self.num_asked % 2 else "wrong"
-        return JudgedAnswer(verdict, "ok", 0.5)  # type: ignore[arg-type]
+def asked(policy: ScriptedPolicy, info: TrainInfo) -> AskedLlm:
+    return AskedLlm(policy, info, "digest")
 
 
 def test_right_answers_become_training_data_and_a_kill_loses_nothing(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path
 ) -> None:
     manifest, rows = read_training(data)
     learned, _ = split_rows_to_watch(rows)
-    at_once, drawn, unknown = learned[:4], learned[4:6], learned[6:]
-    policy = ToldPolicy(at_once, drawn)
-    monkeypatch.setattr(own_answers, "open_policy", lambda _: policy)
-    monkeypatch.setattr(own_answers, "AnswerJudge", ToldJudge)
-    llm, out = tmp_path / "llm", tmp_path / "out"
-    llm.mkdir()
-    write_json(llm / INFO_FILE, replace(info_of(manifest), data=("another",)))
-    settings = AnswerSettings(judge_every=2)
-    done = answer_rows(data, llm, out, settings)
+    policy = scripted(learned[:4], learned[4:6])
+    unknown = learned[6:]
+    judge = AnswerJudge(EverySecondWrong())  # type: ignore[arg-type]
+    llm = asked(policy, replace(info_of(manifest), data=("another",)))
+    out, settings = tmp_path / "out", AnswerSettings(judge_every=2)
+
+    def answer(settings: AnswerSettings, resume: bool = False) -> AnsweringSummary:
+        return answer_rows(data, llm, out, settings, resume, lambda: nullcontext(judge))
+
+    done = answer(settings)
     assert (done.num_rows, done.num_right, done.num_judged, done.num_correct) == (8, 6, 3, 2)
     assert done.num_kept == 5, "what the judge found wrong is left out"
-    assert len(policy.asked) == 8 + 4, "it is asked again where its likeliest answer is wrong"
+    assert len(policy.prompts) == 8 + 4, "it is asked again where its greedy answer is wrong"
     made, own = read_training(out)
     assert made.evaluation == manifest.evaluation and made.left_out == {"wrong": 1}
     by_prompt = {row.prompt: row for row in learned}
@@ -144,41 +142,33 @@ def test_right_answers_become_training_data_and_a_kill_loses_nothing(
     path = answer_run(out).records_path
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-2]) + lines[-2][:30])
-    policy.asked.clear()
+    policy.prompts.clear()
     with pytest.raises(InputError, match="add --resume"):
-        answer_rows(data, llm, out, settings)
-    again = answer_rows(data, llm, out, settings, resume=True)
-    assert len(set(policy.asked)) == 2, "only what was lost is asked for again"
+        answer(settings)
+    again = answer(settings, resume=True)
+    assert len(set(policy.prompts)) == 2, "only what was lost is asked for again"
     assert again.num_right == 6
     with pytest.raises(InputError, match="other data or settings"):
-        answer_rows(data, llm, out, AnswerSettings(), resume=True)
+        answer(AnswerSettings(), resume=True)
 
 
-def test_what_eager_torch_computes_is_kept_for_one_prompt_at_a_time(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_values_of_eager_torch_are_alive_while_the_llm_answers(data: Path) -> None:
     rows, _ = split_rows_to_watch(read_training(data)[1])
-    runs: list[ref[EagerRun]] = []
+    known = scripted(rows[:4], rows[4:])
 
-    def spied(prompt: Prompt) -> EagerRun:
-        assert not [run for run in runs if run() is not None]
-        made = eager_run(prompt)
-        runs.append(ref(made))
-        return made
+    def script(prompt: str) -> Sequence[str]:
+        assert not [each for each in gc.get_objects() if isinstance(each, EagerRun)]
+        return known.script(prompt)
 
-    monkeypatch.setattr(own_answers, "eager_run", spied)
-    policy = ToldPolicy(rows[:4], rows[4:])
-    given = list(own_answers.own_answers(policy, rows, AnswerSettings()))  # type: ignore[arg-type]
+    policy = ScriptedPolicy(script)
+    given = list(own_answers(policy, rows, AnswerSettings()))
     assert sum(bool(own.answer) for own, _ in given) > len(rows) / 2
-    assert len(runs) == len(rows) + len(rows[4:]), "again where it is asked again"
+    assert len(policy.prompts) == len(rows) + len(rows[4:]), "again where it is asked again"
 
 
-def test_where_all_is_learned_there_is_nothing_to_ask(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_all_is_learned_there_is_nothing_to_ask(data: Path, tmp_path: Path) -> None:
     manifest, _ = read_training(data)
-    monkeypatch.setattr(own_answers, "open_policy", lambda _: None)
-    write_json(tmp_path / INFO_FILE, info_of(manifest))
+    llm = asked(scripted((), ()), info_of(manifest))
     with pytest.raises(InputError, match="has learned all of its rows; give other data"):
-        answer_rows(data, tmp_path, tmp_path / "out", AnswerSettings())
+        answer_rows(data, llm, tmp_path / "out", AnswerSettings())
     assert not (tmp_path / "out").exists()

@@ -21,11 +21,12 @@ from passnet_loops.loops_reward import (
     ROLLOUTS_FILE,
     SHOWN_WRONG,
     JudgeReward,
+    RewardPlan,
     Rollout,
     subject_of,
 )
-from passnet_loops.rl import STATES, RlSettings, forget_redone, run_rl
-from passnet_loops.sft import run_sft
+from passnet_loops.rl import RlSettings, forget_redone, run_rl
+from passnet_loops.sft import STATES, SftPlan, run_sft
 from passnet_loops.training_rows import split_rows_to_watch
 from tests.loops.softmax import ANSWER, softmax_graph
 
@@ -46,7 +47,7 @@ def test_answers_that_are_not_judged_earn_what_the_judged_ones_did(tmp_path: Pat
     fields = ([render_program(graph.program)], [encode(graph.tensors).decode()], ["softmax"])
     with (
         SampleLog(tmp_path) as log,
-        JudgeReward(tmp_path, log, judge_every=2) as reward,
+        JudgeReward(tmp_path, log, RewardPlan(judge_every=2)) as reward,
     ):
         earned = reward([""] * len(answers), answers, *(len(answers) * each for each in fields))
     statuses = [row.status for row in read_lines(tmp_path / ROLLOUTS_FILE, Rollout)]
@@ -66,7 +67,10 @@ def test_answers_that_are_not_judged_earn_what_the_judged_ones_did(tmp_path: Pat
 def test_credit_for_stages_ends_at_a_step_however_often_the_run_went_on(tmp_path: Path) -> None:
     graph = softmax_graph()
     fields = ([render_program(graph.program)], [encode(graph.tensors).decode()], ["softmax"])
-    with SampleLog(tmp_path) as log, JudgeReward(tmp_path, log, stage_steps=10) as reward:
+    with (
+        SampleLog(tmp_path) as log,
+        JudgeReward(tmp_path, log, RewardPlan(stage_steps=10)) as reward,
+    ):
         earned = [
             reward([""], [WRONG], *fields, trainer_state=SimpleNamespace(global_step=step))[0]
             for step in (0, 5, 10, 50)
@@ -124,7 +128,7 @@ def test_an_llm_is_reinforced_in_words_that_the_grammar_allows(tmp_path: Path) -
     few = [row for row in watched if row.words < 100][:6]
     write_rows(data, few, manifest.evaluation, Counter())
     shape = LlmShape(32, 2, 2)
-    run_sft(data, begun, SftSettings(shape, is_bfloat16=False), is_untrained=True)
+    run_sft(data, begun, SftSettings(shape, is_bfloat16=False), SftPlan(is_untrained=True))
     settings = RlSettings(num_steps=2, num_prompts=2, num_answers=3, max_words=40)
     made = run_rl(data, begun, out, settings)
     assert made.stage == "rl" and made == read_json(out / INFO_FILE, TrainInfo)

@@ -7,7 +7,6 @@ import pytest
 from passnet.core.records.serialise import read_json
 from passnet.errors import InputError
 from passnet.judge.suite.suite import load_suite
-from passnet_loops import sft
 from passnet_loops.build import read_training, write_rows
 from passnet_loops.checkpoint import (
     CARD_FILE,
@@ -18,12 +17,12 @@ from passnet_loops.checkpoint import (
     TrainInfo,
     llm_digest,
 )
-from passnet_loops.evaluate import prompt_of
 from passnet_loops.examples import OWN_AUTHOR
 from passnet_loops.language.expand import expand_answer
 from passnet_loops.language.grammar import AnswerGrammar, first_misfit
-from passnet_loops.policy import open_policy
-from passnet_loops.sft import run_sft
+from passnet_loops.language.prompt import loops_prompt
+from passnet_loops.policy import Sampling, open_policy
+from passnet_loops.sft import SftPlan, muon_optimizer, run_sft
 from passnet_loops.training_rows import first_structures, split_rows_to_watch
 
 SHIPPED = Path(__file__).parents[2] / "training"
@@ -53,14 +52,13 @@ def test_an_llm_is_fine_tuned_kept_and_answers(folder: Path, tmp_path: Path) -> 
     with pytest.raises(InputError, match="add --resume"):
         run_sft(folder, tmp_path, settings)
 
-    prompt = prompt_of(load_suite("demo").tasks[0].graphs[0])
-    assert prompt is not None
+    prompt = loops_prompt(load_suite("demo").tasks[0].graphs[0].graph)
     policy = open_policy(tmp_path)
     words = "range t0 t1 for i0 N0 :"
     [read] = policy.tokenizer.batch_decode([policy.tokenizer(words)["input_ids"]])
     assert read == words, "a trainer reads answers as they were said"
-    [[likeliest]] = policy.answers([prompt], max_words=40)
-    [drawn] = policy.answers([prompt], 3, temperature=1.0, max_words=40)
+    [[likeliest]] = policy.answers([prompt], Sampling(max_words=40))
+    [drawn] = policy.answers([prompt], Sampling(3, temperature=1.0, max_words=40))
     assert len(drawn) == 3
     said = {word for answer in (likeliest, *drawn) for word in answer.split()}
     numbers = [word for word in said if word in ("True", "False") or word.strip("-")[:1].isdigit()]
@@ -69,13 +67,13 @@ def test_an_llm_is_fine_tuned_kept_and_answers(folder: Path, tmp_path: Path) -> 
         misfit = first_misfit(grammar, answer)
         is_cut_off = misfit is not None and misfit[0] == len(answer.split())
         assert misfit is None or is_cut_off, (answer, misfit)
-    [ranked] = policy.ranked([prompt], 4)
+    [ranked] = policy.ranked([prompt], 4, Sampling())
     assert 1 <= len(ranked) <= 4 and policy.answers([prompt])[0][0] in ranked
     likelihoods = policy.log_likelihoods(prompt, ranked)
     assert likelihoods == sorted(likelihoods, reverse=True) and max(likelihoods) < 0
     alone = [policy.log_likelihoods(prompt, [answer])[0] for answer in ranked]
     assert likelihoods == pytest.approx(alone, rel=1e-3), "a longer answer beside it changes none"
-    [[free]] = policy.answers([prompt], max_words=40, is_free=True)
+    [[free]] = policy.answers([prompt], Sampling(max_words=40, is_free=True))
     assert first_misfit(grammar, free) is not None, "an llm that knows nothing says nonsense"
 
 
@@ -88,7 +86,7 @@ def test_own_answers_are_learned_beside_those_of_the_teacher(folder: Path, tmp_p
     own_rows = [replace(row, author=OWN_AUTHOR) for row in learned[-3:]]
     write_rows(own, own_rows, {"the demo": manifest.evaluation["demo"]}, Counter())
     settings = SftSettings(LlmShape(32, 2, 2), num_structures=5)
-    made = run_sft(folder, out, settings, is_untrained=True, others=[own])
+    made = run_sft(folder, out, settings, SftPlan(is_untrained=True, others=(own,)))
     taught = len(first_structures(learned, 5))
     assert (made.num_rows, made.num_own_rows) == (taught + 3, 3)
     assert made.data[0] == manifest.shards[0].sha256 and len(made.data) == 2
@@ -97,7 +95,7 @@ def test_own_answers_are_learned_beside_those_of_the_teacher(folder: Path, tmp_p
     assert set(made.evaluation) == {"demo"}, "of what both are kept apart from, by content"
 
     # what it then learns adds to what it has learned
-    again = run_sft(own, tmp_path / "again", SftSettings(), start=out, is_untrained=True)
+    again = run_sft(own, tmp_path / "again", SftSettings(), SftPlan(out, is_untrained=True))
     assert again.data == (made.data[1], made.data[0]) and again.start == llm_digest(out)
     assert again.settings.shape == settings.shape and set(again.evaluation) == {"the demo"}
     card = (tmp_path / "again" / MODEL_FOLDER / CARD_FILE).read_text()
@@ -112,30 +110,26 @@ def test_the_shipped_llm_answers_what_the_judge_can_read() -> None:
     manifest, _ = read_training(SHIPPED)
     assert manifest.was_learned(info.data), "it learned from these"
     [task] = [task for task in load_suite("demo").tasks if task.name == "gelu_tanh"]
-    prompt = prompt_of(task.graphs[0])
-    assert prompt is not None
+    prompt = loops_prompt(task.graphs[0].graph)
     [[answer]] = open_policy(SHIPPED / "llm").answers([prompt])
     assert expand_answer(prompt, answer)
 
 
-def test_muon_in_float32_moves_weights_as_that_in_bfloat16_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_muon_in_float32_moves_weights_as_that_in_bfloat16_does() -> None:
     """But for roundings: the method that it overrides is the one that is used."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("pytorch_optimizer", reason="needs passnet[train]")
     moved = {}
-    for has in (False, True):
-        monkeypatch.setattr(sft, "has_bfloat16", lambda has=has: has)
+    for is_bfloat16 in (False, True):
         torch.manual_seed(0)
         layer = torch.nn.Sequential(torch.nn.Linear(24, 40), torch.nn.Linear(40, 8))
         before = [weight.detach().clone() for weight in layer.parameters()]
-        optimizer = sft._optimizer(layer, 2e-3)
+        optimizer = muon_optimizer(layer, 2e-3, is_bfloat16)
         for _ in range(3):
             layer(torch.randn(16, 24)).square().mean().backward()
             optimizer.step()
             optimizer.zero_grad()
-        moved[has] = [
+        moved[is_bfloat16] = [
             weight.detach() - old for weight, old in zip(layer.parameters(), before, strict=True)
         ]
     for one, other in zip(moved[False], moved[True], strict=True):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from passnet.data.mine.cut import Parent, cut_range, inferred_specs, parent_of, single_assignment
-from passnet.errors import InputError
+from passnet.errors import GraphError, InputError
 from passnet.graph.spec import (
     Arg,
     Device,
@@ -110,6 +110,14 @@ def loops_prompt(graph: Graph) -> Prompt:
     head = [" ".join(["sizes", *bits])] if bits else []
     text = "\n".join([*head, *writer.argument_lines, *lines, f"return {outputs}", "answer"])
     return Prompt(text, single, writer.symbols, writer.names, specs)
+
+
+def prompt_or_none(graph: Graph) -> Prompt | None:
+    """Return the prompt of a graph; None where it has none."""
+    try:
+        return loops_prompt(graph)
+    except (GraphError, InputError):
+        return None
 
 
 def _magnitude(number: int) -> str:

@@ -23,7 +23,7 @@ from passnet_loops.language.expand import span_of
 from passnet_loops.language.language import FusedRange
 from passnet_loops.language.prompt import Prompt
 from passnet_loops.language.range_memory import spanned_elements
-from passnet_loops.language.run_nest import MAX_ROUNDS, NestRun, UnknownLoopsError, WrongLoopsError
+from passnet_loops.language.run_nest import NestRun, RunLimits, UnknownLoopsError, WrongLoopsError
 
 WRONG_SHARE = 1e-3
 """Of the elements of a result, so many may be off: where a rounding decides, as in a comparison."""
@@ -44,6 +44,7 @@ class EagerRun:
     seed: int
     values: Mapping[str, torch.Tensor] | None
     tied: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    limits: RunLimits = RunLimits()
 
     def around(
         self, span: tuple[int, int], read: Sequence[str], made: Sequence[str]
@@ -196,18 +197,19 @@ def _run_range(eager: EagerRun, fused: FusedRange) -> None:
     except (GraphError, KeyError) as cause:
         raise UnknownLoopsError("the graph cannot be run") from cause
     for name, value in expected.items():
-        if value.numel() > MAX_ROUNDS:
+        if value.numel() > eager.limits.max_rounds:
             raise UnknownLoopsError(f"{name} is too large")
     unset = {name: _unset(value.dtype, value.shape) for name, value in expected.items()}
     memory = before | unset
     for buffer in fused.memory:
         shape = [prompt.symbols.index_value(size) for size in buffer.shape]
-        if min(shape, default=0) < 0 or spanned_elements(shape) > MAX_ROUNDS:
+        if min(shape, default=0) < 0 or spanned_elements(shape) > eager.limits.max_rounds:
             raise UnknownLoopsError(f"{buffer.name} is too large")
         memory[buffer.name] = _unset(getattr(torch, buffer.dtype), shape)
     for nest in fused.nests:
         with boundary(UnknownLoopsError, "running the loops"):  # torch refuses what C++ may not
-            NestRun(memory, frozenset(taken.arguments), prompt.symbols).run(nest)
+            arguments = frozenset(taken.arguments)
+            NestRun(memory, arguments, prompt.symbols, eager.limits).run(nest)
     for name, right in expected.items():
         if (share := wrong_share(memory[name], right)) > WRONG_SHARE:
             raise WrongLoopsError(f"{100 * share:.1f} % of {name} is not what eager torch computes")

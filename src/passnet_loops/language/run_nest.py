@@ -1,6 +1,7 @@
 """One nest of the loops language run by torch, each step for all rounds of its loops at once."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import torch
@@ -23,11 +24,16 @@ from passnet_loops.language.language import (
 from passnet_loops.language.symbols import Symbols
 from passnet_loops.language.torch_calls import reduced, torch_call, torch_cast
 
-MAX_ROUNDS = 2**24
-"""Rounds of a nest, or elements of memory: beyond it, nothing is run, and nothing found."""
 
-MAX_BYTES = 2**31
-"""Of the values of a nest at one time: beyond it, it is run no further, and nothing found."""
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """Limits beyond which loops are not run, and left to the judge."""
+
+    max_rounds: int = 2**24
+    """Rounds of a nest, or elements of memory."""
+
+    max_bytes: int = 2**31
+    """Bytes of the values of a nest at one time."""
 
 
 class WrongLoopsError(PassnetError):
@@ -44,9 +50,14 @@ class NestRun:
     """
 
     def __init__(
-        self, memory: Mapping[str, torch.Tensor], arguments: frozenset[str], symbols: Symbols
+        self,
+        memory: Mapping[str, torch.Tensor],
+        arguments: frozenset[str],
+        symbols: Symbols,
+        limits: RunLimits,
     ) -> None:
         self._memory = memory
+        self._limits = limits
         self._arguments = arguments
         self._symbols = symbols
         self._loops: list[tuple[str, int]] = []
@@ -67,8 +78,8 @@ class NestRun:
             if count <= 0:
                 raise UnknownLoopsError(f"{name} takes {count} values")
             self._loops.append((name, count))
-        if prod(count for _, count in self._loops) > MAX_ROUNDS:
-            raise UnknownLoopsError(f"more than {MAX_ROUNDS} rounds")
+        if prod(count for _, count in self._loops) > self._limits.max_rounds:
+            raise UnknownLoopsError(f"more than {self._limits.max_rounds} rounds")
 
     def _inner(self, inner: Inner) -> None:
         num_outer, known = len(self._loops), dict(self._values)
@@ -90,8 +101,8 @@ class NestRun:
         match step:
             case Let(name, value):
                 self._values[name] = self._expr(value, None)
-                if sum(each.nbytes for each in self._values.values()) > MAX_BYTES:
-                    raise UnknownLoopsError(f"values of more than {MAX_BYTES} bytes")
+                if sum(x.nbytes for x in self._values.values()) > self._limits.max_bytes:
+                    raise UnknownLoopsError(f"values of more than {self._limits.max_bytes} bytes")
             case Pick(name, size, value):
                 count = self._symbols.index_value(size)
                 index = self._expr(value, None).long()

@@ -163,12 +163,12 @@ def test_an_answer_is_worth_more_the_more_of_the_graph_it_replaces() -> None:
 
 @pytest.mark.slow
 def test_the_teacher_through_text_is_judged_correct_on_the_demo_tasks() -> None:
-    from passnet_loops.row_judge import AnswerJudge
+    from passnet_loops.row_judge import open_judge
 
-    with AnswerJudge() as judge:
+    with open_judge() as judge:
         for task in load_suite("demo").tasks:
             given = task.graphs[0].graph
             prompt = loops_prompt(given)
             answer = print_answer(whole_or_ranges(prompt, task.name))
-            judged = judge.judge(given, expand_answer(prompt, answer))
+            judged = judge.judge_files(task.graphs[0], expand_answer(prompt, answer))
             assert judged.verdict == "correct", (task.name, judged)

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,33 +13,30 @@ from passnet.errors import InputError
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
 from passnet.judge.suite.suite import load_suite
-from passnet_loops.evaluate import chosen_graphs, prompt_of, teacher_answers
+from passnet_loops.evaluate import chosen_graphs, teacher_answers
 from passnet_loops.language.expand import expand_answer
-from passnet_loops.language.prompt import loops_prompt
+from passnet_loops.language.prompt import loops_prompt, prompt_or_none
 from passnet_loops.language.run_answer import (
     eager_run,
     is_right_where_run,
     not_shown_wrong,
     what_is_wrong,
 )
+from passnet_loops.language.run_nest import RunLimits
 from passnet_loops.language.torch_calls import reduced, torch_call
 from tests.loops.softmax import ANSWER, softmax_graph
 
 BASELINES = Path(__file__).parents[3] / "baselines" / "training"
 
 
-@pytest.mark.parametrize(
-    ("place", "limit"), [("run_answer.MAX_ROUNDS", 479), ("run_nest.MAX_BYTES", 479)]
-)
-def test_what_takes_too_much_memory_is_left_to_the_judge(
-    place: str, limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    eager = eager_run(loops_prompt(softmax_graph(12, 40)))
+@pytest.mark.parametrize("limits", [RunLimits(max_rounds=479), RunLimits(max_bytes=479)])
+def test_what_takes_too_much_memory_is_left_to_the_judge(limits: RunLimits) -> None:
+    prompt = loops_prompt(softmax_graph(12, 40))
     wrong = ANSWER.replace("add a0", "sub a0")
-    assert what_is_wrong(eager, wrong) is not None
-    monkeypatch.setattr(f"passnet.train.loops.{place}", limit)
-    assert what_is_wrong(eager, wrong) is None
-    assert not is_right_where_run(eager, ANSWER)
+    assert what_is_wrong(eager_run(prompt), wrong) is not None
+    limited = replace(eager_run(prompt), limits=limits)
+    assert what_is_wrong(limited, wrong) is None
+    assert not is_right_where_run(limited, ANSWER)
 
 
 def test_memory_that_only_seems_to_be_empty_is_refused_and_not_run() -> None:
@@ -121,7 +119,7 @@ def test_what_has_no_meaning_is_refused_and_what_is_too_large_is_left_to_the_jud
 
 def test_nothing_is_shown_wrong_of_what_the_teacher_says() -> None:
     graphs = chosen_graphs(load_suite("demo"), 1, None)
-    prompts = [prompt for prompt in map(prompt_of, graphs) if prompt is not None]
+    prompts = [loops_prompt(graph.graph) for graph in graphs]
     answers = teacher_answers(prompts)
     assert len(prompts) == 14
     for prompt, [answer] in zip(prompts, answers, strict=True):
@@ -161,7 +159,7 @@ def test_it_agrees_with_the_judge() -> None:
     counts: Counter[tuple[bool, bool]] = Counter()
     for record in map(json.loads, lines):
         graph = graphs.get(record["graph"])  # six tasks were exchanged since
-        prompt = prompt_of(graph) if graph and record["answer"] else None
+        prompt = prompt_or_none(graph.graph) if graph and record["answer"] else None
         if prompt is None:
             continue
         try:
