@@ -39,14 +39,6 @@ WITH_TORCH = ("judge/worker/", "judge/suite/", "bench/profiling/", "core/hardwar
 FOR_PASS_FOLDERS = ("prompts", "include")
 """Folders of code that is copied into pass folders: no part of the package."""
 
-PENDING = {
-    ("passes/library/kept.py", "judge"),
-    ("passes/library/store.py", "judge"),
-    ("passes/library/verification.py", "judge"),
-    ("passes/library/verification.py", "optimizer"),
-}
-"""Arrows that still run back up."""
-
 MODULE_NAME = re.compile(r"passnet(_loops)?(?!\.(?:authors|commands)$)(\.\w+)+(:\w+)?")
 """A module of ours, or an object in one; two names are groups of entry points."""
 
@@ -114,8 +106,7 @@ def test_a_module_imports_only_from_folders_before_its_own(path: Path) -> None:
         return
     assert own in ORDER, f"{own} is not in the list of layers; add it where it belongs"
     for other in imported_layers(path):
-        if (file_id(path), other) not in PENDING:
-            assert ORDER.index(other) <= ORDER.index(own), f"{own} imports {other}, which is later"
+        assert ORDER.index(other) <= ORDER.index(own), f"{own} imports {other}, which is later"
 
 
 @pytest.mark.parametrize(("room", "allowed"), ROOM_ARROWS.items(), ids=ROOM_ARROWS)

@@ -11,14 +11,14 @@ from click.testing import CliRunner, Result
 from passnet.cli import main
 from passnet.passes.library.entries import PassEntry
 from passnet.passes.library.store import PassLibrary
-from tests.optimizer.libraries import HERE, folder, tanh_mul, trial
+from tests.optimizer.libraries import HERE, folder, outcome, tanh_mul
 
 
 @pytest.fixture
 def library(tmp_path: Path) -> PassLibrary:
     made = PassLibrary(tmp_path / "library")
-    made.add(tanh_mul(), "compiler", HERE, folder(), trial())
-    made.add(tanh_mul((4, 9)), "search", HERE, folder(), trial(speedup_low=0.9))
+    made.add(tanh_mul(), "compiler", HERE, folder(), outcome())
+    made.add(tanh_mul((4, 9)), "search", HERE, folder(), outcome(speedup_low=0.9))
     return made
 
 
@@ -94,7 +94,7 @@ def test_what_is_no_library_ends_in_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_wrong_pass_fails_the_command(library: PassLibrary) -> None:
-    entry = library.add(tanh_mul(), "llm", HERE, folder("a + b"), trial())
+    entry = library.add(tanh_mul(), "llm", HERE, folder("a + b"), outcome())
     result = run("verify", library.folder, entry.digest, "--seconds", "0.05")
     assert result.exit_code == 1
     assert f"{entry.digest[:12]}: wins before, wrong here" in result.stdout

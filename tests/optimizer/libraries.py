@@ -6,9 +6,11 @@ from typing import Any
 
 from passnet.core.hardware import Hardware
 from passnet.graph.spec import Graph, TensorSpec
+from passnet.judge.settings import RunSettings
 from passnet.judge.trial import Trial
+from passnet.optimizer.choose.judging import JudgedPass, pass_outcome
 from passnet.passes.files import Files
-from passnet.passes.library.store import RangeKey, range_key
+from passnet.passes.library.store import PassOutcome, RangeKey, range_key
 from tests.graph.programs import program_of
 
 HERE = Hardware("cpu", "a processor", 1, "2.13")
@@ -56,3 +58,8 @@ def folder(result: str = "a.tanh() * b", guard: str = GUARD) -> Files:
 def trial(**fields: Any) -> Trial:
     """A trial that wins, but for some fields."""
     return replace(TRIAL, **fields)
+
+
+def outcome(**fields: Any) -> PassOutcome:
+    """The outcome of a trial that wins, but for some fields."""
+    return pass_outcome(JudgedPass(folder(), trial(**fields)), RunSettings())

@@ -13,6 +13,7 @@ import torch
 
 from passnet.core.hardware import this_hardware
 from passnet.errors import InputError
+from passnet.optimizer.choose.judging import trial_status
 from passnet.passes.library.entries import (
     ENTRIES,
     INDEX_FILE,
@@ -20,8 +21,8 @@ from passnet.passes.library.entries import (
     all_entries,
     winning_folders,
 )
-from passnet.passes.library.store import PassLibrary, entry_range, trial_status
-from tests.optimizer.libraries import GUARD, HERE, folder, tanh_mul, trial
+from passnet.passes.library.store import PassLibrary, PassOutcome, entry_range
+from tests.optimizer.libraries import GUARD, HERE, folder, outcome, tanh_mul, trial
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def library(tmp_path: Path) -> PassLibrary:
 
 
 def add(library: PassLibrary, result: str = "a.tanh() * b", **fields: object) -> PassEntry:
-    return library.add(tanh_mul(), "compiler", HERE, folder(result), trial(**fields))
+    return library.add(tanh_mul(), "compiler", HERE, folder(result), outcome(**fields))
 
 
 def test_the_pass_that_saves_most_is_found(library: PassLibrary) -> None:
@@ -73,7 +74,7 @@ def test_only_what_is_right_and_surely_faster_wins(fields: dict, status: str | N
 def test_what_does_not_win_is_kept_but_never_found(library: PassLibrary) -> None:
     add(library, smallest_t=None)
     add(library, "a.tanh()", status="crash", error="it ended")
-    library.add(tanh_mul(), "compiler", HERE, {}, None, "it can write nothing")
+    library.add(tanh_mul(), "compiler", HERE, {}, PassOutcome("nothing", "it can write nothing"))
     assert sorted(entry.status for entry in library.entries()) == ["failed", "nothing", "wrong"]
     assert library.find(tanh_mul(), HERE) is None
     with pytest.raises(InputError, match="too busy"):
@@ -151,12 +152,12 @@ def test_merged_passes_are_not_used_before_they_are_judged_here(
 ) -> None:
     other = PassLibrary(tmp_path / "other")
     add(other)
-    other.add(tanh_mul(), "compiler", HERE, {}, None, "it can write nothing")
+    other.add(tanh_mul(), "compiler", HERE, {}, PassOutcome("nothing", "it can write nothing"))
     assert library.merge(other.folder) == 1 and library.merge(other.folder) == 0
     [entry] = library.entries()
     assert entry.origin == "elsewhere" and entry.status == "wins"
     assert library.find(tanh_mul(), HERE) is None and not winning_folders(library.folder, HERE)
-    judged = library.add(tanh_mul(), entry.author, HERE, library.files(entry), trial())
+    judged = library.add(tanh_mul(), entry.author, HERE, library.files(entry), outcome())
     assert library.find(tanh_mul(), HERE) == judged
     assert library.merge(other.folder) == 0 and library.find(tanh_mul(), HERE) == judged
     with pytest.raises(InputError, match="no library of passes"):
@@ -217,11 +218,11 @@ def test_the_backend_applies_what_wins_on_this_hardware(
     here = this_hardware(torch.get_num_threads())
     elsewhere = replace(here, num_threads=here.num_threads + 1)
     with caplog.at_level(logging.WARNING, "passnet"):
-        library.add(tanh_mul(), "compiler", elsewhere, folder(), trial())
+        library.add(tanh_mul(), "compiler", elsewhere, folder(), outcome())
         assert matches() == 0
         assert "no pass that wins on" in caplog.text
-        library.add(tanh_mul(), "compiler", here, folder(guard=""), trial())
+        library.add(tanh_mul(), "compiler", here, folder(guard=""), outcome())
         assert matches() == 0
         assert "it has no guards" in caplog.text
-        library.add(tanh_mul(), "compiler", here, folder(guard=GUARD), trial(speedup_low=1.95))
+        library.add(tanh_mul(), "compiler", here, folder(guard=GUARD), outcome(speedup_low=1.95))
         assert matches() == 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -16,14 +17,14 @@ from passnet.errors import InputError
 from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
-from passnet.optimizer.choose.judging import range_evaluator
+from passnet.optimizer.choose.judging import outcome_on, range_evaluator
 from passnet.optimizer.choose.pass_choice import RangeResult, choose, choose_passes
 from passnet.optimizer.choose.ranges import Place
 from passnet.optimizer.choose.selection import best_disjoint
 from passnet.passes.library.entries import latest
 from passnet.passes.library.store import PassLibrary, entry_range
 from passnet.passes.library.verification import verify_library
-from tests.optimizer.libraries import HERE, folder, tanh_mul, trial
+from tests.optimizer.libraries import HERE, folder, outcome, tanh_mul
 
 pytestmark = pytest.mark.xdist_group("agent")
 
@@ -57,7 +58,7 @@ def test_no_set_of_spans_that_do_not_overlap_saves_more(
 
 def test_what_is_shipped_is_taken_over_for_who_asks_for_the_library(tmp_path: Path) -> None:
     shipped = PassLibrary(tmp_path / "shipped")
-    shipped.add(tanh_mul(), "compiler", HERE, folder(), trial())
+    shipped.add(tanh_mul(), "compiler", HERE, folder(), outcome())
     own = PassLibrary(tmp_path / "own")
     choose_passes([], own, ("compiler",), shipped=shipped.folder)
     assert not own.entries()
@@ -74,7 +75,7 @@ def test_places_of_the_best_set_are_chosen_in_each_graph(tmp_path: Path) -> None
         name: str, saved: float, *places: Place, ops: int = 1, low: float = 1.5
     ) -> RangeResult:
         files = folder(f"a.tanh() * b * {len(name)}")
-        entry = library.add(tanh_mul(), name, HERE, files, trial())
+        entry = library.add(tanh_mul(), name, HERE, files, outcome())
         return RangeResult(name, ("op",) * ops, places, name, "wins", True, saved_ms=saved,
                            speedup_low=low, digest=entry.digest)  # fmt: skip
 
@@ -149,9 +150,9 @@ def test_an_author_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 def test_a_pass_that_turns_out_wrong_is_used_no_more(tmp_path: Path, bench: JudgeDesk) -> None:
     library = PassLibrary(tmp_path)
     hardware = this_hardware(1)
-    entry = library.add(tanh_mul(), "compiler", hardware, folder("a.tanh() + b"), trial())
+    entry = library.add(tanh_mul(), "compiler", hardware, folder("a.tanh() + b"), outcome())
     assert library.find(tanh_mul(), hardware) == entry
-    [verified] = verify_library(library, [entry], bench)
+    [verified] = verify_library(library, [entry], partial(outcome_on, bench), hardware)
     assert verified.is_wrong and not verified.is_used
     assert verified.after is not None and verified.after.status == "wrong"
     assert library.find(tanh_mul(), hardware) is None

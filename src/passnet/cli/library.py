@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,8 +119,9 @@ def verify_command(options: VerifyOptions) -> None:
     A pass that no longer wins is not used any more; merged passes are used if they win. Exits with
     1 if a pass that won is wrong here.
     """
+    from passnet.core.hardware import this_hardware
     from passnet.core.terminal.progress import progress
-    from passnet.optimizer.choose.judging import range_evaluator
+    from passnet.optimizer.choose.judging import outcome_on, range_evaluator
     from passnet.passes.library.store import PassLibrary
     from passnet.passes.library.verification import VerifiedPass, verify_library
 
@@ -127,12 +129,14 @@ def verify_command(options: VerifyOptions) -> None:
     chosen = [entry for entry in _matching(library, options.entries) if entry.code_hash]
     print_notes((), options.sandbox)
     settings = replace(options.settings, sandbox=options.sandbox.name)
-    with range_evaluator(settings) as evaluator, progress("judging passes", len(chosen)) as step:
+    hardware = this_hardware(settings.num_threads, settings.judge.device)
+    with range_evaluator(settings) as desk, progress("judging passes", len(chosen)) as step:
+        judge = partial(outcome_on, desk)
 
         def report(verified: VerifiedPass) -> None:
             step(verified.entry.digest[:SHOWN_DIGITS])
 
-        results = verify_library(PassLibrary(library), chosen, evaluator, report)
+        results = verify_library(PassLibrary(library), chosen, judge, hardware, report)
     values = [
         {
             "before": _facts(verified.entry),

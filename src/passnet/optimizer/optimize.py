@@ -16,18 +16,18 @@ import torch
 from passnet.bench.environment import describe_environment
 from passnet.core.records.serialise import make_folder, write_json
 from passnet.errors import InputError
-from passnet.optimizer.call.entry import Entry
+from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import NetCall, name_of
 from passnet.optimizer.call.net_copy import Arguments, copied, fast_net, process_state_kept
-from passnet.optimizer.package import digest_of_weights, form_folder, save_example
+from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, KeptPass, read_kept_passes
+from passnet.optimizer.package import digest_of_weights, save_example, signature_folder
 from passnet.optimizer.record import (
     RECORD_FILE,
     OptimizedRecord,
 )
 from passnet.optimizer.settings import DEFAULTS, OptimizeSettings
-from passnet.optimizer.tune import Progress, optimize_form
-from passnet.passes.library.kept import KEPT_FOLDER, KeptPass, read_kept_passes
+from passnet.optimizer.tune import Progress, optimize_signature
 from passnet.version import __version__
 
 PageWriter: TypeAlias = Callable[[Path, OptimizedRecord, Sequence[KeptPass]], None]
@@ -75,7 +75,7 @@ def optimize_net(
         raise InputError(f"{folder}: is not empty; give resume=True (--resume) to go on there")
     make_folder(folder)
     optimized = _optimize_in(folder, net, calls, settings, tried, True, progress)
-    homes = [form_folder(folder, number) for number in range(len(calls))]
+    homes = [signature_folder(folder, number) for number in range(len(calls))]
     kept = [each for home in homes for each in read_kept_passes(home / KEPT_FOLDER)]
     if write_page is not None:
         write_page(folder, optimized.record, kept)
@@ -94,17 +94,17 @@ def _optimize_in(
 ) -> Optimized:
     """Try all ways in a folder, for each form of inputs in turn."""
     deadline = time.monotonic() + settings.budget_s
-    entries: list[Entry] = []
+    entries: list[BuiltBackend] = []
     forms = []
     with process_state_kept(settings.threads):
         net_copy, calls_copy = copied(net, calls)
         for number, (args, kwargs) in enumerate(calls_copy):
-            home = form_folder(folder, number)
+            home = signature_folder(folder, number)
             make_folder(home)
             if keeps_examples:
                 save_example(home, tuple(args), kwargs)
             call = NetCall(net_copy, args, kwargs)
-            form, entry = optimize_form(call, home, tried, settings, deadline, progress)
+            form, entry = optimize_signature(call, home, tried, settings, deadline, progress)
             forms.append(form)
             if entry is not None:
                 entries.append(entry)

@@ -10,30 +10,30 @@ from passnet.bench.environment import Environment
 from passnet.core.hardware import this_hardware
 from passnet.core.records.serialise import decode, encode, read_json
 from passnet.judge.findings import Finding
-from passnet.optimizer.choose.judging import judging_settings
+from passnet.optimizer.choose.judging import JudgedPass, judging_settings, pass_outcome
+from passnet.optimizer.choose.kept_passes import KeptPass, keep_passes, read_kept_passes
 from passnet.optimizer.record import (
     RECORD_FILE,
+    BackendRecord,
     BlockRecord,
-    EngineRecord,
-    FormRecord,
     OptimizedRecord,
     PlaceRecord,
     RangeRecord,
+    SignatureRecord,
 )
 from passnet.optimizer.settings import OptimizeSettings
 from passnet.pages.optimizer.net_blocks import net_blocks
 from passnet.pages.optimizer.page import optimized_page
-from passnet.passes.library.kept import KeptPass, keep_passes, read_kept_passes
 from passnet.passes.library.store import PassLibrary
-from tests.optimizer.libraries import HERE, folder, tanh_mul, trial
+from tests.optimizer.libraries import HERE, folder, outcome, tanh_mul, trial
 
 HOSTILE = '</pre></style><script>alert(1)</script>" onload=x \u202e'
 ENVIRONMENT = Environment("3.11", "2.13", "0.1", "Linux", "<cpu>", 2, 1024, "g++", 0.0)
 
-ENGINES = (
-    EngineRecord("eager", "ok", plain_ms=2.0, speedup=1.0, speedup_low=1.0, speedup_high=1.0),
-    EngineRecord("aot", "ok", ms=1.0, speedup=2.0, speedup_low=1.8, speedup_high=2.2),
-    EngineRecord("graph", "refused", "<b>2 graphs & not one"),
+BACKENDS = (
+    BackendRecord("eager", "ok", plain_ms=2.0, speedup=1.0, speedup_low=1.0, speedup_high=1.0),
+    BackendRecord("aot", "ok", ms=1.0, speedup=2.0, speedup_low=1.8, speedup_high=2.2),
+    BackendRecord("graph", "refused", "<b>2 graphs & not one"),
 )
 BLOCKS = (
     BlockRecord("layer", "Linear", 1.5),
@@ -78,18 +78,45 @@ class Parsed(HTMLParser):
         return " ".join(" ".join(self.texts).split())
 
 
-def form_of(*ranges: RangeRecord, uses_passes: bool | None = True) -> FormRecord:
-    return FormRecord(("float32[1]",), "aot", ENGINES, 1.0, 2.0, 2.0, 1.9, 2.1, BLOCKS, ranges,
-                      "", OP_BLOCKS, uses_passes)  # fmt: skip
+def form_of(*ranges: RangeRecord, uses_passes: bool | None = True) -> SignatureRecord:
+    return SignatureRecord(
+        ("float32[1]",),
+        "aot",
+        BACKENDS,
+        1.0,
+        2.0,
+        2.0,
+        1.9,
+        2.1,
+        BLOCKS,
+        ranges,
+        "",
+        OP_BLOCKS,
+        uses_passes,
+    )
 
 
 def range_of(digest: str | None, *places: PlaceRecord) -> RangeRecord:
     num_chosen = sum(place.is_chosen for place in places)
-    return RangeRecord(("torch.tanh", "Tensor.mul"), len(places), num_chosen, "compiler", "wins",
-                       1.0, 0.5, 0.45, 2.0, 1.9, 2.1, None, digest, places)  # fmt: skip
+    return RangeRecord(
+        ("torch.tanh", "Tensor.mul"),
+        len(places),
+        num_chosen,
+        "compiler",
+        "wins",
+        1.0,
+        0.5,
+        0.45,
+        2.0,
+        1.9,
+        2.1,
+        None,
+        digest,
+        places,
+    )
 
 
-def record_of(*forms: FormRecord, net: str = "Net<X>") -> OptimizedRecord:
+def record_of(*forms: SignatureRecord, net: str = "Net<X>") -> OptimizedRecord:
     return OptimizedRecord(net, "", "", 1, False, ENVIRONMENT, forms, "0.1")
 
 
@@ -97,10 +124,9 @@ def record_of(*forms: FormRecord, net: str = "Net<X>") -> OptimizedRecord:
 def kept(tmp_path: Path) -> KeptPass:
     """A pass with its trial, kept as for a net."""
     library = PassLibrary(tmp_path / "library")
-    entry = library.add(
-        tanh_mul(), "compiler", HERE, folder(), trial(), settings=judging_settings()
-    )
-    library.add(tanh_mul(), "search", HERE, folder("b * a.tanh()"), trial())
+    judged = pass_outcome(JudgedPass(folder(), trial()), judging_settings())
+    entry = library.add(tanh_mul(), "compiler", HERE, folder(), judged)
+    library.add(tanh_mul(), "search", HERE, folder("b * a.tanh()"), outcome())
     keep_passes(library, {entry.digest}, tmp_path / "kept")
     [found] = read_kept_passes(tmp_path / "kept")
     return found
@@ -110,8 +136,15 @@ def test_a_page_says_what_was_tried_and_loads_nothing() -> None:
     page = optimized_page(record_of(form_of()))
     parsed = Parsed(page)
     assert "://" not in page and "script" not in parsed.tags
-    for part in ("Net<X>, optimised", "<cpu>", "refused: <b>2 graphs & not one", "<0>",
-                 "1.90 to 2.10", "2.00 (1.80 to 2.20)", "25 %"):  # fmt: skip
+    for part in (
+        "Net<X>, optimised",
+        "<cpu>",
+        "refused: <b>2 graphs & not one",
+        "<0>",
+        "1.90 to 2.10",
+        "2.00 (1.80 to 2.20)",
+        "25 %",
+    ):
         assert part in parsed.text, part
 
 
@@ -130,9 +163,17 @@ def test_every_claim_links_to_what_is_there(kept: KeptPass) -> None:
 
 def test_a_trial_is_on_the_page_with_its_record_settings_and_sources(kept: KeptPass) -> None:
     page = Parsed(optimized_page(record_of(form_of(range_of(kept.entry.digest))), [kept]))
-    for part in (kept.entry.digest, "seed of the inputs 0", "t = -6", "2.00 (1.90 to 2.10)",
-                 HERE.text, '"reference_ms": 1.0', '"max_repeats": 3', "return a.tanh() * b",
-                 "Fuse.py, "):  # fmt: skip
+    for part in (
+        kept.entry.digest,
+        "seed of the inputs 0",
+        "t = -6",
+        "2.00 (1.90 to 2.10)",
+        HERE.text,
+        '"reference_ms": 1.0',
+        '"max_repeats": 3',
+        "return a.tanh() * b",
+        "Fuse.py, ",
+    ):
         assert part in page.text, part
     assert "b * a.tanh()" not in page.text
 
@@ -148,17 +189,32 @@ def test_passes_that_are_not_in_use_are_said_not_to_be(kept: KeptPass) -> None:
 def test_hostile_names_and_sources_stay_text(kept: KeptPass) -> None:
     hostile = replace(
         kept,
-        entry=replace(kept.entry, author=HOSTILE, ops=(HOSTILE,), error=HOSTILE, forms=(HOSTILE,),
-                      program=HOSTILE),
+        entry=replace(
+            kept.entry,
+            author=HOSTILE,
+            ops=(HOSTILE,),
+            error=HOSTILE,
+            forms=(HOSTILE,),
+            program=HOSTILE,
+        ),
         trial=trial(error=HOSTILE, findings=(Finding("flag", HOSTILE, HOSTILE),)),
         files={HOSTILE: HOSTILE},
-    )  # fmt: skip
-    each = replace(range_of(kept.entry.digest, PlaceRecord(0, 0, 2, True)), ops=(HOSTILE,) * 9,
-                   author=HOSTILE, status=HOSTILE, error=HOSTILE)  # fmt: skip
-    engines = (*ENGINES, EngineRecord(HOSTILE, "refused", HOSTILE))
-    form = replace(form_of(each, replace(each, num_chosen=0, saved_ms=0.0)), inputs=(HOSTILE,),
-                   chosen=HOSTILE, engines=engines,
-                   blocks=(BlockRecord(HOSTILE, HOSTILE, 1.0),))  # fmt: skip
+    )
+    each = replace(
+        range_of(kept.entry.digest, PlaceRecord(0, 0, 2, True)),
+        ops=(HOSTILE,) * 9,
+        author=HOSTILE,
+        status=HOSTILE,
+        error=HOSTILE,
+    )
+    engines = (*BACKENDS, BackendRecord(HOSTILE, "refused", HOSTILE))
+    form = replace(
+        form_of(each, replace(each, num_chosen=0, saved_ms=0.0)),
+        inputs=(HOSTILE,),
+        chosen=HOSTILE,
+        engines=engines,
+        blocks=(BlockRecord(HOSTILE, HOSTILE, 1.0),),
+    )
     record = replace(record_of(form, net=HOSTILE), passnet=HOSTILE)
     page = optimized_page(record, [hostile])
     assert "<script" not in page and "\u202e" not in page
@@ -169,9 +225,11 @@ def test_hostile_names_and_sources_stay_text(kept: KeptPass) -> None:
 def test_a_record_of_an_older_version_has_a_page_too() -> None:
     places = (PlaceRecord(0, 0, 2, True),)
     text = encode(record_of(form_of(range_of("a" * 64, *places)))).decode()
-    for new in ('"speedup":1.0,"speedup_low":1.0,"speedup_high":1.0',
-                '"speedup":2.0,"speedup_low":1.8,"speedup_high":2.2',
-                '"speedup":null,"speedup_low":null,"speedup_high":null'):  # fmt: skip
+    for new in (
+        '"speedup":1.0,"speedup_low":1.0,"speedup_high":1.0',
+        '"speedup":2.0,"speedup_low":1.8,"speedup_high":2.2',
+        '"speedup":null,"speedup_low":null,"speedup_high":null',
+    ):
         assert f",{new}" in text
         text = text.replace(f",{new}", "")
     start, end = text.index(',"speedup":2.0,"speedup_low":1.9,"speedup_high":2.1,"error"'), None
@@ -221,9 +279,14 @@ class TanhMul(torch.nn.Module):
 
 def test_an_optimised_net_has_a_page_with_the_trial_of_its_pass(tmp_path: Path) -> None:
     library = PassLibrary(tmp_path / "library")
-    entry = library.add(tanh_mul(), "compiler", this_hardware(), folder(), trial())
-    settings = OptimizeSettings(engines=("passes",), authors=("library",), seconds=0.02,
-                                threads=1, library=str(library.folder))  # fmt: skip
+    entry = library.add(tanh_mul(), "compiler", this_hardware(), folder(), outcome())
+    settings = OptimizeSettings(
+        engines=("passes",),
+        authors=("library",),
+        seconds=0.02,
+        threads=1,
+        library=str(library.folder),
+    )
     call = ((torch.ones(4, 8), torch.ones(4, 8)), {})
     optimize_calls(TanhMul().eval(), [call], settings, tmp_path / "out")
     [form] = read_json(tmp_path / "out" / RECORD_FILE, OptimizedRecord).forms
@@ -240,8 +303,13 @@ def test_an_optimised_net_has_a_page_with_the_trial_of_its_pass(tmp_path: Path) 
 
 def test_the_text_of_a_page_is_the_golden_one() -> None:
     places = (PlaceRecord(0, 0, 2, True), PlaceRecord(0, 2, 4, True), PlaceRecord(0, 4, 5, False))
-    lost = replace(range_of(None, places[2]), ops=("torch.relu",) * 7, status="loses",
-                   saved_ms=0.0, error="too slow")  # fmt: skip
+    lost = replace(
+        range_of(None, places[2]),
+        ops=("torch.relu",) * 7,
+        status="loses",
+        saved_ms=0.0,
+        error="too slow",
+    )
     form = form_of(range_of("a" * 64, *places), lost)
     page = Parsed(optimized_page(record_of(form, replace(form, uses_passes=False))))
     texts = [text for text in page.texts if not text.lstrip().startswith(("/*", ":root"))]

@@ -10,19 +10,19 @@ import torch
 
 from passnet.agent.settings import LlmSettings
 from passnet.core.records.serialise import make_folder, read_json, write_json
-from passnet.optimizer.backends.graph_engine import CHOSEN_FOLDER, captured_graphs
+from passnet.optimizer.backends.dynamo_graph import CHOSEN_FOLDER, captured_graphs
 from passnet.optimizer.blocks import op_blocks
 from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, keep_passes
 from passnet.optimizer.choose.pass_choice import TRAJECTORIES, choose_passes
 from passnet.optimizer.record import PlaceRecord, RangeRecord, RangesRecord
 from passnet.passes.library.entries import shipped_library
-from passnet.passes.library.kept import KEPT_FOLDER, keep_passes
 from passnet.passes.library.store import PassLibrary
 
 RANGES_FILE = "ranges.json"
 
 
-def passes_of_form(
+def passes_of_signature(
     call: NetCall,
     folder: Path,
     ways: Sequence[str],

@@ -13,11 +13,13 @@ from passnet.agent.settings import SEARCH_TURNS
 from passnet.errors import AuthorError, GraphError, InputError, MeasureError
 from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.task import Task, task_of
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
-from passnet.passes.library.store import RangeKey
+from passnet.passes.library.entries import SETTINGS_FILE, TRIAL_FILE, EntryStatus
+from passnet.passes.library.store import PassOutcome, RangeKey
 
 LEAST_EVALUATIONS = 4
 """A search with fewer cannot find anything."""
@@ -54,13 +56,46 @@ def check_authors(names: Sequence[str]) -> None:
         program_author(name, SEARCH_TURNS)
 
 
-def judge_files(evaluator: JudgeDesk, key: RangeKey, files: Mapping[str, str]) -> JudgedPass:
-    """A pass folder judged on a range, here and now."""
+def judge_range(desk: JudgeDesk, key: RangeKey, files: Mapping[str, str]) -> JudgedPass:
+    """Judge a pass folder on a range."""
     try:
-        [trial] = evaluator.judge(range_task(key), dict(files))
+        [trial] = desk.judge(range_task(key), dict(files))
     except (MeasureError, InputError) as cause:
         return JudgedPass(dict(files), None, str(cause))
     return JudgedPass(dict(files), trial)
+
+
+def trial_status(trial: Trial) -> EntryStatus | None:
+    """Return the status of a pass by its trial; None where the machine was too busy to tell."""
+    if trial.status == "unstable":
+        return None
+    if trial.status != "ok":
+        return "failed"
+    if trial.smallest_t is None or trial.smallest_t > CORRECT_AT:
+        return "wrong"
+    return "wins" if trial.speedup_low is not None and trial.speedup_low > 1 else "slower"
+
+
+def pass_outcome(judged: JudgedPass, settings: RunSettings) -> PassOutcome:
+    """Return what a library records of a judged pass and of the settings of its judge."""
+    trial = judged.trial
+    if trial is None:
+        return PassOutcome(None if judged.files else "nothing", judged.error)
+    return PassOutcome(
+        trial_status(trial) if judged.files else "nothing",
+        judged.error or trial.error,
+        trial.speedup,
+        trial.speedup_low,
+        trial.speedup_high,
+        trial.reference_ms,
+        trial.candidate_ms,
+        {TRIAL_FILE: trial, SETTINGS_FILE: settings},
+    )
+
+
+def outcome_on(desk: JudgeDesk, key: RangeKey, files: Files) -> PassOutcome:
+    """Judge a pass folder on a range and return what a library records of it."""
+    return pass_outcome(judge_range(desk, key, files), desk.settings)
 
 
 def let_author_write(
@@ -83,7 +118,7 @@ def let_author_write(
     evaluation = session.evaluations[best]
     judged = JudgedPass(evaluation.files, session.trials[best][0])
     if sum(each.files != evaluation.files for each in session.evaluations):
-        judged = judge_files(evaluator, key, evaluation.files)
+        judged = judge_range(evaluator, key, evaluation.files)
     return JudgedPass(judged.files, judged.trial, judged.error or error, evaluation.seconds)
 
 

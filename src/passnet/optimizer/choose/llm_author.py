@@ -9,7 +9,7 @@ from passnet.agent.settings import AgentLimits, AgentSettings, LlmSettings
 from passnet.errors import AuthorError, PassnetError, boundary
 from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.suite.suite import make_suite
-from passnet.optimizer.choose.judging import JudgedPass, judge_files, range_task
+from passnet.optimizer.choose.judging import JudgedPass, judge_range, range_task
 from passnet.passes.files import Files
 from passnet.passes.folder import LIST_FILE
 from passnet.passes.library.store import RangeKey
@@ -58,7 +58,7 @@ def let_llm_write(
     if bare:
         error = f"{bare} has no guards, so that it would match in the net where it was not judged"
         return JudgedPass({}, None, error)
-    return judge_files(evaluator, key, attempt.files)
+    return judge_range(evaluator, key, attempt.files)
 
 
 def unguarded(files: Files) -> str | None:

@@ -17,16 +17,17 @@ from passnet.optimizer.choose.judging import (
     LEAST_EVALUATIONS,
     JudgedPass,
     check_authors,
-    judge_files,
+    judge_range,
     judging_settings,
     let_author_write,
+    pass_outcome,
     range_evaluator,
 )
 from passnet.optimizer.choose.llm_author import LEAST_S, let_llm_write
 from passnet.optimizer.choose.ranges import NetRange, Place, RefusedPlace, net_ranges
 from passnet.optimizer.choose.selection import best_disjoint
 from passnet.passes.library.entries import EntryStatus, PassEntry, all_entries, entry_folder
-from passnet.passes.library.store import PassLibrary, trial_status
+from passnet.passes.library.store import PassLibrary
 from passnet.version import __version__
 
 LIBRARY = "library"
@@ -255,7 +256,7 @@ class _Choosing:
                 if entry.code_hash not in judged and time.monotonic() < self.deadline:
                     judged.add(entry.code_hash)
                     files = self.library.files(entry)
-                    self._keep(each, entry.author, judge_files(self._judge(), each.key, files))
+                    self._keep(each, entry.author, judge_range(self._judge(), each.key, files))
 
     def let_write(self, author: str, ranges: Sequence[NetRange]) -> None:
         """Give ranges to an author, those that take longest first, until the budget is spent."""
@@ -310,17 +311,13 @@ class _Choosing:
 
     def _keep(self, each: NetRange, author: str, judged: JudgedPass) -> None:
         """Add what was judged to the library, and tell of it."""
-        trial = judged.trial
-        is_untimed = bool(judged.files) and (trial is None or trial_status(trial) is None)
-        if is_untimed or not judged.is_final:
-            error = judged.error or (trial.error if trial else None)
+        outcome = pass_outcome(judged, self.settings)
+        if outcome.status is None or not judged.is_final:
             names = (each.key.fingerprint, each.key.ops, each.places, author)
-            status: RangeStatus = "unstable" if is_untimed else "unfinished"
-            self._tell(RangeResult(*names, status, False, error=error))
+            status: RangeStatus = "unstable" if outcome.status is None else "unfinished"
+            self._tell(RangeResult(*names, status, False, error=outcome.error))
             return
-        entry = self.library.add(
-            each.key, author, self.hardware, judged.files, trial, judged.error, self.settings
-        )
+        entry = self.library.add(each.key, author, self.hardware, judged.files, outcome)
         self._tell(replace(_known(each, entry), is_known=False))
 
     def _tell(self, result: RangeResult) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 
 from passnet.core.records.serialise import encode, write_text
-from passnet.optimizer.record import EngineRecord, FormRecord, OptimizedRecord, RangeRecord
+from passnet.optimizer.choose.kept_passes import KeptPass
+from passnet.optimizer.record import BackendRecord, OptimizedRecord, RangeRecord, SignatureRecord
 from passnet.pages.optimizer.net_blocks import NetBlock, net_blocks
 from passnet.pages.site.pages import render
 from passnet.pages.tables.cells import in_ms, interval
 from passnet.passes.library.entries import saved_ms
-from passnet.passes.library.kept import KeptPass
 
 PAGE_FILE = "report.html"
 
@@ -35,7 +35,7 @@ class BackendRow:
         width: length of its bar, in per cent of the longest one.
     """
 
-    engine: EngineRecord
+    engine: BackendRecord
     anchor: str
     is_used: bool
     ms: float | None
@@ -75,7 +75,7 @@ class BlockRow:
 class SignaturePart:
     """The part of the page for one input signature; `ranges` have their numbers."""
 
-    form: FormRecord
+    form: SignatureRecord
     number: int
     anchors: Mapping[str, str]
     backends: Sequence[BackendRow]
@@ -114,7 +114,7 @@ def _key() -> list[str]:
     return [f"below {100 * SHARES[0]:.0f} %", *steps]
 
 
-def _signature_part(form: FormRecord, number: int, net: str) -> SignaturePart:
+def _signature_part(form: SignatureRecord, number: int, net: str) -> SignaturePart:
     root = net_blocks(form, net)
     total_ms = sum(block.ms for block in root.within) or form.eager_ms
     has_blocks = root.within or root.replaced
@@ -127,7 +127,7 @@ def _signature_part(form: FormRecord, number: int, net: str) -> SignaturePart:
     return SignaturePart(form, number, anchors, backends, blocks, order)
 
 
-def _backends(form: FormRecord, number: int) -> list[BackendRow]:
+def _backends(form: SignatureRecord, number: int) -> list[BackendRow]:
     """Return the rows of all backends, the fastest first."""
     longest_ms = max((engine.used_ms or 0.0 for engine in form.engines), default=0.0)
     rows = []

@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from passnet.errors import InputError, did_you_mean, neighbours
-from passnet.passes.folder import hash_folders
 from passnet.core.hardware import Hardware
 from passnet.core.records.parquet import FileLimits, Format
 from passnet.core.records.serialise import SCHEMA_VERSION, encode, read_json
+from passnet.errors import InputError, did_you_mean, neighbours
+from passnet.passes.folder import hash_folders
 
 ENTRIES = "passes"
 RECORD_FILE = "record.json"

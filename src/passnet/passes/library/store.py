@@ -1,18 +1,19 @@
 """The library of judged passes as it is written: entries added, merged, exported and removed.
 
-How it lies on disk, and how it is read, is in `passnet.passes.library.entries`. An entry is written to a
-folder of its own and renamed, so that writers side by side lose nothing, nor does one that is
-killed. The index is made anew after each change.
+`passnet.passes.library.entries` describes its files and reads them. An entry is written to a folder
+of its own and renamed, so that neither writers side by side nor a killed one lose anything. Each
+change writes the index anew.
 """
 
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from passnet.core.hardware import Hardware
 from passnet.core.records.serialise import SCHEMA_VERSION, encode, make_folder, write_json
@@ -21,9 +22,6 @@ from passnet.graph.canonical import canonical_lines, fingerprints, op_sequence
 from passnet.graph.spec import Graph
 from passnet.graph.text.files import graph_from_row
 from passnet.graph.text.render import render_program
-from passnet.judge.score.tolerance import CORRECT_AT
-from passnet.judge.settings import RunSettings
-from passnet.judge.trial import Trial
 from passnet.passes.files import Files, read_files, write_files
 from passnet.passes.folder import hash_folders
 from passnet.passes.library.entries import (
@@ -32,8 +30,6 @@ from passnet.passes.library.entries import (
     INDEX_FILE,
     PASS_FOLDER,
     RECORD_FILE,
-    SETTINGS_FILE,
-    TRIAL_FILE,
     EntryStatus,
     PassEntry,
     all_entries,
@@ -97,15 +93,27 @@ def entry_range(entry: PassEntry) -> RangeKey:
     return RangeKey(entry.range, graph, entry.num_layouts)
 
 
-def trial_status(trial: Trial) -> EntryStatus | None:
-    """What a trial says of a pass; None where the machine was too busy to tell."""
-    if trial.status == "unstable":
-        return None
-    if trial.status != "ok":
-        return "failed"
-    if trial.smallest_t is None or trial.smallest_t > CORRECT_AT:
-        return "wrong"
-    return "wins" if trial.speedup_low is not None and trial.speedup_low > 1 else "slower"
+@dataclass(frozen=True, slots=True)
+class PassOutcome:
+    """The result of judging a pass folder on a range."""
+
+    status: EntryStatus | None
+    """None where the machine was too busy to tell."""
+
+    error: str | None = None
+
+    speedup: float | None = None
+    """Eager torch's time over the pass's."""
+
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+    """Bounds of the 95 % interval of the speedup."""
+
+    reference_ms: float | None = None
+    candidate_ms: float | None = None
+
+    records: Mapping[str, Any] = field(default_factory=dict)
+    """The judge's own records, to keep as JSON beside the entry, by file name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,21 +149,22 @@ class PassLibrary:
         author: str,
         hardware: Hardware,
         files: Mapping[str, str],
-        trial: Trial | None,
-        error: str | None = None,
-        settings: RunSettings | None = None,
+        outcome: PassOutcome,
     ) -> PassEntry:
-        """Keep what was judged, by which settings, and return its entry; without files, that the
-        author wrote none.
+        """Record a judged pass and return its entry.
+
+        Args:
+            key: the range that it replaces.
+            author: its author.
+            hardware: of the machine that judged.
+            files: the pass folder; empty where the author wrote none.
+            outcome: the judge's result.
 
         Raises:
-            InputError: the trial says nothing, as the machine was too busy; or it cannot be
-                written.
+            InputError: the outcome has no status, or the entry cannot be written.
         """
-        status = trial_status(trial) if trial is not None and files else "nothing"
-        if status is None:
+        if outcome.status is None:
             raise InputError("a trial of a machine that was too busy is no record of a pass")
-        measured = trial or Trial("", "", "", "ok")
         entry = PassEntry(
             SCHEMA_VERSION,
             digest="",
@@ -171,15 +180,15 @@ class PassLibrary:
             origin="here",
             judged=datetime.now(UTC).isoformat(),
             passnet=__version__,
-            status=status,
-            error=error or measured.error,
-            speedup=measured.speedup,
-            speedup_low=measured.speedup_low,
-            speedup_high=measured.speedup_high,
-            reference_ms=measured.reference_ms,
-            candidate_ms=measured.candidate_ms,
+            status=outcome.status,
+            error=outcome.error,
+            speedup=outcome.speedup,
+            speedup_low=outcome.speedup_low,
+            speedup_high=outcome.speedup_high,
+            reference_ms=outcome.reference_ms,
+            candidate_ms=outcome.candidate_ms,
         )
-        added = self._put(entry, files, trial, settings)
+        added = self._put(entry, files, outcome.records)
         self._write_index()
         return added
 
@@ -196,7 +205,7 @@ class PassLibrary:
         for entry in latest(all_entries(other)):
             foreign = sealed(replace(entry, origin="elsewhere"))
             if entry.code_hash and not known & {entry.digest, foreign.digest}:
-                self._put(foreign, PassLibrary(other).files(entry), None)
+                self._put(foreign, PassLibrary(other).files(entry), {})
                 num_new += 1
         if num_new:
             self._write_index()
@@ -236,46 +245,33 @@ class PassLibrary:
         return all_entries(self.folder) if (self.folder / ENTRIES).is_dir() else []
 
     def _put(
-        self,
-        entry: PassEntry,
-        files: Mapping[str, str],
-        trial: Trial | None,
-        settings: RunSettings | None = None,
+        self, entry: PassEntry, files: Mapping[str, str], records: Mapping[str, Any]
     ) -> PassEntry:
         """Write an entry, with the hash of its files and its digest."""
-        partial = self._partial()
-        try:
-            with naming(self.folder):
-                if files:
-                    write_files(files, partial / PASS_FOLDER)
-                    entry = replace(entry, code_hash=hash_folders([partial / PASS_FOLDER]))
-                if trial is not None:
-                    write_json(partial / TRIAL_FILE, trial)
-                if trial is not None and settings is not None:
-                    write_json(partial / SETTINGS_FILE, settings)
-                entry = sealed(entry)
-                write_json(partial / RECORD_FILE, entry)
-                _rename(partial, self.folder / ENTRIES / entry.digest)
-        except OSError as cause:
-            raise InputError(os_error_sentence(cause)) from cause
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        with self._partial() as partial:
+            if files:
+                write_files(files, partial / PASS_FOLDER)
+                entry = replace(entry, code_hash=hash_folders([partial / PASS_FOLDER]))
+            for name, record in records.items():
+                write_json(partial / name, record)
+            entry = sealed(entry)
+            write_json(partial / RECORD_FILE, entry)
+            _rename(partial, self.folder / ENTRIES / entry.digest)
         return entry
 
     def _copy(self, source: Path) -> None:
-        """Take over the folder of an entry as it is."""
-        partial = self._partial()
-        try:
-            with naming(self.folder):
-                shutil.copytree(source, partial, dirs_exist_ok=True)
-                _rename(partial, self.folder / ENTRIES / source.name)
-        except OSError as cause:
-            raise InputError(os_error_sentence(cause)) from cause
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        """Copy the folder of an entry as it is."""
+        with self._partial() as partial:
+            shutil.copytree(source, partial, dirs_exist_ok=True)
+            _rename(partial, self.folder / ENTRIES / source.name)
 
-    def _partial(self) -> Path:
-        """A folder to write an entry to; old ones, of writers that were killed, are removed."""
+    @contextmanager
+    def _partial(self) -> Iterator[Path]:
+        """Open a folder to write an entry to; stale ones of killed writers are removed.
+
+        Raises:
+            InputError: a file cannot be written.
+        """
         entries = self.folder / ENTRIES
         make_folder(entries)
         for path in entries.glob(f"{_PARTIAL}*"):
@@ -283,31 +279,30 @@ class PassLibrary:
                 if time.time() - path.stat().st_mtime > _STALE_S:
                     shutil.rmtree(path)
         try:
-            return Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=entries))
+            with naming(self.folder):
+                partial = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=entries))
+                try:
+                    yield partial
+                finally:
+                    shutil.rmtree(partial, ignore_errors=True)
         except OSError as cause:
             raise InputError(os_error_sentence(cause)) from cause
 
     def _drop(self, entry: PassEntry) -> None:
-        """Remove an entry: first its name, so that none is ever there in part."""
-        partial = self._partial()
-        with suppress(FileNotFoundError):  # another has removed it
+        """Remove an entry: its name first, so that none is ever there in part."""
+        # another process may have removed it
+        with self._partial() as partial, suppress(FileNotFoundError):
             (self.folder / ENTRIES / entry.digest).rename(partial / "dropped")
-        shutil.rmtree(partial, ignore_errors=True)
 
     def _write_index(self) -> None:
-        """Make the index anew, whole or not at all."""
-        partial = self._partial()
-        try:
+        """Write the index anew, whole or not at all."""
+        with self._partial() as partial:
             INDEX.write(partial / INDEX_FILE, all_entries(self.folder))
             (partial / INDEX_FILE).replace(self.folder / INDEX_FILE)
-        except OSError as cause:
-            raise InputError(os_error_sentence(cause)) from cause
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
 
 
 def _rename(partial: Path, target: Path) -> None:
-    """Give a folder its name; one of this name holds the same, and stays."""
+    """Name a finished folder; an equal one that has the name already stays."""
     partial.chmod(0o755)  # mkdtemp makes it for one user alone
     try:
         partial.rename(target)

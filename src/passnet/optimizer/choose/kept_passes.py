@@ -1,6 +1,4 @@
-"""What stands behind the claims about passes: every judged pass of a net with its trial, the
-settings of the judge and its sources, copied from the library, which may change later.
-"""
+"""The evidence for a net's passes: a copy of every judged one, as the library may change later."""
 
 import shutil
 from collections.abc import Collection
@@ -25,20 +23,21 @@ KEPT_FOLDER = "judged-passes"
 
 @dataclass(frozen=True, slots=True)
 class KeptPass:
-    """A judged pass. `trial` is None where an author wrote none, `settings` also where they were
-    not recorded.
-    """
+    """A judged pass with its evidence."""
 
     entry: PassEntry
+
     trial: Trial | None
+    """None where the author wrote no pass."""
+
     settings: RunSettings | None
+    """None also where they were not recorded."""
+
     files: Files
 
 
 def keep_passes(library: PassLibrary, digests: Collection[str], out: Path) -> None:
-    """Copy the entries of a library with some digests to a library of their own at `out`, which
-    replaces what is there.
-    """
+    """Copy the entries with some digests to a library at `out`, in place of an older copy."""
     shutil.rmtree(out, ignore_errors=True)
     if digests:
         entries = [entry for entry in all_entries(library.folder) if entry.digest in digests]
@@ -46,22 +45,24 @@ def keep_passes(library: PassLibrary, digests: Collection[str], out: Path) -> No
 
 
 def read_kept_passes(folder: Path) -> tuple[KeptPass, ...]:
-    """What was kept in a folder; nothing where there is none.
+    """Read the passes copied to a folder; none where there is no folder.
 
     Raises:
-        InputError: it is damaged.
+        InputError: an entry is damaged.
     """
     if not (folder / ENTRIES).is_dir():
         return ()
     library = PassLibrary(folder)
-    found = []
+    passes = []
     for entry in all_entries(folder):
         home = folder / ENTRIES / entry.digest
         trial, settings = home / TRIAL_FILE, home / SETTINGS_FILE
-        found.append(KeptPass(
-            entry,
-            read_json(trial, Trial) if trial.is_file() else None,
-            read_json(settings, RunSettings) if settings.is_file() else None,
-            library.files(entry) if entry.code_hash else {},
-        ))  # fmt: skip
-    return tuple(found)
+        passes.append(
+            KeptPass(
+                entry,
+                read_json(trial, Trial) if trial.is_file() else None,
+                read_json(settings, RunSettings) if settings.is_file() else None,
+                library.files(entry) if entry.code_hash else {},
+            )
+        )
+    return tuple(passes)
