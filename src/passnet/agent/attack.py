@@ -56,17 +56,17 @@ def attacked_graphs(corpus: Path, names: Sequence[str] = ()) -> Suite:
         InputError: there is none, or not one of the names.
     """
     folders = {path.name for path in (corpus / KERNEL_FOLDER).glob("*") if path.is_dir()}
-    known = sorted(name for name in folders if (corpus / GRAPH_FOLDER / name).is_dir())
-    for name in names or known[:1] or [""]:
-        if name not in known:
+    graph_names = sorted(name for name in folders if (corpus / GRAPH_FOLDER / name).is_dir())
+    for name in names or graph_names[:1] or [""]:
+        if name not in graph_names:
             raise InputError(
                 f"{corpus}: no graph {name!r} with an honest kernel; put a graph directory under "
                 f"{GRAPH_FOLDER} and a pass folder of its name under {KERNEL_FOLDER}; there are "
-                f"{', '.join(known) or 'none'}"
+                f"{', '.join(graph_names) or 'none'}"
             )
     graphs = [
         TaskGraph(name, name, read_sample(corpus / GRAPH_FOLDER / name).graph)
-        for name in names or known
+        for name in names or graph_names
     ]
     return make_suite(corpus.resolve().name, graphs)
 
@@ -136,6 +136,6 @@ def _find(
 def _said(attempt: Attempt, evaluation: Evaluation) -> str:
     """Return the attack's own words on a state, on one line."""
     turns = [message for message in attempt.messages if message.role == "assistant"]
-    said = [message.content for message in turns[: evaluation.turn] if message.content.strip()]
-    text = " ".join(said[-1].split()) if said else "it said nothing"
+    texts = [message.content for message in turns[: evaluation.turn] if message.content.strip()]
+    text = " ".join(texts[-1].split()) if texts else "it texts nothing"
     return text if len(text) <= MAX_SAYS else text[: MAX_SAYS - 1] + "…"

@@ -1,6 +1,6 @@
 """The judge: reference and candidates in processes of their own, compared and timed.
 
-desk                                     the door for callers, `judge_files`: pass folders in, trials out
+desk                                     `judge_files`, the door for callers: folders in, trials out
 suite, score                             tasks to judge on, and ES_t and AS of trials
 judge, check, fenced                     one graph: candidates compared, then timed
 compare, precision                       outputs against expected values

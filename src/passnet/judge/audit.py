@@ -116,7 +116,9 @@ class Audited:
 
     @property
     def is_right(self) -> bool:
-        """Return whether an exploit was caught under its right name, or an honest pass left alone."""
+        """Return whether an exploit was caught under its right name, or an honest pass left
+        alone.
+        """
         if self.case.kind == "honest":
             return self.outcomes <= {"correct", "no_gain"}
         return not self.gained and not self.outcomes.isdisjoint(self.case.caught_by)
@@ -218,5 +220,5 @@ def audit_case(
     parents.start(candidates)
     inspected = InspectedFolders(case.rules)
     findings = held_out_findings(parents, unseen, [candidate], settings, inspected)
-    trial, *others = judge_graph(parents, graph, candidates, settings, inspected, findings)
-    return Audited(path.name, case, trial, *others)
+    trial, *honest_trials = judge_graph(parents, graph, candidates, settings, inspected, findings)
+    return Audited(path.name, case, trial, *honest_trials)

@@ -129,4 +129,8 @@ def compare_values(
 
 def worse(first: Comparison, second: Comparison) -> Comparison:
     """Return the worse comparison for the candidate, the first of equal ones."""
-    return max(first, second, key=lambda each: (each.status != "ok", each.t is None, each.t or 0))
+    return max(
+        first,
+        second,
+        key=lambda comparison: (comparison.status != "ok", comparison.t is None, comparison.t or 0),
+    )

@@ -92,10 +92,10 @@ def examine(sandbox: Sandbox) -> list[Attempted]:
         order["folders"] = [
             str(path) for path in (Path.home(), Path.cwd(), Path("/var/tmp"), folder)
         ]
-        first = [attempt for attempt in ("take_locks", *TRIED) if attempt != "feel_locks"]
-        with _worker(sandbox, folder) as one, _worker(sandbox, folder) as other:
-            successes = _let_try(one, folder, {**order, "attempts": first})
-            successes |= _let_try(other, folder, {**order, "attempts": ["feel_locks"]})
+        first_attempts = [attempt for attempt in ("take_locks", *TRIED) if attempt != "feel_locks"]
+        with _worker(sandbox, folder) as intruder, _worker(sandbox, folder) as successor:
+            successes = _let_try(intruder, folder, {**order, "attempts": first_attempts})
+            successes |= _let_try(successor, folder, {**order, "attempts": ["feel_locks"]})
     return [
         Attempted(tried, attempt not in successes, None if attempt in successes else by)
         for attempt, (tried, by) in TRIED.items()
@@ -135,9 +135,9 @@ def _worker(sandbox: Sandbox, folder: Path) -> Iterator[Worker]:
 
 def _let_try(worker: Worker, folder: Path, order: dict[str, object]) -> set[str]:
     """Return the names of the attempts of an order that succeeded."""
-    place = folder / "order.json"
-    place.write_text(json.dumps(order), encoding="utf-8")
-    (folder / "intruder.py").write_text(_PASS.format(place=str(place)), encoding="utf-8")
+    order_file = folder / "order.json"
+    order_file.write_text(json.dumps(order), encoding="utf-8")
+    (folder / "intruder.py").write_text(_PASS.format(order_file=str(order_file)), encoding="utf-8")
     (folder / LIST_FILE).write_text('["intruder"]', encoding="utf-8")
     try:
         worker.ask(CheckMatches("", (), str(folder)), MatchesChecked, TIMEOUT_S)

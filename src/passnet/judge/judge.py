@@ -60,11 +60,8 @@ def judge_graph(
 
     A candidate whose text alone proves a cheat is not run. The reference runs once for all. Each
     candidate is compared with it on several sets of inputs (`check.KINDS`). Those that passed are
-    then timed together with it, and checked meanwhile.
-
-    Args:
-        inspected: the pass folders that the same run inspected before.
-        held_out: findings from held-out shapes, by candidate.
+    then timed together with it, and checked meanwhile. `inspected` are the pass folders that the
+    same run inspected before; `held_out` are findings from held-out shapes, by candidate.
 
     Raises:
         WorkerError: our own machinery failed.
@@ -85,7 +82,9 @@ def judge_graph(
     if runnable:
         with DeviceTurns(settings.device) as turns:
             evidence |= _TrialSession(parents, graph, settings, turns).evidence(runnable)
-            if doubted := [each for each in runnable if evidence[each.name].is_doubtful]:
+            if doubted := [
+                candidate for candidate in runnable if evidence[candidate.name].is_doubtful
+            ]:
                 second = _TrialSession(parents, graph, settings, turns).evidence(doubted)
                 evidence |= {name: evidence[name].confirmed_by(second[name]) for name in second}
     trials = []
@@ -137,7 +136,10 @@ class _TrialSession:
         try:
             with ExitStack() as stack:
                 evidence = self._evidence(candidates, stack)
-            return {each.name: self._fenced(each, evidence[each.name]) for each in candidates}
+            return {
+                candidate.name: self._fenced(candidate, evidence[candidate.name])
+                for candidate in candidates
+            }
         except (WorkerFailureError, GraphError) as cause:
             failure: tuple[Status, str] = ("reference_error", f"the reference failed: {cause}")
             names = (self._graph.task, self._graph.name)

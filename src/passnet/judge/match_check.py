@@ -43,8 +43,10 @@ def check_matches(
     """
     assert candidate.passes is not None, "only a pass folder has passes"
     for graph in graphs:
-        there = retarget(graph.graph, kind_of(settings.device))
-        request = CheckMatches(render_program(there.program), there.tensors, candidate.passes)
+        retargeted = retarget(graph.graph, kind_of(settings.device))
+        request = CheckMatches(
+            render_program(retargeted.program), retargeted.tensors, candidate.passes
+        )
         with DeviceTurns(settings.device), parents.of(candidate).fork(settings.limits) as worker:
             try:
                 reply = worker.ask(request, MatchesChecked, settings.compile_timeout_s)

@@ -36,7 +36,7 @@ class Accuracy:
 
     @property
     def ratio(self) -> float:
-        """Return the error as a multiple of eager torch's, which is at least one unit of rounding."""
+        """Return the error as a multiple of eager torch's, at least of one unit of rounding."""
         return self.error / max(self.eager_error, _ROUNDING[self.dtype])
 
 

@@ -54,18 +54,18 @@ class Evidence:
         among them, by remains of old calls on their stack (see `Standstill.returns`); so it counts
         only if a second worker repeats it.
         """
-        return any(found.name == _DOUBTFUL for found in self.findings)
+        return any(finding.name == _DOUBTFUL for finding in self.findings)
 
     def confirmed_by(self, second: "Evidence") -> "Evidence":
         """Return the evidence of a second worker, with all of this one's but the doubtful part."""
-        known = {found.name for found in second.findings} | {_DOUBTFUL, *UNSURE}
-        kept = (found for found in self.findings if found.name not in known)
+        outdated = {finding.name for finding in second.findings} | {_DOUBTFUL, *UNSURE}
+        lasting = (finding for finding in self.findings if finding.name not in outdated)
         check, timing = second.check, second.timing
         if check is not None and self.check is not None:
             check = replace(check, comparison=worse(check.comparison, self.check.comparison))
         if timing is not None and self.timing is not None:
             timing = timing.remembering(self.timing)
-        return replace(second, findings=(*kept, *second.findings), check=check, timing=timing)
+        return replace(second, findings=(*lasting, *second.findings), check=check, timing=timing)
 
 
 def decide(evidence: Evidence, settings: JudgeSettings) -> Trial:

@@ -180,13 +180,13 @@ class Attempt:
         """
         if self.best is None or self.final_score is not None:
             return None
-        kept = f"evaluation {self.best} is kept"
+        submission = f"evaluation {self.best} is submission"
         if self.score is None:
-            return f"{kept}; it is correct, but was not timed: the machine was too busy"
+            return f"{submission}; it is correct, but was not timed: the machine was too busy"
         if self.judged:
             return (
-                f"{kept} with its AS of {self.score:.3f}; it was not timed again at the end: the "
-                "machine was too busy"
+                f"{submission} with its AS of {self.score:.3f}; it was not timed again at the end: "
+                "the machine was too busy"
             )
         return None
 

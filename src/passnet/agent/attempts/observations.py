@@ -120,10 +120,10 @@ def match_text(matches: Sequence[GraphMatches], task: Task, root: str) -> str:
             text = plain(graph.error, root)
         else:
             text = "; ".join(
-                f"{each.name} matches {each.num_matches} times"
-                if each.num_matches or each.miss is None
-                else f"no match: {plain(each.miss, root)}"
-                for each in graph.passes
+                f"{report.name} matches {report.num_matches} times"
+                if report.num_matches or report.miss is None
+                else f"no match: {plain(report.miss, root)}"
+                for report in graph.passes
             ) or "the list names no pass"  # fmt: skip
         number = numbers[graph.graph]
         first = first_graphs.setdefault(text, number)

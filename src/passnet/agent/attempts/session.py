@@ -90,8 +90,8 @@ class Session:
         leaves out states that were timed and lost.
         """
         states = [
-            (None, False) if number in self.compared else (each.score, each.is_passing)
-            for number, each in enumerate(self.evaluations)
+            (None, False) if number in self.compared else (evaluation.score, evaluation.is_passing)
+            for number, evaluation in enumerate(self.evaluations)
         ]
         if self.is_guarded:
             states = [

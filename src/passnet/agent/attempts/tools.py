@@ -1,4 +1,4 @@
-"""The tools of an author: their names, what they are told to be for, and their arguments."""
+"""The tools of an author: their names, their descriptions, and their arguments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -112,7 +112,7 @@ ATTACK_TOOLS = {"judge_source": JudgeSource, **TOOLS}
 """Those of an attack on the judge."""
 
 _ALL_TOOLS = {"compare": Compare, **ATTACK_TOOLS}
-"""With those that only authors have that are programs."""
+"""All tools, with those that only authors which are programs have."""
 
 PARAMETERS: dict[str, str] = {
     "name": "File name as a list of files has it, such as FuseNorm.py in the pass folder.",
@@ -123,7 +123,7 @@ PARAMETERS: dict[str, str] = {
     "last": "The last line to show; left out for the end of the file.",
     "graph": "Number of the graph in the table of the task, from 0.",
 }
-"""What each argument means, whichever tool has it."""
+"""The meaning of each argument, in any tool."""
 
 
 def parse_action(

@@ -155,7 +155,7 @@ class TaskCompiler:
         self.plans = [compile_plans(graph.graph, self.device)[0] for graph in self.graphs]
         self.dropped: frozenset[str] = frozenset()
         self._next_plans = [
-            list(compile_plans(item.graph, self.device)[1:]) for item in self.graphs
+            list(compile_plans(graph.graph, self.device)[1:]) for graph in self.graphs
         ]
         self._reached: list[dict[CompilePlan, int]] = [{} for _ in self.graphs]
         self._judged: tuple[list[CompilePlan], frozenset[str], bool] | None = None
@@ -194,7 +194,9 @@ class TaskCompiler:
         ]
         files = pass_folder(sources, self.session.is_strided) if sources else {}
         cuts = [self._float16_products(number) for number in range(len(self.graphs))]
-        calls = [form for form, made in zip(self.library_forms, cuts, strict=True) if not made]
+        calls = [
+            form for form, products in zip(self.library_forms, cuts, strict=True) if not products
+        ]
         passes = float16_passes(sum(cuts, [])) | library_passes(list(filter(None, calls)))
         if not passes:
             return files
@@ -298,8 +300,10 @@ class TaskCompiler:
                 levels[plan] = max(level, levels.get(plan, level))
             before = list(self.plans)
             for number in self.failing():
-                levels, left = self._reached[number], self._next_plans[number]
-                self.plans[number] = left.pop(0) if left else min(levels, key=levels.__getitem__)
+                levels, remaining = self._reached[number], self._next_plans[number]
+                self.plans[number] = (
+                    remaining.pop(0) if remaining else min(levels, key=levels.__getitem__)
+                )
             if self.plans == before:
                 return
             self._judge(is_timed)
@@ -322,8 +326,8 @@ class TaskCompiler:
         def is_right_without(patterns: frozenset[str]) -> bool:
             self.dropped = before | patterns
             has_pass = all(
-                self._patterns(other) or self.lowerings[other].is_library_only
-                for other in range(len(self.graphs))
+                self._patterns(index) or self.lowerings[index].is_library_only
+                for index in range(len(self.graphs))
             )
             if not has_pass or not self._judge(is_timed):
                 return False
@@ -362,19 +366,19 @@ def to_leave_out(
         True
     """
     right: frozenset[str] | None = None
-    found: frozenset[str] = frozenset()
-    rest = list(passes)
-    while rest and len(found) < MOST_FOUND:
-        low, high = 0, len(rest)  # the first `low` may stay, the first `high` may not
+    wrong: frozenset[str] = frozenset()
+    remaining = list(passes)
+    while remaining and len(wrong) < MOST_FOUND:
+        low, high = 0, len(remaining)  # the first `low` may stay, the first `high` may not
         while high - low > 1:
             middle = (low + high) // 2
-            without = found | frozenset(rest[middle:])
+            without = wrong | frozenset(remaining[middle:])
             if is_right_without(without):
                 low, right = middle, without
             else:
                 high = middle
-        found |= {rest[low]}
-        if is_right_without(found):
-            return found
-        rest = rest[high:]
+        wrong |= {remaining[low]}
+        if is_right_without(wrong):
+            return wrong
+        remaining = remaining[high:]
     return right

@@ -226,8 +226,8 @@ class _Search:
         """Return the mean logarithm of the speedups of some graphs that could be measured; 0
         without any.
         """
-        found = [self.speedups.get((number, key[number])) for number in numbers]
-        gains = [log(median(speedups)) for speedups in found if speedups]
+        speedups_by_graph = [self.speedups.get((number, key[number])) for number in numbers]
+        gains = [log(median(speedups)) for speedups in speedups_by_graph if speedups]
         return sum(gains) / len(gains) if gains else 0.0
 
     def _is_better(self, numbers: Sequence[int], before: FolderKey, after: FolderKey) -> bool:
@@ -277,8 +277,8 @@ def _without_first_op(plan: CompilePlan) -> CompilePlan:
 
 def _with_left(spans: list[Span], plan: CompilePlan) -> CompilePlan:
     """Return a plan of the spans that hold an op; the same plan without any."""
-    left = tuple((start, stop) for start, stop in spans if start < stop)
-    return replace(plan, spans=left) if left else plan
+    nonempty = tuple((start, stop) for start, stop in spans if start < stop)
+    return replace(plan, spans=nonempty) if nonempty else plan
 
 
 def _with_spans(position: float, kind: float, keeps_end: bool, plan: CompilePlan) -> CompilePlan:

@@ -177,8 +177,8 @@ def learning_curve(
     length = max((len(attempt.evaluations) for attempt in attempts), default=0)
     steps = [[curve[min(number, len(curve) - 1)] for curve in curves] for number in range(length)]
     scores = [[score for score in step if score is not None] for step in steps]
-    means = tuple(geometric_mean(known) if known else None for known in scores)
-    return means, tuple(len(curves) - len(known) for known in scores)
+    means = tuple(geometric_mean(step_scores) if step_scores else None for step_scores in scores)
+    return means, tuple(len(curves) - len(step_scores) for step_scores in scores)
 
 
 def doublings(length: int) -> list[int]:

@@ -67,18 +67,18 @@ def excuse(code: Code) -> None:
                 paths = resolve(code, scope, value)
                 if all(path.startswith("torch.") for path in paths):
                     code.excused.add(value)
-            case ast.Compare(left, ops, others) if (
+            case ast.Compare(left, ops, comparators) if (
                 all(isinstance(op, ast.Eq | ast.NotEq) for op in ops)
                 and not is_remembered
                 and not is_traced(code, scope)
             ):
-                for operand in (left, *others):
+                for operand in (left, *comparators):
                     if all(path.startswith("torch.") for path in resolve(code, scope, operand)):
                         code.excused.add(operand)
-            case ast.Compare(asked, [ast.In() | ast.NotIn()], [owner]):
+            case ast.Compare(key, [ast.In() | ast.NotIn()], [owner]):
                 owners = resolve(code, scope, owner)
                 if owners == {"sys.path"} or (
-                    owners == {"sys.modules"} and _is_own_key(code, scope, asked)
+                    owners == {"sys.modules"} and _is_own_key(code, scope, key)
                 ):
                     code.excused.add(owner)
 
@@ -131,13 +131,13 @@ def _excuse_patterns(code: Code) -> None:
             code.only_matched.add(path)
     is_settled = False
     while not is_settled:
-        others = {
+        used_elsewhere = {
             path
             for path in code.only_matched
             if not all(is_traced(code, scope, ("pattern",)) for scope in users[path])
         }
-        code.only_matched -= others
-        is_settled = not others
+        code.only_matched -= used_elsewhere
+        is_settled = not used_elsewhere
     for path in code.only_matched:
         code.excused |= set(getattr(code.definitions[path], "bases", []))
 
@@ -170,13 +170,13 @@ def _excuse_graphs(code: Code, module: str, tree: ast.Module) -> None:
         match statement:
             case ast.Assign([ast.Name("pattern")], ast.Call() as call):
                 used |= set(_listed(call))
-    others = set()
+    taken_apart = set()
     for scope, node in code.nodes:
         while isinstance(node, ast.Attribute):
             node = node.value
         match node:
             case ast.Name(name, ast.Load()) if name in names and node not in used:
-                others |= {name} if _holder(code, scope, name) == module else set()
+                taken_apart |= {name} if _holder(code, scope, name) == module else set()
     imported = {
         alias.name
         for _, node in code.nodes
@@ -184,7 +184,7 @@ def _excuse_graphs(code: Code, module: str, tree: ast.Module) -> None:
         for alias in node.names
     }
     reached = {name.removeprefix(".") for name in code.handed_on if name.startswith(".")}
-    if names.isdisjoint(others | imported | reached) and "*" not in imported:
+    if names.isdisjoint(taken_apart | imported | reached) and "*" not in imported:
         code.excused |= excused
 
 

@@ -23,8 +23,8 @@ MAX_FRAMES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class InspectionLimits:
-    """Limits of one inspection: seconds of processor time, of which four times as many may pass,
-    and memory.
+    """Limits of one inspection: memory, and seconds of processor time (of wall time four times as
+    many).
     """
 
     max_seconds: int = 60

@@ -99,9 +99,9 @@ def _native_findings(code: Code) -> Iterator[tuple[tuple[str, int, str], Finding
             file = name if root == PACKAGE else f"{root}/{name}"
             text = path.read_bytes()[:MAX_FILE_BYTES].decode("utf-8", "replace")
             for number, line in enumerate(text.splitlines(), 1):
-                for (severity, what), use in _text_uses(code.rules, line):
-                    finding = Finding(severity, what, use, f"{file}:{number}")
-                    yield (file, number, what), finding
+                for (severity, finding_name), use in _text_uses(code.rules, line):
+                    finding = Finding(severity, finding_name, use, f"{file}:{number}")
+                    yield (file, number, finding_name), finding
 
 
 def _text_uses(rules: Rules, text: str) -> Uses:

@@ -158,10 +158,10 @@ def _results(code: Code, scope: str, path: str, call: ast.Call) -> Set[str]:
     owner, _, name = path.rpartition(".")
     match _written(owner):
         case ast.Dict(keys, values) if name in ("items", "keys", "values"):
-            items = [
+            pairs = [
                 ast.Tuple([key, value]) for key, value in zip(keys, values, strict=True) if key
             ]
-            views = {"items": items, "keys": [item.elts[0] for item in items], "values": values}
+            views = {"items": pairs, "keys": [pair.elts[0] for pair in pairs], "values": values}
             return {constant_path(ast.Tuple([*views[name]]))}
     if _gives_numbers(code, scope, path, call):
         return {NUMBERS}
@@ -202,8 +202,8 @@ def own_modules(code: Code, scope: str, call: ast.Call) -> set[str]:
     if "importlib.util.module_from_spec" in called:
         return resolve(code, scope, *call.args[:1]) & code.modules.keys()
     is_by_file = "importlib.util.spec_from_file_location" in called
-    given = [location_of(call)] if is_by_file else call.args[:1]
-    parts = [inner for part in given if part for inner in _written_out(code, scope, part)]
+    arguments = [location_of(call)] if is_by_file else call.args[:1]
+    parts = [inner for part in arguments if part for inner in _written_out(code, scope, part)]
     texts = [node.value for part in parts for node in ast.walk(part) if hasattr(node, "value")]
     module = module_of(code, scope)
     named = [

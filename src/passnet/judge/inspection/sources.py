@@ -133,11 +133,11 @@ def modules_named(code: Code, module: Module, text: str) -> list[str]:
     name = text.rpartition("/")[2].removesuffix(".py")
     if text.startswith(".") and name == text:
         return [module.package + text]
-    root, _, rest = name.partition(".")
+    root, _, submodule = name.partition(".")
     return (
         [name]
         if root in code.roots
-        else [".".join([home, rest]).rstrip(".") for home in code.bare.get(root, ())]
+        else [".".join([home, submodule]).rstrip(".") for home in code.bare.get(root, ())]
     )
 
 

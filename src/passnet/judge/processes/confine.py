@@ -40,8 +40,8 @@ def main() -> None:
     parser.add_argument("--own-users", action="store_true", help="the user namespace is its own")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
-    kept = (options.show, options.device, options.write)
-    _confine(options.private, options.size, kept, options.own_users)
+    paths = (options.show, options.device, options.write)
+    _confine(options.private, options.size, paths, options.own_users)
     os.setsid()
     os.chdir("/tmp")
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and exec would keep that
@@ -50,19 +50,19 @@ def main() -> None:
 
 
 def _confine(
-    private: list[str], size_bytes: int, kept: tuple[list[str], ...], own_users: bool
+    private: list[str], size_bytes: int, paths: tuple[list[str], ...], own_users: bool
 ) -> None:
-    shown, kept_devices, written = kept
+    visible, extra_devices, writable = paths
     devices = {
-        path: _copy(path) for path in (*[f"/dev/{name}" for name in _DEVICES], *kept_devices)
+        path: _copy(path) for path in (*[f"/dev/{name}" for name in _DEVICES], *extra_devices)
     }
-    folders = {path: _copy(path) for path in written}
+    folders = {path: _copy(path) for path in writable}
     _mount("proc", "/proc")
     if own_users:  # in one below it, the command would have capabilities again
         Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
     _restrict("/", _READ_ONLY | _NO_DEVICES)
-    folders |= {path: _copy(path) for path in shown}  # restricted as what they are copied from
-    if kept_devices:  # CUDA gives its threads names, and for that writes to /proc/self/task
+    folders |= {path: _copy(path) for path in visible}  # restricted as what they are copied from
+    if extra_devices:  # CUDA gives its threads names, and for that writes to /proc/self/task
         paths = [f"/proc/{name}" for name in OF_THE_KERNEL if Path("/proc", name).exists()]
         restricted = {path: _copy(path) for path in paths}
         _set_attributes("/proc", 0, _READ_ONLY)

@@ -166,8 +166,8 @@ def _allow(rules: int, path: Path, rights: int) -> None:
     anew without the rule.
     """
     with suppress(OSError):  # what cannot be opened here cannot be read either
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        record = rights.to_bytes(8, "little") + place.to_bytes(4, "little")
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        record = rights.to_bytes(8, "little") + descriptor.to_bytes(4, "little")
         _landlock(_LANDLOCK_ADD, rules, _LANDLOCK_BENEATH, record, 0)
 
 

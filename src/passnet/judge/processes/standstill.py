@@ -97,15 +97,15 @@ class StopPlace:
     program_counter: int
     stack: bytes
 
-    def is_same(self, other: "StopPlace", offsets: Sequence[int]) -> bool:
+    def is_same(self, later: "StopPlace", offsets: Sequence[int]) -> bool:
         """Return whether another stop was in the same place, with equal words at some offsets of
         the stack.
         """
         return (self.call, self.stack_pointer, self.program_counter) == (
-            other.call,
-            other.stack_pointer,
-            other.program_counter,
-        ) and all(self.word(offset) == other.word(offset) for offset in offsets)
+            later.call,
+            later.stack_pointer,
+            later.program_counter,
+        ) and all(self.word(offset) == later.word(offset) for offset in offsets)
 
     def word(self, offset: int) -> bytes:
         """Return the word of the stack at an offset."""
@@ -184,14 +184,14 @@ class Standstill:
         Raises:
             GoneError: it has ended.
         """
-        start = looked = time.perf_counter()
+        start = last_look = time.perf_counter()
         polls = 0
         while not self._is_still():
             polls += 1
             now = time.perf_counter()
-            if now - looked > _LOOK_EVERY_S:
+            if now - last_look > _LOOK_EVERY_S:
                 look()
-                looked = now
+                last_look = now
             if polls > eager_polls:
                 pause_s = (now - start) * _SHARE_PAUSED
                 time.sleep(min(max(pause_s, shortest_pause_s), _LONGEST_PAUSE_S))

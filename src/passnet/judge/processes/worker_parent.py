@@ -91,10 +91,10 @@ class WorkerParent:
             }
         )
         module = "passnet.judge.worker.zygote"
-        kept = []
+        writable = []
         if self.is_shared:
-            kept = [inductor_cache()]
-            environment["TORCHINDUCTOR_CACHE_DIR"] = str(kept[0])
+            writable = [inductor_cache()]
+            environment["TORCHINDUCTOR_CACHE_DIR"] = str(writable[0])
         visible = [*self.visible]
         if self.headers is not None:
             visible.append(self.headers)
@@ -102,7 +102,7 @@ class WorkerParent:
         words = (str(far.fileno()), self.device, "shared" if self.is_shared else "alone")
         argv = python_command("-m", module, *words)
         self._process = subprocess.Popen(
-            self.sandbox.command(argv, visible, device_nodes(self.device), kept),
+            self.sandbox.command(argv, visible, device_nodes(self.device), writable),
             pass_fds=[far.fileno()],
             env=environment,
             cwd="/",

@@ -114,13 +114,13 @@ class Channel:
 
     def _exactly(self, size: int, deadline: float | None) -> bytearray:
         payload = bytearray(size)
-        left = memoryview(payload)
-        while left:
+        remaining = memoryview(payload)
+        while remaining:
             self._wait(deadline)
-            num_read = self._socket.recv_into(left)
+            num_read = self._socket.recv_into(remaining)
             if not num_read:
                 raise ChannelClosedError("end of stream")
-            left = left[num_read:]
+            remaining = remaining[num_read:]
         return payload
 
 

@@ -32,10 +32,10 @@ def plain_text(text: str, most: int) -> str:
         >>> plain_text("\\x1b[2K\\r\\x1b[32mall\\n correct \\u202e\\x1b]0;title\\x07", 100)
         'all correct'
     """
-    kept = _STEERING.sub("", text[:most])
-    if not kept.isprintable():
-        kept = "".join(letter if letter.isprintable() else " " for letter in kept)
-    return " ".join(kept.split())
+    plain = _STEERING.sub("", text[:most])
+    if not plain.isprintable():
+        plain = "".join(letter if letter.isprintable() else " " for letter in plain)
+    return " ".join(plain.split())
 
 
 # Structs and not dataclasses: only these carry the tag by which a union is told apart.
@@ -259,7 +259,7 @@ class Armed(msgspec.Struct, frozen=True, tag=True):
 
 
 class Observed(msgspec.Struct, frozen=True):
-    """The torch ops that a replacement used in observed calls, and whether they are its pattern's."""
+    """The torch ops of a replacement in observed calls, and whether they are its pattern's."""
 
     name: str
     ops: Annotated[tuple[str, ...], Meta(max_length=MAX_OPS)]

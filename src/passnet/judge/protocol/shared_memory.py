@@ -51,7 +51,7 @@ def aligned(num_bytes: int) -> int:
 def lay_out(
     specs: Sequence[TensorSpec], input_sets: Sequence[Sequence[InputValue]]
 ) -> tuple[tuple[InputLayout, ...], int]:
-    """Lay out every argument of every set, set by set; return the layouts and their bytes in all."""
+    """Lay out every argument of every set, set by set; return the layouts and all their bytes."""
     position = 0
     offsets: list[list[int]] = [[] for _ in specs]
     for values in input_sets:

@@ -155,12 +155,12 @@ def interleave(
         WorkerFailureError: the first worker, the reference, or the oracle failed.
     """
     usual = os.sched_getaffinity(0)
-    own, others = _share(usual, num_threads)
+    own, worker_processors = _share(usual, num_threads)
     os.sched_setaffinity(0, own)
     try:
         records = [_WorkerRecord() for _ in workers]
         rounds = _Interleaving(
-            workers, oracle, plan, fresh, random, prepared, records, num_threads, others
+            workers, oracle, plan, fresh, random, prepared, records, num_threads, worker_processors
         )
         return rounds.measure()
     finally:
@@ -227,11 +227,15 @@ class _Interleaving:
             return False
         if any(record.num_looks < LEAST_LOOKS for record in self._records if not record.failure):
             return False
-        reference, *others = (
+        reference, *candidates = (
             np.array(self._rounds_ms(record)) for record in self._records if not record.failure
         )
-        found = [speedup(reference, times) for times in others if len(times) == len(reference)]
-        return all(each.high - each.low <= 2 * self._plan.precision * each.value for each in found)
+        speedups = [
+            speedup(reference, times) for times in candidates if len(times) == len(reference)
+        ]
+        return all(
+            ratio.high - ratio.low <= 2 * self._plan.precision * ratio.value for ratio in speedups
+        )
 
     def _visit(self, index: int, action: Callable[[TimedWorker], T]) -> T | None:
         """Return the result of an action on a worker; None if it fails now, or has failed
@@ -295,8 +299,8 @@ class _Interleaving:
         last.
         """
         count, fresh = self._num_calls, self._fresh
-        wanted = EXTREME_SHARE * count if fresh.num_sets > EXTREME_SET else 0.0
-        num_extreme = int(wanted) + (self._random.random() < wanted % 1)
+        mean_extreme = EXTREME_SHARE * count if fresh.num_sets > EXTREME_SET else 0.0
+        num_extreme = int(mean_extreme) + (self._random.random() < mean_extreme % 1)
         if is_last and fresh.num_sets > EXTREME_SET:
             num_extreme = max(num_extreme, 1)
         sets = [EXTREME_SET] * num_extreme + [FRESH_SET] * (count - num_extreme)
@@ -353,15 +357,15 @@ class _Interleaving:
         """Compare some calls of the burst that has ended with the reference's."""
         record, look = self._records[index], self._draw_look(draws, is_whole)
         record.num_looks += 1
-        seen = worker.look_at(self._fresh, look)
+        results = worker.look_at(self._fresh, look)
         worker.free()
-        if seen.up_ns is not None and seen.down_ns is not None:
-            record.up_ms.append(seen.up_ns / NS_PER_MS)
-            record.down_ms.append(seen.down_ns / NS_PER_MS)
-        expected = self._expected(seen.calls, look)
-        self._compare(index, seen, expected, look)
+        if results.up_ns is not None and results.down_ns is not None:
+            record.up_ms.append(results.up_ns / NS_PER_MS)
+            record.down_ms.append(results.down_ns / NS_PER_MS)
+        expected = self._expected(results.calls, look)
+        self._compare(index, results, expected, look)
         if index == 0:
-            self._shared = seen.calls[0].shared
+            self._shared = results.calls[0].shared
 
     def _draw_look(self, draws: Sequence[Draw], is_whole: bool) -> Look:
         """Draw the places to check after a burst, while its worker stands still. A whole look takes
@@ -372,10 +376,10 @@ class _Interleaving:
             extreme = [call for call in order if draws[call].input_set == EXTREME_SET]
             usual = [call for call in order if draws[call].input_set != EXTREME_SET]
             order = [*usual[:1], *extreme[:1], *usual[1:], *extreme[1:]]
-        chosen = order[:MAX_SEEN]
+        calls = order[:MAX_SEEN]
         reference = self._workers[0]
         spots = self._random.random(reference.num_inputs).tolist()
-        return Look(tuple(chosen), draw_places(reference.forms, self._random), spots, is_whole)
+        return Look(tuple(calls), draw_places(reference.forms, self._random), spots, is_whole)
 
     def _expected(self, calls: Sequence[SeenCall], look: Look) -> Seen:
         """Return the oracle's results on the inputs of some calls."""
@@ -383,14 +387,14 @@ class _Interleaving:
         try:
             self._call_oracle([call.draw for call in calls])
             again = replace(look, chosen=numbers, awaits_writes=False)
-            seen = self._oracle.look_at(self._fresh, again)
+            results = self._oracle.look_at(self._fresh, again)
             self._oracle.free()
             empty = self._oracle.order(ControlPage.EMPTY, self._num_calls)
             self._oracle.free()
         except WorkerFailureError as failure:
             raise _OracleError(failure) from failure
         self._empty_ns.append(burst_ns(empty, self._num_threads, self._oracle.is_on_device))
-        return seen
+        return results
 
     def _call_oracle(self, draws: Sequence[Draw]) -> None:
         """Let the oracle act as a worker does in a turn, and learn where it stops then."""
@@ -404,10 +408,10 @@ class _Interleaving:
         """
         return 0 if worker.is_on_device else int(self._random.integers(MAX_BYTES_ASIDE))
 
-    def _compare(self, index: int, seen: Seen, expected: Seen, look: Look) -> None:
+    def _compare(self, index: int, results: Seen, expected: Seen, look: Look) -> None:
         """Note the comparison of a worker's calls with the reference's."""
         record, forms = self._records[index], self._workers[index].forms
-        for actual, right in zip(seen.calls, expected.calls, strict=True):
+        for actual, right in zip(results.calls, expected.calls, strict=True):
             record.comparison = worse(record.comparison, _compare_call(look, actual, right))
             if actual.whole is None or right.whole is None:
                 continue
@@ -418,10 +422,10 @@ class _Interleaving:
                 continue
             whole = compare_values(forms, self._workers[0].forms, actual.whole, right.whole)
             record.comparison = worse(record.comparison, whole)
-        if seen.is_written_late:
+        if results.is_written_late:
             text = f"an output changed in the {LATE_WAIT_MS} ms after the calls had ended"
             record.note([finding("late_write", text)])
-        if seen.is_overwritten and not expected.is_overwritten:
+        if results.is_overwritten and not expected.is_overwritten:
             text = "an output that was still held lies where another call's output does"
             record.note([finding("static_buffer", text)])
 

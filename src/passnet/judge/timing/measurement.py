@@ -74,9 +74,9 @@ class WorkerTiming:
         candidate.
         """
         findings = {
-            found.name: found
-            for found in (*earlier.findings, *self.findings)
-            if found in self.findings or found.name not in UNSURE
+            finding.name: finding
+            for finding in (*earlier.findings, *self.findings)
+            if finding in self.findings or finding.name not in UNSURE
         }
         return replace(
             self,
@@ -93,9 +93,9 @@ class WorkerTiming:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What was measured of several workers, the reference first.
+    """The measurement of several workers, the reference first.
 
-    `shared` says which outputs of the reference share memory (`probes.shared`).
+    `shared` are the outputs of the reference that share memory (`probes.shared`).
     """
 
     timings: tuple[WorkerTiming, ...]

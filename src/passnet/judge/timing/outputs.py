@@ -24,14 +24,14 @@ class _MemoryOutputs:
         self._loaded = loaded
         self._pointers: list[list[int]] = []
 
-    def fetch(self, chosen: Sequence[int], pointers: list[list[int]], is_whole: bool) -> int | None:
+    def fetch(self, calls: Sequence[int], pointers: list[list[int]], is_whole: bool) -> int | None:
         """Prepare to read `chosen` calls of the burst that has ended, numbered from 0 from
         now on.
 
         With `is_whole` their arguments are read too. Returns the nanoseconds of the delivery, None
         without one.
         """
-        self._pointers = [pointers[number] for number in chosen]
+        self._pointers = [pointers[number] for number in calls]
         return None
 
     def places(self, call: int, probes: Sequence[ProbedPlaces]) -> list[bytes]:
@@ -61,8 +61,8 @@ class _DeliveredOutputs:
         self._memory = memory
         self._deliver = deliver
 
-    def fetch(self, chosen: Sequence[int], pointers: list[list[int]], is_whole: bool) -> int | None:
-        return self._deliver(chosen, is_whole)
+    def fetch(self, calls: Sequence[int], pointers: list[list[int]], is_whole: bool) -> int | None:
+        return self._deliver(calls, is_whole)
 
     def places(self, call: int, probes: Sequence[ProbedPlaces]) -> list[bytes]:
         return [self._of(call, probe) for probe in probes]

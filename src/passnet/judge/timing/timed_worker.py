@@ -185,9 +185,9 @@ class TimedWorker:
             for slot in range(self.num_slots)
             for layout in self._layouts
         ]
-        known = base is not None and len(reply.addresses) != len(offsets)
+        is_mapped = base is not None and len(reply.addresses) != len(offsets)
         self._addresses = (
-            [(base or 0) + offset for offset in offsets] if known else list(reply.addresses)
+            [(base or 0) + offset for offset in offsets] if is_mapped else list(reply.addresses)
         )
 
     def close(self) -> None:
@@ -222,18 +222,18 @@ class TimedWorker:
                 if target is not None:
                     fresh.write(draw, index, target)
 
-    def order(self, what: int, count: int = 0) -> Spent:
+    def order(self, kind: int, count: int = 0) -> Spent:
         """Give it an order for so many calls, and wait until it stands still again."""
         words = self._words
-        number = self._give(what, count)
-        eager_polls = 0 if what == ControlPage.CALL else EAGER_POLLS
+        number = self._give(kind, count)
+        eager_polls = 0 if kind == ControlPage.CALL else EAGER_POLLS
         if self.is_on_device:
             eager_polls = sys.maxsize
         num_calls = max(count, 1)
         spent = self._watched(lambda still: still.run(self._look(num_calls), eager_polls))
         self._expect_silence()
         if words[ControlPage.DONE] != number:
-            text = "the worker stood still before it had done what it was told"
+            text = "the worker stood still before it had done kind it was told"
             raise self.worker.end_for("crash", "Protocol", text)
         self.worker.spend(counted_s(spent.wall_ns / 1e9, spent.waited_ns / 1e9))
         return spent
@@ -318,8 +318,8 @@ class TimedWorker:
         stops = self._stops()
         if stops is None:
             return list(offsets)
-        birth, place = stops
-        return [offset for offset in offsets if place.word(offset) == birth.word(offset)]
+        birth, present = stops
+        return [offset for offset in offsets if present.word(offset) == birth.word(offset)]
 
     def stops_elsewhere(self, offsets: Sequence[int]) -> bool:
         """Return whether it stands still in another place than before any other code came to it."""
@@ -330,23 +330,23 @@ class TimedWorker:
         """Return its first stop, before any other code came to it, and its present one, if
         known.
         """
-        birth, place = self.worker.birth, self._still.place() if self._still else None
-        return None if birth is None or place is None else (birth, place)
+        birth, present = self.worker.birth, self._still.place() if self._still else None
+        return None if birth is None or present is None else (birth, present)
 
     def ran_meanwhile_ns(self) -> int:
         """Return its CPU time while it should have stood still."""
         return self._still.ran_meanwhile_ns() if self._still else 0
 
-    def _deliver(self, chosen: Sequence[int], is_whole: bool) -> int:
+    def _deliver(self, calls: Sequence[int], is_whole: bool) -> int:
         first = ControlPage.OUTPUTS
-        for number, call in enumerate(chosen):
+        for number, call in enumerate(calls):
             self._words[first + number] = call
-        what = ControlPage.DOWN_ALL if is_whole else ControlPage.DOWN
-        return self.order(what, len(chosen)).wall_ns
+        kind = ControlPage.DOWN_ALL if is_whole else ControlPage.DOWN
+        return self.order(kind, len(calls)).wall_ns
 
-    def _give(self, what: int, count: int = 0) -> int:
+    def _give(self, kind: int, count: int = 0) -> int:
         words, number = self._words, secrets.randbits(62)
-        words[ControlPage.ORDER], words[ControlPage.COUNT] = what, count
+        words[ControlPage.ORDER], words[ControlPage.COUNT] = kind, count
         words[ControlPage.GO], words[ControlPage.DONE] = number, -1
         return number
 

@@ -95,10 +95,10 @@ def _old_values(
     for number in range(len(prepared.input_sets)):
         values = {index: prepared.values(number, index) for index in tensors}
         calls.append((values, f"an earlier call, on set {number} of its inputs"))
-    for known, name in calls:
+    for old_values, name in calls:
         for group in groups:
             if group:
-                yield {index: known[index] for index in group}, name
+                yield {index: old_values[index] for index in group}, name
 
 
 def _answers(worker: TimedWorker, fresh: FreshInputs, draws: Sequence[Draw]) -> Answers:
@@ -109,9 +109,9 @@ def _answers(worker: TimedWorker, fresh: FreshInputs, draws: Sequence[Draw]) -> 
 def _answers_of_written(worker: TimedWorker, fresh: FreshInputs, count: int) -> Answers:
     worker.call(count)
     look = Look(tuple(range(count)), [], [0.0] * worker.num_inputs, is_whole=True)
-    seen = worker.look_at(fresh, look)
+    results = worker.look_at(fresh, look)
     worker.free()
-    return [call.whole or [] for call in seen.calls]
+    return [call.whole or [] for call in results.calls]
 
 
 def _agree(

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from passnet.errors import EngineError, boundary
+from passnet.errors import BackendError, boundary
 from passnet.inductor.compiler import build_package, inductor_cache, load_package, write_cached
 
 
@@ -29,25 +29,25 @@ def packaged(
             loader itself.
 
     Raises:
-        EngineError: the graph cannot be exported or compiled.
+        BackendError: the graph cannot be exported or compiled.
     """
-    with boundary(EngineError, "AOTInductor"), tempfile.TemporaryDirectory() as folder:
-        kept = _kept_path(program, arguments)
-        if not kept.exists():
+    with boundary(BackendError, "AOTInductor"), tempfile.TemporaryDirectory() as folder:
+        cached = _kept_path(program, arguments)
+        if not cached.exists():
             exported = torch.export.export(module, tuple(arguments), strict=False)
-            path = Path(folder, kept.name)
+            path = Path(folder, cached.name)
             # kernels of a GPU are else read from their files at the first call
             settings = {"aot_inductor.embed_kernel_binary": _is_on_gpu(arguments)}
             build_package(exported, path, settings)
-            write_cached(kept, path.read_bytes())
-        package = _loaded(kept, folder)
+            write_cached(cached, path.read_bytes())
+        package = _loaded(cached, folder)
     if by_torch:
         return package
     run = package.loader.boxed_run
     tensors = [n for n, value in enumerate(arguments) if isinstance(value, torch.Tensor)]
     if len(tensors) == len(arguments):
-        return lambda *given: run(list(given))
-    return lambda *given: run([given[n] for n in tensors])
+        return lambda *values: run(list(values))
+    return lambda *values: run([values[n] for n in tensors])
 
 
 def _loaded(path: Path, folder: str) -> Any:

@@ -97,7 +97,9 @@ class _DeviceArguments:
         self, layouts: Sequence[InputLayout], memory: mmap.mmap, delivery: mmap.mmap | None
     ) -> tuple[int, ...]:
         if self.wait is not None:
-            self._pinned = [PinnedMemory(each) for each in (memory, delivery) if each is not None]
+            self._pinned = [
+                PinnedMemory(shared) for shared in (memory, delivery) if shared is not None
+            ]
         self._host_slots = _host_arguments(layouts, memory)
         self.slots = [_copies(hosts, self._device) for hosts in self._host_slots]
         return tuple(

@@ -29,14 +29,14 @@ _held: list[Any] = []
 """Objects that must outlive an attempt: the locks that another intruder feels for."""
 
 
-def run(place: str) -> None:
+def run(order_file: str) -> None:
     """Try the attempts in the doctor's file, and answer by an error's text with those that
     succeeded.
 
     Raises:
         RuntimeError: always; its text holds their names as JSON between two `@`.
     """
-    order = json.loads(Path(place).read_text(encoding="utf-8"))
+    order = json.loads(Path(order_file).read_text(encoding="utf-8"))
     successes = [name for name in order["attempts"] if _succeeds(ATTEMPTS[name], order)]
     raise RuntimeError(f"@{json.dumps(successes)}@")
 
@@ -145,8 +145,8 @@ def feel_locks(order: dict[str, Any]) -> bool:
     with open(order["shared"], "rb") as stream:  # noqa: PTH123
         for command in (fcntl.F_OFD_GETLK, fcntl.F_GETLK):
             with suppress(OSError):
-                seen = fcntl.fcntl(stream, command, _lock(fcntl.F_WRLCK))
-                if struct.unpack_from("h", seen) != (fcntl.F_UNLCK,):
+                lock = fcntl.fcntl(stream, command, _lock(fcntl.F_WRLCK))
+                if struct.unpack_from("h", lock) != (fcntl.F_UNLCK,):
                     return True
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -207,9 +207,9 @@ def use_io_uring(_: dict[str, Any]) -> bool:
 def mount(_: dict[str, Any]) -> bool:
     """Mount a file system, on a folder of its own, and unmount that."""
     with tempfile.TemporaryDirectory() as folder:
-        place = os.fsencode(folder)
-        return _call("mount", b"x", place, b"tmpfs", ctypes.c_ulong(0), None) and (
-            _call("umount2", place, 0) or True
+        target = os.fsencode(folder)
+        return _call("mount", b"x", target, b"tmpfs", ctypes.c_ulong(0), None) and (
+            _call("umount2", target, 0) or True
         )
 
 

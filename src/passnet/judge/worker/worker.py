@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from passnet.core.records.dtypes import STORAGE
-from passnet.errors import EngineError, PassError, PassFolderError, os_error_sentence
+from passnet.errors import BackendError, PassError, PassFolderError, os_error_sentence
 from passnet.graph.fx.build import build
 from passnet.graph.text.parse import parse_program
 from passnet.graph.values.fake import fake_input, fake_mode
@@ -101,7 +101,7 @@ def _failure(cause: Exception) -> Failed:
         if not isinstance(inner, Exception):
             break
         chain.append(inner)
-    broken = (PassError, PassFolderError, EngineError)
+    broken = (PassError, PassFolderError, BackendError)
     unready = next((error for error in chain if isinstance(error, broken)), None)
     text = _disk_sentence(chain) or str(cause).strip()
     if any(_is_memory(error) for error in chain):
@@ -122,7 +122,7 @@ def _disk_sentence(chain: Sequence[Exception]) -> str | None:
     """
     for error in chain:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            is_cache = any(type(each).__module__.startswith("torch.") for each in chain)
+            is_cache = any(type(cause).__module__.startswith("torch.") for cause in chain)
             if error.filename is None and is_cache:
                 error.filename = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
             return os_error_sentence(error)
@@ -220,8 +220,8 @@ class _Worker:
         seconds = time.perf_counter() - start
         placement.settle(request.input_set)
         forms = tuple(_form(output) for output in _as_tuple(self._outputs))
-        places = (_addresses(_as_tuple(self._outputs)), _addresses(arguments))
-        return Ran(forms, self._matches, seconds, *places, flops)
+        addresses = (_addresses(_as_tuple(self._outputs)), _addresses(arguments))
+        return Ran(forms, self._matches, seconds, *addresses, flops)
 
     def _profile(self, num_calls: int) -> Profiled:
         call, placement = self._call, self._placement
@@ -265,7 +265,7 @@ class _Worker:
         words, call, slots = ControlPage(page).words, self._call, placement.slots
         wait, stand_still, sleep = placement.wait, self.stand_still, time.sleep
         usual, self._outputs = tuple(_as_tuple(self._outputs)), ()
-        made: list[Any] = []
+        results: list[Any] = []
         aside: list[torch.Tensor] = []
         self._observer.observations.clear()
         gc.collect()
@@ -277,44 +277,46 @@ class _Worker:
             while True:
                 stand_still()  # until the judge lets it go
                 order, count = words[ControlPage.ORDER], words[ControlPage.COUNT]
-                if order == ControlPage.CALL:
-                    made = [call(*slots[number]) for number in range(count)]
-                elif order == ControlPage.EMPTY:
-                    made = [usual for number in range(count)]
-                elif order == ControlPage.FREE:
-                    made = []
-                elif order == ControlPage.UP:
-                    placement.bring_up(count)
-                elif order == ControlPage.REPEAT:
-                    for _ in range(count):
-                        made = [call(*slots[0])]
-                elif order == ControlPage.OBSERVE:
-                    with self._observer.watching():
-                        made = [call(*slots[0])]
-                elif order == ControlPage.WARM:
-                    aside.clear()
-                    aside.append(torch.empty(words[ControlPage.ASIDE], dtype=torch.uint8))
-                    made = [call(*slots[number]) for number in range(count)]
-                    made = []
-                elif order == ControlPage.IDLE:
-                    sleep(count / 1e3)  # who is not done yet can be seen at work
-                elif order == ControlPage.LEAVE:
-                    words[ControlPage.DONE] = words[ControlPage.GO]
-                    return Disarmed(self._observed())
-                else:
-                    assert delivery is not None, "there is nowhere to deliver to"
-                    first = ControlPage.OUTPUTS
-                    chosen = words[first : first + count].tolist()
-                    copy_out([output for number in chosen for output in made[number]], delivery)
-                    if order == ControlPage.DOWN_ALL:
-                        for number in chosen:
-                            placement.settle_slot(number)
-                    words[ControlPage.DONE] = words[ControlPage.GO]
-                    continue
+                match order:
+                    case ControlPage.CALL:
+                        results = [call(*slots[number]) for number in range(count)]
+                    case ControlPage.EMPTY:
+                        results = [usual for number in range(count)]
+                    case ControlPage.FREE:
+                        results = []
+                    case ControlPage.UP:
+                        placement.bring_up(count)
+                    case ControlPage.REPEAT:
+                        for _ in range(count):
+                            results = [call(*slots[0])]
+                    case ControlPage.OBSERVE:
+                        with self._observer.watching():
+                            results = [call(*slots[0])]
+                    case ControlPage.WARM:
+                        aside.clear()
+                        aside.append(torch.empty(words[ControlPage.ASIDE], dtype=torch.uint8))
+                        results = [call(*slots[number]) for number in range(count)]
+                        results = []
+                    case ControlPage.IDLE:
+                        sleep(count / 1e3)  # code that is not done yet can be seen at work
+                    case ControlPage.LEAVE:
+                        words[ControlPage.DONE] = words[ControlPage.GO]
+                        return Disarmed(self._observed())
+                    case _:
+                        assert delivery is not None, "there is nowhere to deliver to"
+                        calls = words[ControlPage.OUTPUTS : ControlPage.OUTPUTS + count].tolist()
+                        copy_out(
+                            [output for number in calls for output in results[number]], delivery
+                        )
+                        if order == ControlPage.DOWN_ALL:
+                            for number in calls:
+                                placement.settle_slot(number)
+                        words[ControlPage.DONE] = words[ControlPage.GO]
+                        continue
                 if wait is not None:
                     wait()
                 spot = ControlPage.OUTPUTS
-                for outputs in made:
+                for outputs in results:
                     for output in outputs:
                         words[spot] = output.data_ptr() if isinstance(output, torch.Tensor) else 0
                         spot += 1
