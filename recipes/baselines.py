@@ -27,8 +27,7 @@ from queue import SimpleQueue
 
 from benchmarks.choice import chosen_rows, winning_graphs
 from benchmarks.search_start import main as write_starts
-from passnet.bench.files import RUN_FILE
-from passnet.bench.run_record import BenchRunInfo
+from passnet.bench.run_record import RUN_FILE, BenchRunInfo
 from passnet.bench.scores import Row, read_rows, score_rows
 from passnet.core.jobs.run_plan import RunShard
 from passnet.core.records.serialise import encode, has_lines, read_json, write_json, write_text

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from passnet.bench.files import SCORES_FILE, TABLES_FILE
-from passnet.bench.run_record import run_folder
+from passnet.bench.run_record import SCORES_FILE, TABLES_FILE, run_folder
 from passnet.bench.scores import as_json, read_rows, score_rows
 from passnet.cli import main
 from passnet.core.records.serialise import write_json

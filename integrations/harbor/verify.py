@@ -11,8 +11,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from passnet.bench.files import TABLES_FILE
 from passnet.bench.run import run_suite
+from passnet.bench.run_record import TABLES_FILE
 from passnet.core.records.serialise import read_json
 from passnet.errors import PassFolderError, PassnetError
 from passnet.judge.desk.candidates import parse_candidate

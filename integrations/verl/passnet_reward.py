@@ -15,8 +15,7 @@ from typing import Any
 
 from passnet.judge.suite.suite import load_suite, row_of_graph
 from passnet.judge.task import Task
-from passnet.train.rewards.answers import answer_files
-from passnet.train.rewards.reward import is_correct, task_reward
+from passnet.train.rewards.reward import answer_files, is_correct, task_reward
 from passnet.train.service.client import ServiceAddress, judge_all
 from passnet.train.service.submission import Submission
 

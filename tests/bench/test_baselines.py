@@ -6,9 +6,8 @@ from collections import Counter
 
 import pytest
 
-from passnet.bench.files import RUN_FILE, SCORES_FILE, TRIALS_FILE
 from passnet.bench.groups import group_rows
-from passnet.bench.run_record import BenchRunInfo, run_folder
+from passnet.bench.run_record import RUN_FILE, SCORES_FILE, TRIALS_FILE, BenchRunInfo, run_folder
 from passnet.bench.scores import CandidateScore, as_json, read_rows, score_rows
 from passnet.core.records.serialise import open_lines, read_json
 from passnet.judge.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY

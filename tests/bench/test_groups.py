@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from passnet.bench.environment import describe_environment
-from passnet.bench.files import RUN_FILE
 from passnet.bench.groups import GROUPINGS, group_rows
-from passnet.bench.run_record import run_info, suite_of_run
+from passnet.bench.run_record import RUN_FILE, run_info, suite_of_run
 from passnet.bench.scores import Row
 from passnet.cli.bench import bench_score
 from passnet.core.records.serialise import write_json

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.bench.files import RUN_FILE, TRIALS_FILE
-from passnet.bench.run_record import BenchRunInfo
+from passnet.bench.run_record import RUN_FILE, TRIALS_FILE, BenchRunInfo
 from passnet.bench.scores import Row
 from passnet.core.records.serialise import read_json
 from passnet.judge.suite.suite import load_suite, make_suite, write_suite

@@ -16,9 +16,9 @@ from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import make_suite
 from passnet.judge.task import TaskGraph
 from passnet.passes.files import read_files
-from passnet.train.rewards.answers import answer_files
 from passnet.train.rewards.batch_rewards import BatchReward, own_judge
 from passnet.train.rewards.monitors import MONITORS_FILE, MonitorLimits, MonitorRecord
+from passnet.train.rewards.reward import answer_files
 from passnet.train.rewards.sample_log import SampleLog
 from passnet.train.rewards.samples import SAMPLES_FILE, Sample
 from passnet.train.service.judging import open_judging

@@ -12,8 +12,7 @@ from passnet.agent.prompt import instruction
 from passnet.agent.trajectories.training_data import ANSWER_FORM
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import load_suite
-from passnet.train.rewards.answers import answer_files
-from passnet.train.rewards.reward import is_correct, task_reward
+from passnet.train.rewards.reward import answer_files, is_correct, task_reward
 from passnet_passes.asked import NotJudgedError, judged, task_named
 from passnet_passes.tools import PassState, PassTools, PassToolsConfig
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from passnet.bench.environment import Environment
-from passnet.bench.files import RUN_FILE, TRIALS_FILE
 from passnet.core.jobs.run_folder import RunFolder
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import InputError
@@ -17,6 +16,17 @@ from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite, load_suite, shipped_suites
 from passnet.judge.trial import Trial
+
+RUN_FILE = "run.json"
+"""The record of a run: its suite, candidates, settings and environment."""
+
+TRIALS_FILE = "trials.jsonl"
+"""A line for each trial, appended as soon as it is known."""
+
+SCORES_FILE = "scores.json"
+TABLES_FILE = "tables.md"
+FIGURE_FILE = "es.svg"
+"""Files made of the trials; each can be made again."""
 
 SAME_ENVIRONMENT = ("cpu", "python", "torch", "passnet", "compiler", "gpu")
 """What must not change between the parts of one run."""

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from passnet.bench.files import TRIALS_FILE
+from passnet.bench.run_record import TRIALS_FILE
 from passnet.core.jobs.run_folder import last_records
 from passnet.core.records.serialise import has_lines, read_lines
 from passnet.errors import InputError, MeasureError

@@ -72,8 +72,14 @@ def bench_run(options: RunOptions) -> None:
     run, or an AS is below --fail-under.
     """
     from passnet.bench.cluster import JUDGES
-    from passnet.bench.files import FIGURE_FILE, RUN_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
     from passnet.bench.run import run_suite
+    from passnet.bench.run_record import (
+        FIGURE_FILE,
+        RUN_FILE,
+        SCORES_FILE,
+        TABLES_FILE,
+        TRIALS_FILE,
+    )
     from passnet.bench.scores import ALL_UNSTABLE, as_json, read_rows, untimed_candidates
     from passnet.core.terminal.progress import progress
     from passnet.judge.desk.candidates import parse_candidate
@@ -197,8 +203,7 @@ class ShowOptions:
 @opt.command("show", bench)
 def bench_show(options: ShowOptions) -> None:
     """Print the tables of the run folder RUN: the totals, and one for each task."""
-    from passnet.bench.files import RUN_FILE, TRIALS_FILE
-    from passnet.bench.run_record import run_folder
+    from passnet.bench.run_record import RUN_FILE, TRIALS_FILE, run_folder
     from passnet.bench.scores import read_rows, score_rows
     from passnet.pages.tables.tables import task_tables
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from passnet.bench.environment import Environment
-from passnet.bench.files import RUN_FILE, TRIALS_FILE
-from passnet.bench.run_record import BenchRunInfo
+from passnet.bench.run_record import RUN_FILE, TRIALS_FILE, BenchRunInfo
 from passnet.core.records.serialise import SCHEMA_VERSION, LineWriter, write_json
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import parse_candidate

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.bench.files import FIGURE_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
+from passnet.bench.run_record import FIGURE_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
 from passnet.core.records.serialise import packed
 from passnet.errors import InputError
 from passnet.pages.tables.results import write_results

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from passnet.bench.files import RUN_FILE, TRIALS_FILE
 from passnet.bench.leaderboard.entry import LeaderboardEntry, entry_folders, read_entry
 from passnet.bench.leaderboard.entry_checks import check_entry, failed
 from passnet.bench.leaderboard.rejudging import read_verification
-from passnet.bench.run_record import BenchRunInfo, run_folder
+from passnet.bench.run_record import RUN_FILE, TRIALS_FILE, BenchRunInfo, run_folder
 from passnet.core.records.serialise import has_lines
 from passnet.errors import InputError, PassnetError
 from passnet.judge.candidate import Candidate

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from passnet.bench.files import FIGURE_FILE, SCORES_FILE, TABLES_FILE
-from passnet.bench.run_record import run_folder
+from passnet.bench.run_record import FIGURE_FILE, SCORES_FILE, TABLES_FILE, run_folder
 from passnet.bench.scores import CandidateScore, as_json, read_rows, score_rows
 from passnet.core.records.serialise import write_json, write_text
 from passnet.pages.figures.es_figure import draw_es

@@ -32,8 +32,8 @@ from passnet.errors import ActionError, InputError
 from passnet.judge.desk.desk import StateJudge
 from passnet.judge.task import Task
 from passnet.passes.files import Files
-from passnet.train.rewards.answers import answer_files
 from passnet.train.rewards.batch_rewards import BatchReward
+from passnet.train.rewards.reward import answer_files
 
 
 class PassEnvironment:

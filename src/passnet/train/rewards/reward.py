@@ -1,17 +1,20 @@
-"""The reward of an answer: what the judge's trials of it are worth to whoever learns.
+"""Answers of an LLM as pass folders, and the reward of an answer's trials.
 
-Nothing is worth 0, eager torch's speed 1, and three times that 1.48, which is the most that speed
-earns. What the judge could not find out is None and never 0: a trainer leaves it out.
+A correct answer at eager torch's speed earns 1, three times that speed 1.48, the most that speed
+earns. A result that the judge does not know is None and never 0: a trainer leaves it out.
 """
 
 import math
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from passnet.errors import ActionError
 from passnet.judge.score.status import Status
 from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.trial import Trial
+from passnet.passes.files import Files, created
 
 Stage: TypeAlias = Literal["nothing", "expands", "compiles", "matches", "right_form", "correct"]
 """How far an answer came, each stage beyond those before it."""
@@ -176,3 +179,29 @@ def task_reward(
     rewards = [trial_reward(trial, settings, progress, replaced) for trial in trials]
     known = [reward for reward in rewards if reward is not None]
     return sum(known) / len(known) if known else None
+
+
+_FILE = re.compile(
+    r"^`(?P<name>[^`\n]+)`:[ \t]*\n\s*^(?P<fence>`{3,})[^\n]*\n(?P<text>.*?)^(?P=fence)[ \t]*$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def answer_files(text: str) -> Files | None:
+    """The pass folder that a text holds; None where it holds none.
+
+    What stands around and between files is left out; of a file that comes twice the last counts.
+
+    Examples:
+        >>> answer_files("First:\\n`a.py`:\\n\\n```python\\nx = 1\\n```\\n")
+        {'a.py': 'x = 1\\n'}
+        >>> answer_files("I cannot.") is None
+        True
+    """
+    files: Files = {}
+    for found in _FILE.finditer(text):
+        try:
+            files = created(files, found["name"], found["text"])
+        except ActionError:
+            return None
+    return files or None
