@@ -1,41 +1,58 @@
 """Write the tasks of a suite as a Harbor dataset: `python -m integrations.harbor --help`."""
 
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from integrations.harbor.export import HarborPlan, export_harbor
-from passnet.cli import options as opt
+from passnet.cli import fields as opt
 from passnet.errors import PassnetError
-from passnet.judge.inspection.rules import RulesName
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import Suite
 
 
-@click.command("harbor")
-@opt.suite
-@opt.out("The folder of the dataset")
-@opt.path("--wheel", "The wheel of passnet that the verifier installs; `pip wheel --no-deps .` "
-          "makes one.")  # fmt: skip
-@opt.option("--requirement", "What pip installs as passnet instead, where an index has it.",
-            metavar="NAME")  # fmt: skip
-@opt.path("--solutions", "A pass folder for all tasks, or a folder with one for each task.")
-@opt.held_out
-@opt.rules("strict")
-@opt.threads
-@opt.option("--base-image",
-            "The container image that tasks and verifier start from; it needs Python and g++.",
-            default="python:3.12-bookworm", metavar="IMAGE")  # fmt: skip
-def export_command(suite: Suite, out: Path, wheel: Path | None, requirement: str | None,
-                 solutions: Path | None, held_out: Suite | None, rules: RulesName, threads: int,
-                 base_image: str) -> None:  # fmt: skip
-    """Write the tasks of a suite as a Harbor dataset, judged by a separate verifier."""
-    settings = RunSettings(
-        JudgeSettings(rules=rules), threads, held_out=held_out.content_hash if held_out else None
+@dataclass(frozen=True, kw_only=True)
+class HarborOptions:
+    """Options of the command."""
+
+    suite: Suite = opt.suite()
+
+    out: Path
+    """Write the dataset to this folder."""
+
+    wheel: Path | None = None
+    """Let the verifier install this wheel of passnet; `pip wheel --no-deps .` makes one."""
+
+    requirement: str | None = opt.field(None, metavar="NAME")
+    """Let pip install this as passnet instead, where an index has it."""
+
+    solutions: Path | None = None
+    """Ship this pass folder as the solution of all tasks, or this folder with one for each task."""
+
+    held_out: Suite | None = opt.shared("held_out")
+
+    settings: RunSettings = opt.fields_of(
+        lambda: RunSettings(JudgeSettings(rules="strict")), "judge.rules", "num_threads"
     )
-    plan = HarborPlan(settings, base_image=base_image, wheel=wheel, passnet=requirement)
-    export = export_harbor(suite, out, plan, held_out, solutions)
+
+    base_image: str = opt.field("python:3.12-bookworm", metavar="IMAGE")
+    """Start tasks and verifier from this container image, which needs Python and g++."""
+
+
+@opt.command("harbor")
+def export_command(options: HarborOptions) -> None:
+    """Write the tasks of a suite as a Harbor dataset, judged by a separate verifier."""
+    out, held_out = options.out, options.held_out
+    content_hash = held_out.content_hash if held_out else None
+    plan = HarborPlan(
+        replace(options.settings, held_out=content_hash),
+        base_image=options.base_image,
+        wheel=options.wheel,
+        passnet=options.requirement,
+    )
+    export = export_harbor(options.suite, out, plan, held_out, options.solutions)
     click.echo(
         f"written to {out}: {export.num_tasks} tasks, {export.num_held_out} with held-out shapes, "
         f"{export.num_solutions} with a solution"

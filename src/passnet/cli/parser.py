@@ -79,10 +79,8 @@ class OptionsCommand(click.Command):
 
     @cached_property
     def _options(self) -> type:
-        [annotation] = [
-            text for name, text in self._function.__annotations__.items() if name != "return"
-        ]
-        return self._function.__globals__[annotation]
+        [options] = inspect.signature(self._function, eval_str=True).parameters.values()
+        return options.annotation
 
     @cached_property
     def _parts(self) -> dict[str, Part]:
