@@ -9,11 +9,12 @@ in baselines/passbench-v0/README.md.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.terminal.progress import progress
-from passnet.judge.suite.assembly import AssemblyPlan, assemble
+from passnet.judge.suite.assembly import AssemblyPlan, AssemblyWork, assemble
 from passnet.judge.suite.selection import SelectionPlan
 
 PLANS = {
@@ -31,14 +32,13 @@ has up to 64 ops, and to admit it takes a run for each edit of each op: it may c
 def main(dataset: Path, folder: Path, num_workers: int = 2) -> None:
     """Make the three suites."""
     for name, plan in PLANS.items():
-        made = assemble(
-            dataset,
-            plan,
+        work = AssemblyWork(
             folder / f"{name}.parquet",
             folder / "work" / name,
             RunPlan(num_workers=num_workers, resume=True),
-            announce=lambda count: progress("admitting subgraphs", count),
+            partial(progress, "admitting subgraphs"),
         )
+        made = assemble(dataset, plan, work)
         num_graphs = sum(len(task.graphs) for task in made.suite.tasks)
         print(f"{name}: {len(made.suite.tasks)} tasks, {num_graphs} graphs")
 

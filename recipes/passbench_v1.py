@@ -22,6 +22,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from passnet.core.jobs.run_plan import RunPlan
@@ -33,7 +34,7 @@ from passnet.data.dataset.build import BuildSettings, build_dataset
 from passnet.data.dataset.store import MANIFEST_FILE, SUBGRAPHS, read_dataset, write_dataset
 from passnet.data.dataset.variants import crossed_rows
 from passnet.errors import InputError
-from passnet.judge.suite.assembly import AssemblyPlan, assemble, assemble_held_out
+from passnet.judge.suite.assembly import AssemblyPlan, AssemblyWork, assemble, assemble_held_out
 from passnet.judge.suite.balance import LONG_OPS, Shares, balanced_tasks, turns
 from passnet.judge.suite.selection import SelectionPlan, TaskRows, eligible_rows
 
@@ -244,20 +245,16 @@ def graphs_to_resize(tasks: Sequence[TaskRows]) -> set[str]:
 
 
 def _suite(name: str, plan: AssemblyPlan, data: Path, folder: Path, num_workers: int) -> None:
-    def announce(count: int):  # noqa: ANN202 (what shows progress)
-        return progress("admitting subgraphs", count)
-
-    work = folder / "work" / name
-    made = assemble(
-        data,
-        plan,
+    work = AssemblyWork(
         folder / f"{name}.parquet",
-        work,
+        folder / "work" / name,
         RunPlan(num_workers=num_workers, resume=True),
-        announce=announce,
+        partial(progress, "admitting subgraphs"),
     )
+    made = assemble(data, plan, work)
     _describe(name, made.tasks)
-    held_out = assemble_held_out(data, plan, made.tasks, folder / f"{name}-held-out.parquet", work, run=RunPlan(num_workers=num_workers), announce=announce)  # fmt: skip
+    held_out_work = replace(work, path=folder / f"{name}-held-out.parquet")
+    held_out = assemble_held_out(data, plan, held_out_work, made.tasks)
     _describe(f"{name}-held-out", held_out.tasks)
 
 

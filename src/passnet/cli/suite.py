@@ -82,7 +82,7 @@ class ShowOptions:
 def show_command(options: ShowOptions) -> None:
     """Print the tasks of a suite: their ops, graphs and arguments; with --svg, draw the graphs."""
     from passnet.core.records.serialise import make_folder, write_text
-    from passnet.pages.figures.dot_layout import ABSENT, has_dot
+    from passnet.pages.figures.layout import ABSENT, has_dot
     from passnet.pages.figures.drawing import draw
     from passnet.pages.tables.listing import list_task
 
@@ -209,16 +209,17 @@ def make_command(options: MakeOptions) -> None:
     bucket of sizes and dtypes. Graphs on which a wrong program passes are left out.
     """
     from passnet.core.terminal.progress import progress
-    from passnet.judge.suite.assembly import assemble
+    from passnet.judge.suite.assembly import AssemblyWork, assemble
 
     out, selection = options.out, options.assembly.selection
     if out.suffix != ".parquet":
         raise InputError(f"{out}: a suite is a .parquet file; its stem is the suite's name")
     if selection.min_graphs > selection.max_graphs:
         raise InputError("--min-graphs is above --max-graphs; no task has that many graphs")
-    work = options.work or out.with_suffix(".work")
+    folder = options.work or out.with_suffix(".work")
     announce = partial(progress, "admitting subgraphs")
-    assembled = assemble(options.folder, options.assembly, out, work, options.plan, announce)
+    work = AssemblyWork(out, folder, options.plan, announce)
+    assembled = assemble(options.folder, options.assembly, work)
     _print_assembled(assembled, out, options.json)
 
 

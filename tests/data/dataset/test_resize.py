@@ -21,6 +21,7 @@ from passnet.data.dataset.resize import (
     SizeJob,
     add_sizes,
     in_turns,
+    mined_part,
     resized,
     size_jobs,
 )
@@ -49,8 +50,10 @@ def jobs_of(name: str, folder, num_sizes: int = 3) -> tuple[list[SizeJob], dict]
     """The jobs of a net, whose graph is mined, and the mined rows by full fingerprint."""
     target = row_of(name)
     _, rows = mine(MiningJob(target, (), ("single",)))
-    SUBGRAPHS.write(folder / "part.parquet", rows)
-    jobs = size_jobs([target], num_sizes, lambda _: folder / "part.parquet", ())
+    part = mined_part(folder, target.full)
+    part.parent.mkdir(exist_ok=True)
+    SUBGRAPHS.write(part, rows)
+    jobs = size_jobs([target], num_sizes, folder, ())
     return list(jobs.values()), {found.full: found for found in rows}
 
 
@@ -131,8 +134,8 @@ def test_a_net_whose_library_is_not_here_is_tried_again(tmp_path):
     list(missing.keep([JobOutcome(replace(record, key=job.key)), JobOutcome(other)], 0))
     tried: list[str] = []
     executor = lambda names, work, num_workers: iter(tried.extend(names) or ())  # noqa: E731
-    part = tmp_path / "part.parquet"
-    add_sizes(missing, [row_of("words")], 2, lambda _: part, JobLimits(), 1, executor, no_progress)
+    plan = RunPlan(executor=executor)
+    add_sizes(missing, [row_of("words")], 2, JobLimits(), plan, no_progress)
     assert tried == [job.key]
 
 

@@ -2,7 +2,6 @@ import json
 
 import pytest
 
-import passnet.judge.suite.assembly as assemble_module
 from passnet.core.jobs.process import JobLimits
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.data.dataset.store import (
@@ -17,6 +16,7 @@ from passnet.graph.canonical import fingerprints
 from passnet.judge.suite.assembly import (
     RECORDS_FILE,
     AssemblyPlan,
+    AssemblyWork,
     admit,
     assemble,
     read_admissions,
@@ -60,7 +60,7 @@ def plan(num_tasks: int) -> AssemblyPlan:
 @pytest.mark.slow
 def test_a_suite_holds_what_is_admitted_and_says_where_it_is_from(dataset, tmp_path):
     path = tmp_path / "made.parquet"
-    assembled = assemble(dataset, plan(2), path, tmp_path / "work")
+    assembled = assemble(dataset, plan(2), AssemblyWork(path, tmp_path / "work"))
     suite = load_suite(str(path))
     assert suite == assembled.suite
     assert {len(task.graphs) for task in suite.tasks} == {1, 2}
@@ -78,28 +78,24 @@ def test_a_suite_holds_what_is_admitted_and_says_where_it_is_from(dataset, tmp_p
 def test_more_tasks_than_are_admitted_are_refused_and_no_suite_is_left(dataset, tmp_path):
     path = tmp_path / "made.parquet"
     with pytest.raises(InputError, match="2 tasks fit the plan, and 4 are wanted"):
-        assemble(dataset, plan(4), path, tmp_path / "work")
+        assemble(dataset, plan(4), AssemblyWork(path, tmp_path / "work"))
     assert not path.exists()
     assert len(read_admissions(tmp_path / "work")) == 5
 
 
 @pytest.mark.slow
 def test_admissions_are_not_made_again(dataset, tmp_path):
-    first = assemble(dataset, plan(2), tmp_path / "one.parquet", tmp_path / "work")
+    first = assemble(dataset, plan(2), AssemblyWork(tmp_path / "one.parquet", tmp_path / "work"))
     lines = (tmp_path / "work" / RECORDS_FILE).read_text().splitlines()
 
     def none(*_):
         raise AssertionError("all are known")
 
     with pytest.raises(InputError, match="--resume"):
-        assemble(dataset, plan(2), tmp_path / "two.parquet", tmp_path / "work")
-    again = assemble(
-        dataset,
-        plan(2),
-        tmp_path / "two.parquet",
-        tmp_path / "work",
-        RunPlan(resume=True, executor=none),
-    )
+        assemble(dataset, plan(2), AssemblyWork(tmp_path / "two.parquet", tmp_path / "work"))
+    run = RunPlan(resume=True, executor=none)
+    work = AssemblyWork(tmp_path / "two.parquet", tmp_path / "work", run)
+    again = assemble(dataset, plan(2), work)
     assert again.suite.content_hash == first.suite.content_hash
     assert (tmp_path / "work" / RECORDS_FILE).read_text().splitlines() == lines
 
@@ -127,14 +123,15 @@ def test_the_command_makes_a_suite_and_counts(dataset, tmp_path):
 
 
 @pytest.mark.slow
-def test_ops_that_compute_nothing_are_not_tried_again_and_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(assemble_module, "ENOUGH_TRIES", 2)
+def test_ops_that_compute_nothing_are_not_tried_again_and_again(tmp_path):
     body = "a = x.contiguous()\nreturn (a,)\n"
     idle = [row(body, x=(2, 16**power)) for power in range(1, 5)]
     write_dataset(tmp_path, [GOOD[0], *idle], {})
-    assembly_plan = AssemblyPlan(SelectionPlan(num_tasks=2, max_graphs=1), 1.0, LIMITS)
+    assembly_plan = AssemblyPlan(
+        SelectionPlan(num_tasks=2, max_graphs=1), 1.0, LIMITS, enough_tries=2
+    )
     work = tmp_path / "work"
     with pytest.raises(InputError, match="1 tasks"):
-        assemble(tmp_path, assembly_plan, tmp_path / "made.parquet", work)
+        assemble(tmp_path, assembly_plan, AssemblyWork(tmp_path / "made.parquet", work))
     tried = [record.wrong for record in read_admissions(work).values() if record.computes_nothing]
     assert len(tried) == 2

@@ -21,7 +21,7 @@ from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write
 from passnet.core.terminal.progress import ProgressStep, no_progress
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set
 from passnet.data.dataset.build_records import RECORDS_FILE, SIZES_FILE, MinedRecord, SizedRecord
-from passnet.data.dataset.resize import add_sizes, net_of, sized_part
+from passnet.data.dataset.resize import add_sizes, mined_part, net_of, sized_part
 from passnet.data.dataset.store import (
     SUBGRAPHS,
     DatasetManifest,
@@ -50,7 +50,6 @@ from passnet.graph.text.parse import parse_program
 R = TypeVar("R")
 
 RUN_FILE = "build.json"
-PARTS_FOLDER = "parts"
 MAX_REASONS = 20
 OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 MAX_ERROR_CHARACTERS = 300
@@ -129,10 +128,10 @@ def build_dataset(
         for package, numbers in manifest.versions.items():
             versions[package].update(numbers)
     mined, sized = _mined_run(out), _sized_run(out)
-    part_of, sized_part_of = partial(_part, out), partial(sized_part, out)
+    part_of, sized_part_of = partial(mined_part, out), partial(sized_part, out)
     with mined.begin(info, plan.resume, partial(_same_build, out)):
         for other in plan.parts:
-            _take_over(mined, _mined_run(other), part_of, partial(_part, other))
+            _take_over(mined, _mined_run(other), part_of, partial(mined_part, other))
             _take_over(sized, _sized_run(other), sized_part_of, partial(sized_part, other))
         chosen = {name: row for name, row in sorted(rows.items()) if plan.shard.has(_entry(row))}
         records = mined.records()
@@ -146,10 +145,7 @@ def build_dataset(
             step(record.graph[:12])
         if settings.num_sizes:
             to_resize = [row for name, row in chosen.items() if resized is None or name in resized]
-            add_sizes(
-                sized, to_resize, settings.num_sizes, part_of, settings.limits,
-                plan, announce,
-            )  # fmt: skip
+            add_sizes(sized, to_resize, settings.num_sizes, settings.limits, plan, announce)
         sized_records = sized.records()
         parts = [*map(part_of, records), *map(sized_part_of, sized_records)]
         merged = merge_subgraphs([part for part in parts if part.exists()], out, versions)
@@ -357,7 +353,3 @@ _REASONS = (
 
 def _common_reason(reason: str) -> str:
     return next((text for text in _REASONS if text in reason), reason[:80])
-
-
-def _part(out: Path, name: str) -> Path:
-    return out / PARTS_FOLDER / f"{name[:32]}.parquet"

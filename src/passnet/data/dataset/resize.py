@@ -194,6 +194,7 @@ def _failed(job: SizeJob, cause: SizeFailure, reason: str) -> SizedRecord:
     return SizedRecord(job.key, job.entry, {}, "", graphs)
 
 
+PARTS_FOLDER = "parts"
 SIZES_FOLDER = "sizes"
 NETS_A_TURN = 8
 """Nets of a library that are made one after the other before those of the next."""
@@ -207,6 +208,11 @@ def net_of(row: GraphRow) -> GraphSource | None:
     return next((source for source in row.sources if source.part == "forward"), None)
 
 
+def mined_part(out: Path, graph: str) -> Path:
+    """Return the file of the rows mined from a captured graph, by its full fingerprint."""
+    return out / PARTS_FOLDER / f"{graph[:32]}.parquet"
+
+
 def sized_part(out: Path, key: str) -> Path:
     """Where the rows of a net at one size are, by the key of its record."""
     return out / SIZES_FOLDER / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.parquet"
@@ -216,19 +222,17 @@ def add_sizes(
     run: RunFolder[Any, SizedRecord, str],
     rows: Iterable[GraphRow],
     num_sizes: int,
-    part_of: Callable[[str], Path],
     limits: JobLimits,
     plan: RunPlan,
     announce: Callable[[str, int], ProgressStep],
 ) -> None:
-    """Make the rows of the nets of some captured graphs, which are mined, at up to `num_sizes`
-    sizes each; what the folder of the run has of them stays.
+    """Make the rows of the nets of mined graphs at up to `num_sizes` sizes each.
 
-    `part_of` gives the file of rows of a captured graph by its full fingerprint.
+    Results that the run's folder already has are left as they are.
     """
     records = run.records()
-    done = {key for key, record in records.items() if not _lacks_library(record)}
-    jobs = size_jobs(rows, num_sizes, part_of, done)
+    finished = {key for key, record in records.items() if not _lacks_library(record)}
+    jobs = size_jobs(rows, num_sizes, run.out, finished)
     step = announce("making other sizes", len(jobs))
     work = partial(resize_isolated, jobs=jobs, limits=limits)
     outcomes = plan.executor(list(jobs), work, plan.num_workers)
@@ -241,7 +245,7 @@ def _lacks_library(record: SizedRecord) -> bool:
 
 
 def size_jobs(
-    rows: Iterable[GraphRow], num_sizes: int, part_of: Callable[[str], Path], done: Collection[str]
+    rows: Iterable[GraphRow], num_sizes: int, out: Path, finished: Collection[str]
 ) -> dict[str, SizeJob]:
     """The jobs that are not done yet by key. Libraries take turns with a few nets each, in a drawn
     order, so that what is done stands for all at any time, and a library stays imported.
@@ -254,9 +258,11 @@ def size_jobs(
     for entry, train in in_turns(nets):
         numbered = nets[entry, train]
         empty = [SizeJob(entry, train, index, ()) for index in range(num_sizes)]
-        missing = [job for job in empty if job.key not in done]
+        missing = [job for job in empty if job.key not in finished]
         if missing:
-            graphs = tuple(_captured(row, number, part_of(row.full)) for row, number in numbered)
+            graphs = tuple(
+                _captured(row, number, mined_part(out, row.full)) for row, number in numbered
+            )
             with_rows = tuple(graph for graph in graphs if graph.subgraphs)
             for job in missing if with_rows else ():
                 jobs[job.key] = SizeJob(entry, train, job.index, with_rows)

@@ -7,8 +7,9 @@ subgraph is tried in a process of its own; what is known is kept, so that it can
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias
 
@@ -45,16 +46,15 @@ INFO_FILE = "assembly.json"
 RECORDS_FILE = "admissions.jsonl"
 MAX_ERROR_CHARACTERS = 200
 
-ENOUGH_TRIES = 4
-"""Subgraphs with one op sequence that compute nothing, after which no others of it are tried. A
-dataset of single ops holds views of thousands of shapes."""
-
 
 @dataclass(frozen=True, slots=True)
 class AssemblyPlan:
-    """How a suite is made: of which tasks, of how many GFLOP of products and convolutions in a call
-    of a subgraph at the most, within which limits a subgraph is tried, and what shares of domains
-    and lengths the tasks are held to, if any.
+    """The tasks of a suite, and the bounds within which their subgraphs are admitted.
+
+    `max_gflops` counts products and convolutions. `limits` bound the trial of one subgraph.
+    `shares` are the shares of domains and lengths among the tasks, if any. Once `enough_tries`
+    subgraphs of one op sequence compute nothing, no others of it are tried: a dataset of single ops
+    holds views of thousands of shapes.
     """
 
     selection: SelectionPlan = SelectionPlan()
@@ -63,6 +63,7 @@ class AssemblyPlan:
 
     limits: JobLimits = JobLimits(180.0, 4096)
     shares: Shares | None = None
+    enough_tries: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,69 +110,64 @@ Announce: TypeAlias = Callable[[int], AbstractContextManager[ProgressStep]]
 """Shows how far it is: told how many subgraphs are to be tried, gives what is called after each."""
 
 
-def assemble(
-    folder: Path,
-    plan: AssemblyPlan,
-    path: Path,
-    work: Path,
-    run: RunPlan = DEFAULT_PLAN,
-    announce: Announce = lambda _: nullcontext(lambda _: None),
-) -> Assembled:
-    """Make a suite of the dataset in a folder, and store it in the Parquet file `path`, whose stem
-    is its name.
+def _no_bar(_: int) -> AbstractContextManager[ProgressStep]:
+    return nullcontext(lambda _: None)
 
-    Admissions are kept in the folder `work`; with `run.resume`, an assembly goes on with those that
-    it holds.
+
+@dataclass(frozen=True, slots=True)
+class AssemblyWork:
+    """The files of an assembly, and how it is worked off.
+
+    `path` is the suite's Parquet file, whose stem is its name; `folder` keeps the admissions.
+    """
+
+    path: Path
+    folder: Path
+    run: RunPlan = DEFAULT_PLAN
+    announce: Announce = _no_bar
+
+
+def assemble(folder: Path, plan: AssemblyPlan, work: AssemblyWork) -> Assembled:
+    """Make a suite of the dataset in a folder.
+
+    With `work.run.resume`, an assembly continues with the admissions in `work.folder`.
 
     Raises:
-        InputError: the dataset has too few tasks; or `work` holds admissions of another plan.
+        InputError: the dataset has too few tasks; or `work.folder` has admissions of another plan.
     """
     manifest, rows = _eligible(folder, plan)
 
     def select(admissions: Mapping[str, AdmissionRecord]) -> list[TaskRows]:
         return _selected(rows, plan, admissions)
 
-    begun = _begin(work, plan, run.resume)
-    tasks, admissions = _until_admitted(begun, plan, select, run, announce)
-    suite = _stored(path, tasks, manifest)
-    return Assembled(suite, tuple(tasks), tuple(admissions[name] for name in sorted(admissions)))
+    return _assembled(manifest, plan, work, select)
 
 
 def assemble_held_out(
     folder: Path,
     plan: AssemblyPlan,
+    work: AssemblyWork,
     shown: Sequence[TaskRows],
-    path: Path,
-    work: Path,
     max_graphs: int = 3,
-    run: RunPlan = DEFAULT_PLAN,
-    announce: Announce = lambda _: nullcontext(lambda _: None),
 ) -> Assembled:
-    """Make the suite of what is held out of another, whose tasks are `shown`, of the same dataset.
+    """Make the held-out suite of another suite, whose tasks are `shown`, of the same dataset.
 
-    It has up to `max_graphs` subgraphs of each of these tasks, at sizes and in dtypes that the
-    other has not together; they are admitted as those of the other are. Admissions go on in `work`.
+    It has up to `max_graphs` admitted subgraphs of each of these tasks, with combinations of size
+    and dtype that the other suite lacks. It continues with the admissions in `work.folder`.
 
     Raises:
-        InputError: `work` holds admissions of another plan; or nothing is left to hold out.
+        InputError: `work.folder` has admissions of another plan; or there is nothing to hold out.
     """
     manifest, rows = _eligible(folder, plan)
 
     def select(admissions: Mapping[str, AdmissionRecord]) -> list[TaskRows]:
         refused = {name for name, record in admissions.items() if not record.is_admitted}
-        return unseen_tasks(rows, shown, max_graphs, refused)
+        tasks = unseen_tasks(rows, shown, max_graphs, refused)
+        if not tasks:
+            raise InputError(f"{folder}: has no further subgraph of the tasks of the suite")
+        return tasks
 
-    begun = _begin(work, plan, True)
-    tasks, admissions = _until_admitted(begun, plan, select, run, announce)
-    if not tasks:
-        raise InputError(f"{folder}: has no subgraph of these tasks beside those of the suite")
-    suite = _stored(path, tasks, manifest)
-    return Assembled(suite, tuple(tasks), tuple(admissions[name] for name in sorted(admissions)))
-
-
-_Begun: TypeAlias = tuple[
-    RunFolder[AssemblyInfo, AdmissionRecord, str], AbstractContextManager[object]
-]
+    return _assembled(manifest, plan, replace(work, run=replace(work.run, resume=True)), select)
 
 
 def _eligible(folder: Path, plan: AssemblyPlan) -> tuple[DatasetManifest, list[EligibleRow]]:
@@ -180,24 +176,17 @@ def _eligible(folder: Path, plan: AssemblyPlan) -> tuple[DatasetManifest, list[E
     return manifest, list(eligible_rows(stored, plan.selection))
 
 
-def _begin(work: Path, plan: AssemblyPlan, resume: bool) -> _Begun:
-    """The run of a work folder, and what holds it while it goes on."""
-    run = _run_folder(work)
-    complaint = f"{work}: holds admissions under other limits; choose another --work"
-    info = AssemblyInfo(SCHEMA_VERSION, plan.max_gflops, plan.limits)
-    return run, run.begin(info, resume, unchanged(complaint))
-
-
-def _until_admitted(
-    begun: _Begun,
+def _assembled(
+    manifest: DatasetManifest,
     plan: AssemblyPlan,
+    work: AssemblyWork,
     select: Callable[[Mapping[str, AdmissionRecord]], list[TaskRows]],
-    run: RunPlan,
-    announce: Announce,
-) -> tuple[list[TaskRows], dict[str, AdmissionRecord]]:
-    """What is selected once all of it is admitted, and the admissions of all that was tried."""
-    folder, held = begun
-    with held:
+) -> Assembled:
+    """Select and admit in turns until the whole selection is admitted, and store the suite."""
+    folder = _run_folder(work.folder)
+    complaint = f"{work.folder}: holds admissions under other limits; choose another --work"
+    info = AssemblyInfo(SCHEMA_VERSION, plan.max_gflops, plan.limits)
+    with folder.begin(info, work.run.resume, unchanged(complaint)):
         admissions = folder.records()
         while True:
             tasks = select(admissions)
@@ -205,13 +194,15 @@ def _until_admitted(
                 row.full: row for task in tasks for row in task.rows if row.full not in admissions
             }
             if not missing:
-                return tasks, admissions
+                break
             admit_one = partial(_admit_isolated, rows=missing, plan=plan)
-            outcomes = run.executor(sorted(missing), admit_one, run.num_workers)
-            with announce(len(missing)) as step:
+            outcomes = work.run.executor(sorted(missing), admit_one, work.run.num_workers)
+            with work.announce(len(missing)) as step:
                 for record in folder.keep(outcomes, len(admissions)):
                     admissions[record.full] = record
                     step(record.full[:12])
+    suite = _stored(work.path, tasks, manifest)
+    return Assembled(suite, tuple(tasks), tuple(admissions[name] for name in sorted(admissions)))
 
 
 def _stored(path: Path, tasks: Sequence[TaskRows], manifest: DatasetManifest) -> Suite:
@@ -228,14 +219,9 @@ def read_admissions(work: Path) -> dict[str, AdmissionRecord]:
 
 
 def _run_folder(work: Path) -> RunFolder[AssemblyInfo, AdmissionRecord, str]:
+    full = attrgetter("full")
     return RunFolder(
-        work,
-        INFO_FILE,
-        AssemblyInfo,
-        RECORDS_FILE,
-        AdmissionRecord,
-        lambda record: record.full,
-        "admissions",
+        work, INFO_FILE, AssemblyInfo, RECORDS_FILE, AdmissionRecord, full, "admissions"
     )
 
 
@@ -243,7 +229,7 @@ def _selected(
     rows: Sequence[EligibleRow], plan: AssemblyPlan, admissions: Mapping[str, AdmissionRecord]
 ) -> list[TaskRows]:
     refused = {name for name, record in admissions.items() if not record.is_admitted}
-    barren = _barren(rows, admissions)
+    barren = _barren(rows, admissions, plan.enough_tries)
     fruitful = [candidate for candidate in rows if candidate.row.op_sequence not in barren]
     selection = plan.selection
     if plan.shares is not None:
@@ -252,7 +238,7 @@ def _selected(
 
 
 def _barren(
-    rows: Sequence[EligibleRow], admissions: Mapping[str, AdmissionRecord]
+    rows: Sequence[EligibleRow], admissions: Mapping[str, AdmissionRecord], enough_tries: int
 ) -> set[tuple[str, ...]]:
     """Op sequences that compute nothing (a view, a reshape), as far as it was tried: often enough,
     and with no subgraph that was admitted.
@@ -264,7 +250,7 @@ def _barren(
     return {
         ops
         for ops, records in tried.items()
-        if sum(record.computes_nothing for record in records) >= ENOUGH_TRIES
+        if sum(record.computes_nothing for record in records) >= enough_tries
         and not any(record.is_admitted for record in records)
     }
 

@@ -6,10 +6,10 @@ sizes, and by turns from each library.
 """
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heapreplace
+from heapq import heapify
 from typing import TypeVar
 
 from passnet.core.records.serialise import decode
@@ -19,12 +19,13 @@ from passnet.data.dataset.variant_sizes import names_dtype
 from passnet.errors import InputError
 from passnet.graph.spec import TensorSpec
 from passnet.judge.suite.selection import (
-    Bucket,
     EligibleRow,
     OpPair,
     SelectionPlan,
     TaskRows,
+    bucketed,
     op_pairs,
+    pop_best,
     rank_of_row,
     rarities,
 )
@@ -76,17 +77,11 @@ def domain_tasks(
     rows: Iterable[EligibleRow], plan: SelectionPlan, left_out: Collection[str] = ()
 ) -> list[tuple[Domain, TaskRows]]:
     """The tasks that a plan allows, for each domain that has enough subgraphs of it."""
-    groups: dict[tuple[tuple[str, ...], Domain], dict[Bucket, SubgraphRow]] = defaultdict(dict)
-    for candidate in rows:
-        row = candidate.row
-        if row.full not in left_out:
-            buckets = groups[row.op_sequence, row.domain]
-            first = buckets.setdefault(candidate.bucket, row)
-            buckets[candidate.bucket] = min(row, first, key=rank_of_row)
+    groups = bucketed(rows, left_out, lambda row: (row.op_sequence, row.domain))
     return [
-        (domain, TaskRows(ops, tuple(_by_turns(buckets.values())[: plan.max_graphs])))
-        for (ops, domain), buckets in sorted(groups.items())
-        if len(buckets) >= plan.min_graphs
+        (domain, TaskRows(ops, tuple(_by_turns(bucket_rows)[: plan.max_graphs])))
+        for (ops, domain), bucket_rows in groups
+        if len(bucket_rows) >= plan.min_graphs
     ]
 
 
@@ -218,30 +213,28 @@ def select_balanced(
         is_large = len(task.rows) >= fewest
         return is_large and task.ops not in taken and room.has(domain, len(task.ops))
 
-    def fresh() -> list[tuple[float, int, int]]:
-        """All offers that fit, with all pairs counted as new again."""
-        covered.clear()
-        again = [
-            (-len(pairs_of[offer]) * weights[offer], -len(offers[offer][1].rows), offer)
-            for offer in range(len(offers))
-            if fits(offer)
-        ]
-        heapify(again)
-        return again
+    def next_best(refill: bool) -> int | None:
+        """Return the best offer; with `refill`, all pairs count as new again."""
+        if refill:
+            covered.clear()
+            queue[:] = [
+                (-len(pairs_of[offer]) * weights[offer], -len(offers[offer][1].rows), offer)
+                for offer in range(len(offers))
+                if fits(offer)
+            ]
+            heapify(queue)
+        return pop_best(queue, pairs_of, weights, covered, fits)
 
     for number in range(num_tasks):
-        best = _pop_fitting(queue, pairs_of, weights, covered, fits)
+        best = next_best(refill=False)
         if best is None:
-            queue = fresh()
-            best = _pop_fitting(queue, pairs_of, weights, covered, fits)
+            best = next_best(refill=True)
         if best is None and fewest > 1:
             fewest = 1
-            queue = fresh()
-            best = _pop_fitting(queue, pairs_of, weights, covered, fits)
+            best = next_best(refill=True)
         if best is None and shares.fills and not room.is_open:
             room.is_open = True
-            queue = fresh()
-            best = _pop_fitting(queue, pairs_of, weights, covered, fits)
+            best = next_best(refill=True)
         if best is None:
             raise InputError(
                 f"{number} tasks keep to the shares, and {num_tasks} are wanted; there is still "
@@ -252,26 +245,3 @@ def select_balanced(
         taken.add(task.ops)
         covered |= pairs_of[best]
         yield task
-
-
-def _pop_fitting(
-    queue: list[tuple[float, int, int]],
-    pairs_of: Sequence[frozenset[OpPair]],
-    weights: Sequence[float],
-    covered: set[OpPair],
-    fits: Callable[[int], bool],
-) -> int | None:
-    """The offer that fits and gains most, taken from the queue; None where none gains.
-
-    Gains only fall, and what does not fit will not, so that both may leave the queue.
-    """
-    while queue:
-        stored, size, offer = queue[0]
-        gain = len(pairs_of[offer] - covered) * weights[offer] if fits(offer) else 0.0
-        if gain and -stored > gain:
-            heapreplace(queue, (-gain, size, offer))
-            continue
-        heappop(queue)
-        if gain:
-            return offer
-    return None

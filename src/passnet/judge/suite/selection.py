@@ -7,10 +7,10 @@ ids; here everything follows from the content of the rows.
 import hashlib
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from passnet.core.records.serialise import decode
 from passnet.data.dataset.store import SubgraphRow
@@ -18,6 +18,8 @@ from passnet.data.mine.subgraphs import SubgraphKind
 from passnet.errors import InputError
 from passnet.graph.spec import TensorSpec
 from passnet.graph.text.meta import DTYPE_BYTES
+
+K = TypeVar("K", bound=Any)
 
 ALPHA = 1e-3
 """Laplace's count for pairs of ops that do not occur (PassNet paper, selection of PassBench)."""
@@ -112,22 +114,30 @@ def eligible_rows(rows: Iterable[SubgraphRow], plan: SelectionPlan) -> Iterator[
 def tasks_of(
     rows: Iterable[EligibleRow], plan: SelectionPlan, left_out: Collection[str] = ()
 ) -> list[TaskRows]:
-    """The tasks that a plan allows, in the order of their op sequences.
+    """Return the tasks that a plan allows, in the order of their op sequences.
 
-    Rows whose full fingerprint is among those left out are not used.
+    Rows whose full fingerprint is in `left_out` are skipped.
     """
-    groups: dict[tuple[str, ...], dict[Bucket, SubgraphRow]] = defaultdict(dict)
+    groups = bucketed(rows, left_out, lambda row: row.op_sequence)
+    return [
+        TaskRows(ops, tuple(sorted(bucket_rows, key=rank_of_row)[: plan.max_graphs]))
+        for ops, bucket_rows in groups
+        if len(bucket_rows) >= plan.min_graphs
+    ]
+
+
+def bucketed(
+    rows: Iterable[EligibleRow], left_out: Collection[str], key: Callable[[SubgraphRow], K]
+) -> list[tuple[K, list[SubgraphRow]]]:
+    """Return rows grouped by a key, sorted by it, with the first-ranked row of each bucket."""
+    groups: dict[K, dict[Bucket, SubgraphRow]] = defaultdict(dict)
     for candidate in rows:
         row = candidate.row
         if row.full not in left_out:
-            buckets = groups[row.op_sequence]
+            buckets = groups[key(row)]
             first = buckets.setdefault(candidate.bucket, row)
             buckets[candidate.bucket] = min(row, first, key=rank_of_row)
-    return [
-        TaskRows(ops, tuple(sorted(buckets.values(), key=rank_of_row)[: plan.max_graphs]))
-        for ops, buckets in sorted(groups.items())
-        if len(buckets) >= plan.min_graphs
-    ]
+    return [(group, list(groups[group].values())) for group in sorted(groups)]
 
 
 def rank_of_row(row: SubgraphRow) -> tuple[int, str]:
@@ -197,31 +207,33 @@ def select_tasks(tasks: Sequence[TaskRows], num_tasks: int) -> Iterator[TaskRows
     covered: set[OpPair] = set()
     queue: list[tuple[float, int, int]] = []
     for _ in range(num_tasks):
-        best = _pop_best(queue, pairs_of, weights, covered)
+        best = pop_best(queue, pairs_of, weights, covered)
         if best is None:
             covered.clear()
             queue = [(-len(pairs_of[i]) * weights[i], -len(tasks[i].rows), i) for i in remaining]
             heapify(queue)
-            best = _pop_best(queue, pairs_of, weights, covered)
+            best = pop_best(queue, pairs_of, weights, covered)
         assert best is not None, "a task has at least one pair"
         remaining.remove(best)
         covered |= pairs_of[best]
         yield tasks[best]
 
 
-def _pop_best(
+def pop_best(
     queue: list[tuple[float, int, int]],
     pairs_of: Sequence[frozenset[OpPair]],
     weights: Sequence[float],
     covered: set[OpPair],
+    fits: Callable[[int], bool] = lambda _: True,
 ) -> int | None:
-    """The task that gains most, taken from the queue; None where none gains.
+    """Pop the fitting task that gains most from the queue; None where none gains.
 
-    Gains only fall, so that a task whose gain is as it was stored, and comes first, is the best.
+    Gains only fall and an unfit task stays unfit. So the first task is the best if its stored gain
+    still holds.
     """
     while queue:
         stored, size, task = queue[0]
-        gain = len(pairs_of[task] - covered) * weights[task]
+        gain = len(pairs_of[task] - covered) * weights[task] if fits(task) else 0.0
         if gain and -stored > gain:
             heapreplace(queue, (-gain, size, task))
             continue
