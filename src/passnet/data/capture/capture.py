@@ -1,4 +1,4 @@
-"""Capture of a net: Dynamo traces it, and every graph it finds becomes a `Graph`."""
+"""Capture of a net: Dynamo traces it, and each graph becomes a `Graph`."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ class CapturedGraph:
 
 
 def capture(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[Graph]:
-    """The graphs of a net, as torch.compile sees them.
+    """Return the graphs of a net, as torch.compile sees them.
 
     The net is traced through `torch.compile` by a backend that only records, so it runs once,
     without gradients. Parameters and buffers become arguments. A net with graph breaks gives
@@ -51,7 +51,7 @@ def capture(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[Graph]
 
 
 def capture_values(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[CapturedGraph]:
-    """The same as `capture`, with the values that the arguments of each graph had."""
+    """Return the graphs of a net, with the values that their arguments had."""
     return trace_graphs(net, inputs, kwargs)
 
 
@@ -61,7 +61,7 @@ def trace_graphs(
     kwargs: Mapping[str, Any],
     sample: Sampler | None = None,
 ) -> list[CapturedGraph]:
-    """The graphs of a net; `sample` gives some values of a tensor that has none of its own."""
+    """Return the graphs of a net; `sample` gives some values of a tensor without its own."""
     graphs: list[CapturedGraph] = []
 
     def keep(segment: Segment) -> None:
@@ -77,7 +77,7 @@ def trace_graphs(
 def module_graph(
     module: torch.fx.GraphModule, arguments: list[Any], sample: Sampler | None = None
 ) -> CapturedGraph:
-    """A traced module, which stays as it is, as a graph with what its arguments are.
+    """Return a traced module as a graph with the specs of its arguments.
 
     `sample` gives some values of a tensor that has none of its own.
 
@@ -107,11 +107,11 @@ def module_graph(
 
 
 _SWITCHES = {torch.nn.attention._sdpa_kernel, torch._C._functorch.set_inplace_requires_grad_allowed}
-"""Calls that say which kernels an op may take, or what a trace allows, and change no result."""
+"""Calls that select kernels or permit a trace, and change no result."""
 
 
 def _drop_switches(graph: torch.fx.Graph) -> None:
-    """Leave out calls that say how something is computed, and not what."""
+    """Remove calls that select how something is computed."""
     for node in [node for node in graph.nodes if node.target in _SWITCHES]:
         graph.erase_node(node)
     named: Any = torch.nn.attention._backend_from_string
@@ -120,7 +120,7 @@ def _drop_switches(graph: torch.fx.Graph) -> None:
 
 
 def held_tensors(module: torch.fx.GraphModule) -> list[torch.Tensor]:
-    """The tensors that a graph holds itself, in the order in which they become arguments."""
+    """Return the tensors that a graph holds, in the order in which they become arguments."""
     return list(_held(module).values())
 
 
@@ -138,7 +138,7 @@ def _held(module: torch.fx.GraphModule) -> dict[str, torch.Tensor]:
 def _lift_attributes(
     graph: torch.fx.Graph, module: torch.fx.GraphModule, values: list[Any]
 ) -> list[Any]:
-    """Make the tensors that `module` holds for the graph arguments of it; all values in order."""
+    """Turn the tensors that `module` holds into graph arguments; return all values in order."""
     first_op = next(node for node in graph.nodes if node.op not in ("placeholder", "get_attr"))
     held = _held(module)
     lifted = {}

@@ -1,4 +1,4 @@
-"""One entry of the catalog, captured in a process of its own."""
+"""The capture of one entry in its own process."""
 
 import gc
 import hashlib
@@ -23,7 +23,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
-    """What a task is told: the entry, and how to capture it."""
+    """The task of a capture process."""
 
     entry: str
     settings: CaptureSettings
@@ -32,7 +32,7 @@ class CaptureRequest:
 def capture_isolated(
     worker: JobRunner, entry: str, settings: CaptureSettings
 ) -> JobOutcome[NetRecord]:
-    """Capture one entry in a process of its own. What goes wrong with it is in its record.
+    """Capture one entry in its own process; its record holds any failure.
 
     The parent of that process has the entry's library imported.
 
@@ -66,7 +66,7 @@ def file_hash(entry: str) -> str | None:
 
 
 def capture_to(payload: str, folder: Path) -> None:
-    """What runs in the process: capture, and leave record and graphs in a folder."""
+    """Capture in the process, and write record and graphs to a folder."""
     from passnet.data.capture.entry_capture import capture_entry
     from passnet.data.capture.store import GRAPHS
 
@@ -80,7 +80,7 @@ def capture_to(payload: str, folder: Path) -> None:
 
 
 def _failure(result: JobResult) -> tuple[CaptureFailure, str]:
-    """Why a net was not captured: the cause, and its text."""
+    """Return the cause and the text of a failed capture."""
     end, limits = result.end, result.job.limits
     if end.timed_out:
         return "timeout", result.failure

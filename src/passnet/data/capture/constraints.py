@@ -1,8 +1,8 @@
-"""The five constraints on captured graphs, and the check that a graph computes what its net does.
+"""The five constraints on captured graphs, and the comparison of graphs with their net.
 
-The net runs once as it is and once with the graphs, printed, parsed and built again, in the place
-of those that Dynamo traced; both outputs must agree. A net with fake weights gets real ones first,
-drawn with the mean and standard deviation that initialisation would have given them.
+The net runs once as it is, and once with Dynamo's graphs replaced by their printed, parsed and
+rebuilt versions; both outputs must agree. A net with fake weights gets real ones first, drawn with
+the mean and standard deviation of their initialisation.
 """
 
 import copy
@@ -30,15 +30,16 @@ from passnet.graph.text.render import render_program
 from passnet.graph.values.fake import infer_shapes
 
 MAX_ERROR = 1e-3
-"""Largest difference of two runs of the same ops, in standard deviations of the output. They are
-the same kernels in the same order: what differs more is another graph."""
+"""Largest difference of two runs, in standard deviations of the output. Both run the same kernels
+in the same order, so that a larger difference means another graph.
+"""
 
 NOISE_ELEMENTS = 1_000_003
-"""Random numbers that weights are cut from; prime, so that rows of a weight differ."""
+"""Length of the random numbers for weights; prime, so that rows of a weight differ."""
 
 
 def static_constraints(graph: Graph) -> Constraints:
-    """The constraints on a graph that can be seen without running it for real."""
+    """Check the constraints on a graph that need no run."""
     constraints = Constraints(custom_ops=custom_ops(graph))
     try:
         if parse_program(render_program(graph.program)) != graph.program:
@@ -53,7 +54,7 @@ def static_constraints(graph: Graph) -> Constraints:
 
 
 def common_constraints(graphs: Sequence[Constraints]) -> Constraints:
-    """The constraints that all graphs of a net meet."""
+    """Combine constraints: the ones that all graphs of a net meet."""
     return Constraints(
         serialisable=all(graph.serialisable for graph in graphs),
         decomposable=all(graph.decomposable for graph in graphs),
@@ -64,7 +65,7 @@ def common_constraints(graphs: Sequence[Constraints]) -> Constraints:
 
 
 def custom_ops(graph: Graph) -> tuple[str, ...]:
-    """The operators of other libraries than torch that a graph calls."""
+    """Return the operators of other libraries than torch in a graph."""
     own = ("torch.ops.aten.", "torch.ops.prims.", "torch.ops.higher_order.")
     targets = {op.target for op in graph.program.ops if op.target.startswith("torch.ops.")}
     return tuple(sorted(target for target in targets if not target.startswith(own)))
@@ -79,11 +80,10 @@ def check_outputs(
     constraints: Constraints,
     rebuild: Callable[[], Net],
 ) -> Constraints:
-    """Add to constraints whether the graphs that a trace of the net gave compute what it does.
+    """Compare the outputs of a net's graphs with those of the net, and add the result.
 
-    The net's fake weights are replaced by real ones, for good, with `sample` giving some values of
-    each. `settings` say how large the net may be, and how long this may take; `rebuild` makes it
-    anew.
+    The net's fake weights are replaced by real ones, for good; `sample` gives some values of each.
+    `settings` bound the size of the net and the time. `rebuild` builds it anew.
     """
     size = num_parameters(net.module)
     if size > settings.check_parameters:
@@ -111,7 +111,7 @@ def check_outputs(
 
 
 def num_parameters(module: Any) -> int:
-    """How many parameters a net has; 0 for a function."""
+    """Return the number of parameters of a net; 0 for a function."""
     if not isinstance(module, torch.nn.Module):
         return 0
     return sum(parameter.numel() for parameter in module.parameters())
@@ -124,11 +124,10 @@ def _outputs(
     sample: Sampler | None,
     rebuild: Callable[[], Net],
 ) -> tuple[list[Any], list[Any]]:
-    """What the graphs give, and what the net gives.
+    """Return the outputs of the graphs, and those of the net.
 
-    Where Dynamo would not run what it traced on other values, or the net has kept some of what it
-    was traced with, it is built and traced once more, on real weights; that must give the same
-    graphs.
+    Where Dynamo refuses to run its trace on other values, or the net holds values of the trace, the
+    net is built and traced again on real weights, which must give the same graphs.
     """
     _materialise(net, sample)
     for segment, graph in zip(trace.segments, graphs, strict=True):
@@ -156,18 +155,18 @@ def _outputs(
 
 
 _STALE = ("skip_guard_eval_unsafe", "Mixing fake modes", "FakeTensor")
-"""What errors say that come of a trace, or of a net, that has kept fake tensors."""
+"""Texts of errors from a trace, or a net, that holds on to fake tensors."""
 
 
 def _rebuilt(graph: CapturedGraph, module: torch.fx.GraphModule) -> Callable[..., Any]:
-    """A graph, from its text, as a function of what Dynamo calls `module` with."""
+    """Return a function that replaces `module` by a graph built from its text."""
     built = build(parse_program(render_program(graph.graph.program)))
     held = held_tensors(module)
     return lambda *arguments: built.forward(*arguments, *held)
 
 
 def _call(net: Net, function: Callable[..., Any]) -> list[torch.Tensor]:
-    """The tensors that the net, or what takes its arguments as a list and a table, gives."""
+    """Return the output tensors of the net, or of a function of its argument list and table."""
     torch.manual_seed(0)
     copies: dict[int, Any] = {}  # an input that is given twice is one tensor in the copy, too
     args, kwargs = input_values(net, lambda argument: copy.deepcopy(argument.value, copies))
@@ -187,8 +186,8 @@ def _tensors(output: Any) -> list[torch.Tensor]:
 
 
 def _difference(outputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> float | None:
-    """The largest difference in standard deviations; infinite where shapes or infinities differ,
-    None where there is nothing to compare.
+    """Return the largest difference in standard deviations. It is infinite where shapes or
+    infinities differ, None where nothing is comparable.
     """
     if len(outputs) != len(expected):
         return math.inf
@@ -231,7 +230,7 @@ def _real(weight: torch.Tensor, sample: Sampler | None, noise: torch.Tensor) -> 
 
 
 class _TooSlowError(BaseException):
-    """The time of a check is over; no `except Exception` of a net stops it."""
+    """The end of a check's time; a `BaseException`, which no net catches."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""One entry, captured in this process: the net is built, traced and checked, and that recorded."""
+"""The capture of one entry in this process: build, trace, check, record."""
 
 import importlib
 import time
@@ -39,21 +39,19 @@ _DATA_DEPENDENT = (
     "DataDependentOutput", "GuardOnDataDependent", "data-dependent",
     "Cannot copy out of meta tensor", "cannot be called on meta tensors",
 )  # fmt: skip
-"""What an error says that comes of missing values."""
+"""Texts of errors about missing values."""
 
 
 @dataclass(frozen=True)
 class EntryResult:
-    """What came of an entry: its record, and a row for each graph that meets the constraints which
-    need no run.
-    """
+    """The record of an entry, and a row for each graph that meets the static constraints."""
 
     record: NetRecord
     rows: list[GraphRow]
 
 
 class _FailureError(Exception):
-    """A net gave no graphs, for a known cause."""
+    """A net gave no graphs for a known cause."""
 
     def __init__(self, cause: CaptureFailure, error: BaseException) -> None:
         super().__init__(f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARACTERS])
@@ -61,7 +59,7 @@ class _FailureError(Exception):
 
 
 def capture_entry(entry: str, settings: CaptureSettings) -> EntryResult:
-    """Capture one entry; what cannot be captured gives a record that says why."""
+    """Capture one entry; the record of a failure gives its cause."""
     record = failed = NetRecord(entry, "failed", versions=_versions(entry))
     modes: tuple[Mode, ...] = ("fake", "real") if settings.mode == "auto" else (settings.mode,)
     for mode in modes:
@@ -147,7 +145,7 @@ def _note(row: GraphRow, graph: CapturedGraph, trace: Trace, is_kept: bool) -> G
 
 
 def _build(entry: str, weights: FakeWeights | None, train: bool) -> Net:
-    """The net of an entry; the same every time."""
+    """Build the net of an entry; the same every time."""
     try:
         return build_entry(entry, train, weights)
     except InputError as error:
@@ -181,7 +179,7 @@ def _trace(trace: Trace, net: Net, mode: Mode) -> None:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The errors that one was raised from, Dynamo's and what it wraps."""
+    """Yield the causes of an error, Dynamo's and the wrapped ones."""
     cause = error.__cause__ or error.__context__
     while cause is not None:
         yield cause
@@ -189,7 +187,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _can_run(net: Net) -> bool:
-    """Whether the net can be called at all."""
+    """Return whether the net can be called at all."""
     args, kwargs = input_values(net)
     try:
         with torch.no_grad():
@@ -209,7 +207,7 @@ def _needs_values(error: BaseException) -> bool:
 
 
 def _axes(segment: Segment, graph: CapturedGraph, net: Net) -> dict[str, list[str]]:
-    """The names of the axes of those arguments that are what the net was called with."""
+    """Return the axis names of the graph arguments that are inputs of the net."""
     named = {
         id(argument.value): list(argument.axes)
         for argument in (*net.args, *net.kwargs.values())
@@ -252,7 +250,7 @@ def _versions(entry: str) -> dict[str, str]:
 
 
 def preload_library(name: str) -> None:
-    """Import a library, and run Dynamo once, so that a fork of this process is quick.
+    """Import a library, and run Dynamo once, so that a fork of this process starts fast.
 
     An entry that is a file is a name, too, and needs no library.
     """

@@ -1,4 +1,4 @@
-"""What the catalog gives for one of its entries: a net, and what to call it with."""
+"""The nets of the catalog, and inputs for them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from passnet.data.capture.record import Domain
 
 @dataclass(frozen=True, slots=True)
 class NetInput:
-    """One argument that a net is called with.
+    """One argument of a net's call.
 
     Args:
         value: a tensor with real values; or a number, None, a list of tensors, whatever it takes.
@@ -50,37 +50,35 @@ class Net:
 def input_values(
     net: Net, convert: Callable[[NetInput], Any] = attrgetter("value")
 ) -> tuple[list[Any], dict[str, Any]]:
-    """What to call a net with, by position and by name: of each input its value, or what `convert`
-    makes of it.
-    """
+    """Return positional and named input values, each passed through `convert`."""
     args = [convert(argument) for argument in net.args]
     return args, {name: convert(argument) for name, argument in net.kwargs.items()}
 
 
 def floats(*shape: int, axes: tuple[str, ...] = (), scale: float = 1.0) -> NetInput:
-    """Normal random numbers of mean 0 and this standard deviation."""
+    """Return normal random numbers of mean 0 and standard deviation `scale`."""
     values = scale * _random().standard_normal(shape, dtype=np.float32)
     return NetInput(torch.from_numpy(np.asarray(values, np.float32)), axes)
 
 
 def image(batch: int, channels: int, height: int, width: int) -> NetInput:
-    """Images of normal random numbers."""
+    """Return images of normal random numbers."""
     axes = ("batch", str(channels), "height", "width")
     return floats(batch, channels, height, width, axes=axes)
 
 
 def integers(high: int, *shape: int, low: int = 0, axes: tuple[str, ...] = ()) -> NetInput:
-    """Random integers from `low` to below `high`."""
+    """Return random integers from `low` to below `high`."""
     return NetInput(torch.from_numpy(_random().integers(low, high, shape)), axes)
 
 
 def tokens(vocabulary: int, *shape: int, axes: tuple[str, ...] = ("batch", "sequence")) -> NetInput:
-    """Token ids, without the first few, which often are special."""
+    """Return token ids, without the first few, which often are special."""
     return integers(vocabulary, *shape, low=min(5, vocabulary - 1), axes=axes)
 
 
 def ones(*shape: int, axes: tuple[str, ...] = ()) -> NetInput:
-    """An attention mask that hides nothing."""
+    """Return an attention mask that hides nothing."""
     return NetInput(torch.from_numpy(np.ones(shape, np.int64)), axes)
 
 

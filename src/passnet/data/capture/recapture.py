@@ -1,7 +1,7 @@
-"""A net of the catalog captured again: on inputs of other sizes, or cast to another dtype.
+"""Nets of the catalog captured again: on inputs of other sizes, or cast to another dtype.
 
-What changes with a size or a dtype in a graph is what changes in the net's own code, so that no
-number has to be matched with a dimension, and no literal with a dtype.
+The net's own code decides what depends on a size or a dtype, so that no number has to be matched
+with a dimension, and no literal with a dtype.
 """
 
 import math
@@ -19,14 +19,12 @@ from passnet.errors import CaptureError, boundary
 from passnet.graph.spec import Graph
 
 MAX_INPUT_BYTES = 2 * 2**30
-"""Most memory for the inputs of a net; the largest of the published shapes take 0.2 GB."""
+"""Most memory for the inputs of a net; the largest published shapes take 0.2 GB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recaptured:
-    """The graphs of a net, in the order in which they were found, and the sizes of the axes that
-    its inputs name.
-    """
+    """The graphs of a net in the order of their discovery, and the sizes of its input axes."""
 
     graphs: tuple[Graph, ...]
     axes: dict[str, int]
@@ -34,7 +32,7 @@ class Recaptured:
 
 @dataclass(frozen=True, slots=True)
 class FreshNet:
-    """A net that was built to be captured once, with weights that are not there."""
+    """A net for one capture, with fake weights."""
 
     net: Net
     weights: FakeWeights
@@ -43,7 +41,7 @@ class FreshNet:
 def recapture(
     entry: str, sizes: Mapping[str, int], dtype: str | None = None, train: bool = False
 ) -> Recaptured:
-    """Capture an entry of the catalog on inputs of other sizes, with weights that are not there.
+    """Capture an entry on inputs of other sizes, with fake weights.
 
     The net is built anew, as nets keep tables from one call to the next. `sizes` are those of axes
     by name, for all inputs that have it; other axes stay. The net and its inputs are cast to
@@ -58,7 +56,7 @@ def recapture(
 
 
 def fresh_net(entry: str, train: bool = False) -> FreshNet:
-    """A net of the catalog, built for `recapture_net`.
+    """Build a net of the catalog for `recapture_net`.
 
     Raises:
         InputError: there is no such entry.
@@ -72,7 +70,7 @@ def fresh_net(entry: str, train: bool = False) -> FreshNet:
 def recapture_net(
     fresh: FreshNet, sizes: Mapping[str, int], dtype: str | None = None
 ) -> Recaptured:
-    """What `recapture` does with a net once that is built; to be done once with each.
+    """Capture a fresh net as `recapture` does; to be done once with each.
 
     Raises:
         CaptureError: the net refuses these inputs, or cannot be traced.
@@ -100,7 +98,7 @@ def recapture_net(
 
 
 def axis_sizes(net: Net) -> dict[str, int]:
-    """Name of an axis -> its size in the first input that has it.
+    """Return the name of each axis with its size in the first input that has it.
 
     Sizes that mean nothing beyond themselves, which are named by their digits, are left out.
     """
@@ -116,11 +114,11 @@ def axis_sizes(net: Net) -> dict[str, int]:
 def resized_value(
     argument: NetInput, sizes: Mapping[str, int], dtype: torch.dtype | None = None
 ) -> Any:
-    """The value of an argument with other sizes along its named axes.
+    """Return the value of an argument with other sizes along its named axes.
 
-    What it holds is repeated, or its beginning taken, so that token ids stay within their
-    vocabulary, masks hide nothing, and mean and standard deviation stay about the same. Floats of
-    32 bits are cast to `dtype`.
+    Values are repeated or cut off, so that token ids stay within their vocabulary, masks hide
+    nothing, and mean and standard deviation stay about the same. Floats of 32 bits are cast to
+    `dtype`.
 
     Raises:
         CaptureError: it would take more than `MAX_INPUT_BYTES`, or an axis without elements would

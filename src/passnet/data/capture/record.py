@@ -18,13 +18,13 @@ CaptureFailure: TypeAlias = Literal[
     "no_entry", "missing_package", "build_error", "forward_error", "data_dependent", "trace_error",
     "unsupported_graph", "timeout", "out_of_memory", "crash",
 ]  # fmt: skip
-"""Why a net gave no graphs.
+"""The cause why a net gave no graphs.
 
-no_entry: what the entry names does not exist, or gives no net. missing_package: something it
-imports is not installed. build_error: its constructor raised. forward_error: it raised on its
-inputs, also without Dynamo. data_dependent: it looks at values that a fake tensor has not.
-trace_error: Dynamo raised. unsupported_graph: a graph that it gave cannot be stored. timeout,
-out_of_memory: a limit was reached. crash: its process ended.
+no_entry: the entry does not exist, or gives no net. missing_package: an import is not installed.
+build_error: the constructor raised. forward_error: the net raised on its inputs, also without
+Dynamo. data_dependent: it reads values that a fake tensor lacks. trace_error: Dynamo raised.
+unsupported_graph: a graph cannot be stored. timeout, out_of_memory: a limit was reached. crash: the
+process ended.
 """
 
 
@@ -82,8 +82,8 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class GraphNote:
-    """One graph of a net: its fingerprints, size, how often it was called, and whether it is kept:
-    it is not where it cannot be read again or its shapes do not follow.
+    """One graph of a net: fingerprints, size and number of calls. `is_kept` is False where it
+    cannot be read again or its shapes do not follow.
     """
 
     structure: str
@@ -97,7 +97,7 @@ class GraphNote:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """How data flows between the graphs of a net with graph breaks.
+    """The data flow between the graphs of a net with graph breaks.
 
     `calls`: the numbers of the graphs that ran, in order. `edges`: (call, argument, source call,
     output) for every argument that is what an earlier call gave.
@@ -109,14 +109,13 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class NetRecord:
-    """What came of one entry.
+    """The result of one entry.
 
-    `cause` and `error` say why there are no graphs. `fake_error` is why fake weights did not do,
-    where real ones were tried. `graphs` are those of the forward pass, `backward` those of its
-    gradients, where they were asked for. `file_hash` is the SHA-256 of the file of a net of one's
-    own, as it was when it was captured. Times are wall times in seconds: of building the net, of
-    tracing it (in Dynamo itself, and in all), of checking; `peak_mib` is the most memory its
-    process had.
+    `cause` and `error` are set where there are no graphs; `fake_error` is the error with fake
+    weights where real ones were tried. `graphs` are those of the forward pass, `backward` those of
+    its gradients. `file_hash` is the SHA-256 of the user's file at the time of capture. Times are
+    wall times in seconds: of building the net, of tracing it (in Dynamo itself, and in all) and of
+    checking. `peak_mib` is the peak memory of the process.
     """
 
     entry: str

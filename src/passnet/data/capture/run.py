@@ -1,4 +1,4 @@
-"""A run over many entries: every net's record and graphs on disk as soon as they are known."""
+"""A run over many entries: the record and graphs of every net are on disk once it is done."""
 
 import hashlib
 import re
@@ -23,7 +23,7 @@ GRAPHS_FOLDER = "nets"
 
 @dataclass(frozen=True, slots=True)
 class ExtractRunInfo:
-    """What a run was started with; only a run with the same settings can go on with it."""
+    """The settings of a run; only a run with the same settings can resume it."""
 
     schema_version: int
     settings: CaptureSettings
@@ -65,7 +65,7 @@ def run_extract(
 def _missing(
     entries: Sequence[str], records: dict[str, NetRecord], out: Path, retry: bool
 ) -> list[str]:
-    """The entries that are to be captured.
+    """Return the entries that are still to be captured.
 
     Raises:
         InputError: the file of one that is captured has changed since, and `retry` is off.
@@ -85,7 +85,7 @@ def _has_changed(record: NetRecord) -> bool:
 
 
 def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
-    """One set of shards of the graphs of several runs, and sets.
+    """Write one set of shards of the graphs of several runs and sets.
 
     Raises:
         InputError: a folder holds no run, and no set.
@@ -96,7 +96,7 @@ def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
 
 
 def graph_files(folders: Sequence[Path]) -> tuple[list[Path], dict[str, list[str]]]:
-    """The files of graphs of several runs, and sets, and the versions of what they come from.
+    """Return the graph files of several runs and sets, and the versions of their packages.
 
     Raises:
         InputError: a folder holds no run, and no set.
@@ -121,7 +121,7 @@ def graph_files(folders: Sequence[Path]) -> tuple[list[Path], dict[str, list[str
 
 
 def read_all_records(folders: Sequence[Path]) -> list[NetRecord]:
-    """The records of several runs, each entry once: the last that has it."""
+    """Return the records of several runs, the last of each entry."""
     records: dict[str, NetRecord] = {}
     for folder in folders:
         records |= read_records(folder)
@@ -134,12 +134,12 @@ def _run_folder(out: Path) -> RunFolder[ExtractRunInfo, NetRecord, str]:
 
 
 def read_records(out: Path) -> dict[str, NetRecord]:
-    """The records of a run by entry, the last of each; a torn last line is left out."""
+    """Return the last record of each entry of a run; a torn last line is skipped."""
     return _run_folder(out).records()
 
 
 def graphs_path(out: Path, entry: str) -> Path:
-    """Where the graphs of an entry are."""
+    """Return the file of an entry's graphs."""
     plain = re.sub(r"[^\w.-]+", "_", entry)[-80:]
     digest = hashlib.sha256(entry.encode()).hexdigest()[:8]
     return out / GRAPHS_FOLDER / f"{plain}-{digest}.parquet"

@@ -1,4 +1,4 @@
-"""A part of a set of captured graphs that stands for the whole, and nets of theirs."""
+"""Samples of captured graphs and of their nets."""
 
 import math
 from collections import defaultdict
@@ -13,20 +13,21 @@ from passnet.data.capture.store import GraphRow, text_bytes
 from passnet.graph.spec import TensorSpec
 
 SIZES = (60, 150, 400, 1500)
-"""Classes of nets by the ops of their graphs: up to so many. Larger ones are not drawn: to compile
-one takes many minutes."""
+"""Size classes of nets: the most ops of their graphs. Larger nets are not drawn, as compiling one
+takes many minutes.
+"""
 
 MAX_ELEMENTS = 40_000_000
-"""The most elements of arguments, weights most of all, of a net that is drawn."""
+"""The most elements of all arguments, weights included, of a drawn net."""
 
 
 def stratified_sample(rows: Iterable[GraphRow], max_text_bytes: int) -> list[GraphRow]:
-    """As many graphs as have at most so many bytes of text, taken evenly over strata.
+    """Return a sample of graphs with at most `max_text_bytes` of text, even over strata.
 
     A stratum is the graphs of one library and one task whose numbers of ops lie within the same
-    power of four. Strata give one graph after the other, in the order of their fingerprints, those
-    first that have given the fewest bytes; one structure is taken once. The same rows give the same
-    part, in whatever order they come.
+    power of four. The stratum with the fewest bytes in the sample gives the next graph, in the
+    order of fingerprints; each structure is taken once. The result does not depend on the order of
+    the rows.
     """
     strata: dict[tuple[str, str, int], list[GraphRow]] = {}
     for row in rows:
@@ -53,12 +54,11 @@ def stratified_sample(rows: Iterable[GraphRow], max_text_bytes: int) -> list[Gra
 
 
 def draw_nets(rows: Iterable[GraphRow], known: Collection[str], count: int, seed: int) -> list[str]:
-    """So many nets of captured graphs, or all: of each library and class of size, in turn, the next
-    one of an order that is drawn with `seed`, until there are enough. Domains take turns within a
-    class.
+    """Draw up to `count` nets of captured graphs.
 
-    Nets are entries in `known` that were captured in evaluation, by one graph or several, of at
-    most `SIZES[-1]` ops and `MAX_ELEMENTS`.
+    Libraries and size classes take turns, and domains within them, each in an order drawn with
+    `seed`. Nets are entries in `known` that were captured in evaluation, with at most `SIZES[-1]`
+    ops and `MAX_ELEMENTS` elements.
     """
     ops: dict[str, int] = defaultdict(int)
     elements: dict[str, int] = defaultdict(int)

@@ -15,8 +15,8 @@ MANIFEST_FILE = "manifest.json"
 SHARD_NAME = "graphs"
 
 GraphKind: TypeAlias = Literal["inference", "training", "backward"]
-"""inference: what a net runs when it is used. training: its forward pass in training. backward: the
-gradients of that, in ops of aten. A graph that is found as two kinds is of the first of them.
+"""inference: the graph of a net in use. training: the forward pass in training. backward: the
+gradients, in ops of aten. A graph that is found as two kinds is of the first of them.
 """
 
 GRAPH_KINDS: tuple[GraphKind, ...] = ("inference", "training", "backward")
@@ -24,8 +24,8 @@ GRAPH_KINDS: tuple[GraphKind, ...] = ("inference", "training", "backward")
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """Where a graph was found: the entry of the catalog, the number among its graphs, in training
-    or not, and whether it is that graph or the one by which autograd computes its gradients.
+    """The origin of a graph: its entry, its number among the entry's graphs, and its mode. `part`
+    tells the graph from the one by which autograd computes its gradients.
     """
 
     entry: str
@@ -35,7 +35,7 @@ class GraphSource:
 
     @property
     def kind(self) -> GraphKind:
-        """What the graph is there."""
+        """The kind of the graph there."""
         if self.part == "backward":
             return "backward"
         return "training" if self.train else "inference"
@@ -43,8 +43,8 @@ class GraphSource:
 
 @dataclass(frozen=True, slots=True)
 class GraphRow:
-    """One graph: its fingerprints, text, arguments (JSON), ops, the names of the axes of arguments
-    that nets were called with (JSON), the domain and task of its first source, and all sources.
+    """One graph with its sources. `tensors` are its arguments and `axes` the axis names of the
+    net's inputs, both JSON; domain and task are those of the first source.
     """
 
     full: str
@@ -60,7 +60,7 @@ class GraphRow:
 
     @property
     def kind(self) -> GraphKind:
-        """The first of the kinds that its sources are."""
+        """The first kind among its sources."""
         return min((source.kind for source in self.sources), key=GRAPH_KINDS.index)
 
 
@@ -69,7 +69,7 @@ GRAPHS: Format[GraphRow] = Format(GraphRow, "captured graphs")
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a set of shards holds; equal sets have equal manifests. `kinds` counts its graphs."""
+    """The content of a set of shards; equal sets have equal manifests. `kinds` counts graphs."""
 
     schema_version: int
     num_graphs: int
@@ -82,7 +82,7 @@ class Manifest:
 
 
 def merge(paths: Iterable[Path], out: Path, versions: dict[str, list[str]]) -> Manifest:
-    """One set of shards with each graph of some files once, in `out`.
+    """Write one set of shards with each graph of some files once.
 
     Graphs are told apart by their full fingerprint, and sorted by structure, so that those that
     differ in shapes alone lie together; sources are merged. The order of files has no influence.
@@ -93,7 +93,7 @@ def merge(paths: Iterable[Path], out: Path, versions: dict[str, list[str]]) -> M
 
 
 def merged_rows(paths: Iterable[Path]) -> list[GraphRow]:
-    """The graphs of some files, each once, in the order of a set."""
+    """Return the graphs of some files, each once, in the order of a set."""
     merged: dict[str, GraphRow] = {}
     for path in sorted(paths):
         for row in GRAPHS.read(path):
@@ -103,7 +103,7 @@ def merged_rows(paths: Iterable[Path]) -> list[GraphRow]:
 
 
 def write_set(out: Path, rows: Sequence[GraphRow], versions: dict[str, list[str]]) -> Manifest:
-    """Write rows as shards with a manifest, in their order; shards that were there are replaced."""
+    """Write rows in their order as shards with a manifest; existing shards are replaced."""
     manifest = Manifest(
         SCHEMA_VERSION,
         len(rows),
@@ -119,7 +119,7 @@ def write_set(out: Path, rows: Sequence[GraphRow], versions: dict[str, list[str]
 
 
 def read_set(folder: Path) -> tuple[Manifest, list[Path]]:
-    """The manifest of a set and its files, checked against it.
+    """Read the manifest of a set; return it with the checked files.
 
     Raises:
         InputError: there is none, or a file is missing or not the one described.
@@ -129,12 +129,12 @@ def read_set(folder: Path) -> tuple[Manifest, list[Path]]:
 
 
 def text_bytes(row: GraphRow) -> int:
-    """Size of the text of a graph and its arguments."""
+    """Return the size of the text of a graph and its arguments."""
     return len(row.program) + len(row.tensors)
 
 
 def _union(first: GraphRow, second: GraphRow) -> GraphRow:
-    """The same graph with the sources of both; the rest is that of the first source by name."""
+    """Merge two rows of one graph; all but the sources is that of the first source by name."""
     fields = attrgetter("entry", "number", "train", "part")
     sources = tuple(sorted({*first.sources, *second.sources}, key=fields))
     return replace(first if sources[0] in first.sources else second, sources=sources)

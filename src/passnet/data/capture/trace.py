@@ -1,7 +1,7 @@
-"""One run of a net under Dynamo, with a backend that keeps every graph and how data flows on.
+"""One run of a net under Dynamo, with a backend that records every graph and the data flow.
 
-A net with graph breaks gives several graphs. Which runs when, and which of its arguments are what
-an earlier one gave, is noted while they run.
+A net with graph breaks gives several graphs. The trace notes their order of calls, and which
+arguments are outputs of earlier calls.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Edge(NamedTuple):
 
 
 KeepBackward: TypeAlias = Callable[[int, torch.fx.GraphModule, list[Any]], None]
-"""Takes the number of a graph, its backward graph, and what the arguments of that look like."""
+"""A function of the number of a graph, its backward graph, and that one's arguments."""
 
 
 @dataclass(eq=False)
 class Segment:
     """One graph that Dynamo found: its module, and the arguments of its first call.
 
-    It is what Dynamo calls in the graph's place. `replay`, once set, runs instead.
+    Dynamo calls it in the graph's place. `replay`, once set, runs instead.
     """
 
     trace: Trace
@@ -54,22 +54,22 @@ class Segment:
     replay: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the graph gives."""
+        """Run the graph in its place."""
         return self.trace.call(self, arguments)
 
 
 class Trace:
-    """What running a net once has shown.
+    """The record of one run of a net.
 
     Args:
         net: a module or a function of tensors.
-        keep: called with every graph as soon as it is found, before its first call.
-        keep_backward: where gradients are asked for, called with the number of every graph, and the
-            graph by which autograd computes them.
+        keep: called with every graph once it is found, before its first call.
+        keep_backward: called with the number of every graph and its backward graph; None for a
+            trace without gradients.
 
-    `run` traces; afterwards `segments` are the graphs in the order in which they were found,
-    `calls` the numbers of those that ran, in order, and `edges` how data flows between the calls.
-    `dynamo_s` is the time spent in Dynamo itself.
+    After `run`, `segments` are the graphs in the order of discovery, `calls` the numbers of those
+    that ran, in order, and `edges` the data flow between the calls. `dynamo_s` is the time spent in
+    Dynamo itself.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Trace:
         self._compiled = torch.compile(net, backend=self._backend, dynamic=False)
 
     def run(self, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Trace the net on some inputs; what it gives.
+        """Trace the net on some inputs; return its output.
 
         Raises:
             CaptureError: the net fails on these inputs, or nothing of it could be traced.
@@ -115,7 +115,7 @@ class Trace:
         return result
 
     def rerun(self, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run what was traced on other values, without asking whether Dynamo would trace anew."""
+        """Run the traced graphs on other values, without checking Dynamo's guards."""
         with torch.compiler.set_stance(skip_guard_eval_unsafe=True), torch.no_grad():
             return self._compiled(*inputs, **kwargs)
 
@@ -130,7 +130,7 @@ class Trace:
         return segment
 
     def call(self, segment: Segment, arguments: tuple[Any, ...]) -> Any:
-        """Run a graph in its place, and note where its arguments come from."""
+        """Run a graph in its place, and note the origins of its arguments."""
         if segment.replay is not None:
             return segment.replay(*arguments)
         start = time.perf_counter()
@@ -150,7 +150,7 @@ class Trace:
 
 
 def _shown_break(text: str) -> str:
-    """What Dynamo says of a place where it stops tracing, without its hints."""
+    """Return Dynamo's text about a graph break, without its hints."""
     return "; ".join(
         line.strip().removeprefix("Explanation: ")
         for line in text.split("Hint:")[0].split("Developer debug")[0].splitlines()
@@ -159,10 +159,10 @@ def _shown_break(text: str) -> str:
 
 
 def _fake_outputs(segment: Segment, arguments: tuple[Any, ...]) -> tuple[torch.Tensor, ...] | None:
-    """What a graph gives, from the shapes that Dynamo knows; None where it has to run.
+    """Return the outputs of a graph from the shapes that Dynamo knows; None where it has to run.
 
-    Floats that are made of fake ones have no values, so that nothing is lost; running every op of a
-    graph to find their shapes takes a third as long as tracing it.
+    Floats computed from fake ones have no values, so that nothing is lost; finding shapes by
+    running every op would take a third of the tracing time.
     """
     mode = next((value.fake_mode for value in arguments if isinstance(value, FakeTensor)), None)
     if mode is None:

@@ -1,10 +1,9 @@
-"""Weights without memory: what a net's constructor makes for its parameters is fake.
+"""Weights without memory: a net's constructor makes fake parameters.
 
 Parameters are made by factories such as `torch.empty` and filled in place. Under `FakeWeights`
-their results are fake tensors, of a shape but without values, while everything else (index tables,
-masks, schedules) stays real, so that a net whose code looks at such values can still be captured.
-What initialisation would have filled in is followed on a small real sample of each, so that mean
-and standard deviation are known.
+their results are fake tensors, with a shape but without values. Everything else (index tables,
+masks, schedules) stays real, so that nets whose code reads such values can be captured. The
+initialisation runs on a small real sample of each, so that mean and standard deviation are known.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 SAMPLE_ELEMENTS = 4096
-"""Elements of a sample: its mean is off by a 64th of the standard deviation."""
+"""Elements of a sample: the error of its mean is a 64th of the standard deviation."""
 
 LARGE_ELEMENTS = 1 << 16
-"""Tensors with given values that are made with fewer elements are real."""
+"""Elements from which on tensors with given values are fake."""
 
 aten = torch.ops.aten
 
@@ -38,7 +37,7 @@ _ELEMENTWISE = {
     "mul", "add", "sub", "div", "neg", "exp", "log", "clamp", "pow", "sqrt", "abs", "tanh",
     "expm1", "log1p", "reciprocal", "sigmoid", "rsub", "logit",
 }  # fmt: skip
-"""Ops that do the same to every element of their first argument, if all others are numbers."""
+"""Ops that treat every element of their first argument alike, if all others are numbers."""
 
 _SAME = {"detach", "alias", "clone", "_to_copy", "view", "reshape", "_unsafe_view", "transpose",
          "permute", "t", "unsqueeze", "squeeze"}  # fmt: skip
@@ -48,9 +47,9 @@ _SAME = {"detach", "alias", "clone", "_to_copy", "view", "reshape", "_unsafe_vie
 def replace_weights(
     module: torch.nn.Module, convert: Callable[[torch.Tensor], torch.Tensor | None]
 ) -> None:
-    """Put what `convert` makes of each parameter and buffer in its place; None leaves it there.
+    """Replace each parameter and buffer by `convert` of it; None leaves it as it is.
 
-    What a net shares between its parts stays shared, and a parameter a parameter.
+    Shared tensors stay shared, and parameters stay parameters.
     """
     converted: dict[int, torch.Tensor | None] = {}
     for part in module.modules():
@@ -69,7 +68,7 @@ def replace_weights(
 
 
 class FakeWeights(TorchDispatchMode):
-    """A context in which float tensors that constructors make are fake.
+    """A context that makes the float tensors of constructors fake.
 
     Their fake tensor mode is `mode`. Tensors of other dtypes, and small ones with given values, are
     real.
@@ -81,7 +80,7 @@ class FakeWeights(TorchDispatchMode):
         self._samples: dict[int, torch.Tensor] = {}
 
     def sample(self, tensor: torch.Tensor) -> torch.Tensor | None:
-        """Some elements as initialisation would have made them; None where that is not known."""
+        """Return some elements as initialisation would have made them; None if unknown."""
         return self._samples.get(_storage(tensor))
 
     def __enter__(self) -> FakeWeights:
@@ -127,7 +126,7 @@ class FakeWeights(TorchDispatchMode):
         )
 
     def _follow(self, func: Any, args: Any, kwargs: dict[str, Any], result: FakeTensor) -> None:
-        """Do to the sample what is done to the tensor."""
+        """Apply an op on a tensor to its sample too."""
         name = func.name().removeprefix("aten::").split(".")[0]
         first = args[0] if args and isinstance(args[0], torch.Tensor) else None
         if first is None:

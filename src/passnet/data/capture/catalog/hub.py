@@ -1,7 +1,7 @@
-"""The Hugging Face hub: the net of a repository, from its `config.json` alone.
+"""The Hugging Face hub: nets of repositories, from their `config.json` alone.
 
-Weights are never fetched and code of a repository is never run: the class comes from transformers
-or timm as they are installed.
+Weights are never fetched and code of a repository is never run: the class comes from the installed
+transformers or timm.
 """
 
 import os
@@ -23,12 +23,12 @@ CONFIG = "config.json"
 
 
 def names() -> list[str]:
-    """None: the hub is not listed; see `repositories`."""
+    """Return no names: the hub is not listed; see `repositories`."""
     return []
 
 
 def repositories(path_or_name: str) -> list[str]:
-    """The repositories that a .txt file lists, one a line; or the one that is named.
+    """Return the repositories in a .txt file, one a line, or the given name itself.
 
     What follows a `#` is a comment.
 
@@ -56,7 +56,7 @@ def repositories(path_or_name: str) -> list[str]:
 
 
 def build(repository: str, reduce_layers: bool = False) -> Net:
-    """The net of a repository, "owner/name", as published, with inputs made for it.
+    """Build the net of a repository, "owner/name", as published, with inputs made for it.
 
     `reduce_layers` keeps only the first few layers of each stack, as the catalog does.
 
@@ -77,7 +77,7 @@ def build(repository: str, reduce_layers: bool = False) -> Net:
 
 
 def _fetch(repository: str) -> Path:
-    """The configuration of a repository, in the cache of the hub's client."""
+    """Download the configuration of a repository into the cache of the hub's client."""
     from huggingface_hub import constants, errors, hf_hub_download
 
     endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT
@@ -125,7 +125,7 @@ def _transformers_net(
 
 
 def _net_class(library: Any, repository: str, config: Any) -> Any:
-    """The class that the configuration names, else the base net of its family."""
+    """Return the class that the configuration names, else the base net of its family."""
     named = getattr(library, (config.architectures or [""])[0], None)
     if named is not None:
         return named

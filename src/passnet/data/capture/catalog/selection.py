@@ -1,4 +1,4 @@
-"""The entries that names, patterns, files and libraries select."""
+"""Selection of entries by name, pattern, file and library."""
 
 import fnmatch
 from collections.abc import Sequence

@@ -11,18 +11,18 @@ PACKAGES = ("timm", "torchvision")
 
 
 def names() -> list[str]:
-    """All architectures; tags of pretrained weights share them."""
+    """Return all architectures; tags of pretrained weights share them."""
     return import_with_torchvision("timm").list_models()
 
 
 def build(name: str) -> Net:
-    """A classifier on one image of the size that its configuration asks for."""
+    """Build a classifier on one image of its configured size."""
     return net_of(import_with_torchvision("timm").create_model(name, pretrained=False).eval())
 
 
 def net_of(
     net: Any, input_size: Sequence[int] | None = None, task: str = "image-classification"
 ) -> Net:
-    """A net on one image of (channels, height, width), by default those of its configuration."""
+    """Return a net on one image of (channels, height, width), by default its configured size."""
     input_size = input_size or net.pretrained_cfg.get("input_size", (3, 224, 224))
     return Net(net, (image(1, *input_size),), domain="cv", task=task)

@@ -20,8 +20,8 @@ FRAMES = {"s3d": 16, "mvit_v1_b": 16, "mvit_v2_s": 16}
 """Frames of a clip where the net does not take 8."""
 
 LEFT_OUT = ("quantized_", "keypointrcnn", "maskrcnn")
-"""Starts of names of quantized nets, which have no float weights, and of detectors that differ
-from Faster R-CNN only after they crop regions, an op without a kernel beside a CPU build of torch.
+"""Prefixes of nets that are not listed: quantized ones, which have no float weights, and detectors
+that differ from Faster R-CNN only after cropping regions, an op without a CPU kernel here.
 """
 
 
@@ -38,18 +38,18 @@ class DenseDetector(nn.Module):
         self.head = detector.rpn.head if hasattr(detector, "rpn") else detector.head
 
     def forward(self, images: torch.Tensor) -> Any:
-        """Scores and box offsets of all anchors."""
+        """Return scores and box offsets of all anchors."""
         return self.head(list(self.backbone(images).values()))
 
 
 def names() -> list[str]:
-    """All float nets, of detectors each dense part once."""
+    """Return all float nets, with each dense part of a detector once."""
     models = import_with_torchvision("torchvision.models")
     return [name for name in models.list_models() if not name.startswith(LEFT_OUT)]
 
 
 def build(name: str) -> Net:
-    """A net of the default configuration, with inputs of its task."""
+    """Build a net of the default configuration, with inputs of its task."""
     models = import_with_torchvision("torchvision.models")
     if name not in names():
         raise ValueError(unknown_entry(name, names()))
