@@ -87,4 +87,5 @@ def test_a_package_of_aotinductor_is_called_in_three_ways_and_built_once(
     candidates = [Candidate(f"aoti@{call}", "aoti", None, call) for call in calls]
     for trial in (trials := judged_in_bfloat16(parents, *candidates)):
         assert trial.status == "ok" and trial.speedup is not None, trial
-    assert all((trial.load_s or 60) < 2 and (trial.first_call_s or 60) < 2 for trial in trials[1:])
+    built, *cached = [(trial.load_s or 0) + (trial.first_call_s or 0) for trial in trials]
+    assert all(seconds < built for seconds in cached), "only the first builds the package"

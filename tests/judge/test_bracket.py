@@ -6,26 +6,33 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from passnet.graph.values.inputs import make_inputs
-from passnet.judge.candidate import Candidate
+from passnet.judge.candidate import REFERENCE
+from passnet.judge.check import EXTREME, FRESH, RECORDED
 from passnet.judge.compare import Comparison
-from passnet.judge.judge import judge_graph
+from passnet.judge.judge import prepared_graph
+from passnet.judge.processes.loaded_worker import LoadedWorker
 from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.processes.standstill import Spent, Standstill, StopPlace
+from passnet.judge.processes.standstill import (
+    Spent,
+    Standstill,
+    StopPlace,
+    _Account,
+    account_after,
+)
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.timing import clock
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
-from passnet.judge.timing.timed_worker import TimedWorker, burst_ns
+from passnet.judge.timing.timed_worker import Look, Seen, TimedWorker, burst_ns
 from tests.judge.folders import small_graph
 
 pytestmark = pytest.mark.xdist_group("worker")
@@ -44,10 +51,12 @@ def spin(clock=time.thread_time):
 
 
 @contextmanager
-def stopping(body: str) -> Iterator[tuple[int, Standstill]]:
+def stopping(
+    body: str, sleep: Callable[[float], None] = time.sleep
+) -> Iterator[tuple[int, Standstill]]:
     """A process that has stopped itself for the first time, and is let run by the test."""
     with subprocess.Popen([sys.executable, "-c", STOPS + body]) as process:
-        still = Standstill(process.pid, has_own_processes=True)
+        still = Standstill(process.pid, has_own_processes=True, sleep=sleep)
         try:
             still.await_stop(lambda: None)
             yield process.pid, still
@@ -69,32 +78,24 @@ def test_what_a_process_runs_while_it_should_stand_still_is_seen() -> None:
         )
 
 
-def test_what_ran_is_counted_once_the_process_has_left_its_processor(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_ran_is_counted_once_the_process_has_left_its_processor() -> None:
     """By its state it has stopped before that, and the kernel counts what it ran afterwards."""
-    with stopping("while True:\n    stop()\n    spin()\n") as (_, still):
-        before = still._account()
-        seen = [before, before, before]
-
-        def account(self: Standstill, usual: Callable[..., Any] = Standstill._account) -> Any:
-            return seen.pop() if seen else usual(self)
-
-        monkeypatch.setattr(Standstill, "_account", account)
-        spent = still.run(lambda: None)
-    assert not seen and spent.cpu_ns >= 10 * MS and spent.num_waits >= 1
+    before = _Account(cpu_ns=0, main_ns=0, waited_ns=0, num_waits=1, last_pid=7)
+    after = replace(before, cpu_ns=10 * MS, main_ns=10 * MS, num_waits=2)
+    accounts = [after, before, before, before]
+    assert account_after(before, accounts.pop) == after and not accounts
 
 
-def test_a_long_wait_asks_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_wait_asks_seldom() -> None:
     """Each question takes the processor from a worker that shares it with the judge."""
     pauses: list[float] = []
 
-    def pause(seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
+    def pause(seconds: float) -> None:
         pauses.append(seconds)
-        sleep(seconds)
+        time.sleep(seconds)
 
-    with stopping("while True:\n    stop()\n    time.sleep(0.6)\n") as (_, still):
-        monkeypatch.setattr(time, "sleep", pause)
+    with stopping("while True:\n    stop()\n    time.sleep(0.6)\n", pause) as (_, still):
+        pauses.clear()
         spent = still.run(lambda: None)
     assert spent.wall_ns >= 600 * MS
     assert pauses[0] < 0.0001, "short calls are seen to end at once"
@@ -188,37 +189,67 @@ Event = tuple[int, str, tuple[Draw, ...]]
 """A worker, what was done to it ("d": where to look in it was drawn), and what was written."""
 
 
+class LoggedWorker(TimedWorker):
+    """A worker that logs the calls of its clock."""
+
+    log: list[Event]
+
+    def write(self, fresh: FreshInputs, draws: Sequence[Draw]) -> None:
+        self.log.append((id(self), "w", tuple(draws)))
+        super().write(fresh, draws)
+
+    def call(self, count: int) -> Spent:
+        self.log.append((id(self), "c", ()))
+        return super().call(count)
+
+    def look_at(self, fresh: FreshInputs, look: Look) -> Seen:
+        self.log.append((id(self), "l", ()))
+        return super().look_at(fresh, look)
+
+    def free(self) -> None:
+        self.log.append((id(self), "f", ()))
+        super().free()
+
+
+class LoggedRandom:
+    """A random generator that logs the draws of calls to look at."""
+
+    def __init__(self, log: list[Event]) -> None:
+        self._log = log
+        self._random = np.random.default_rng(0)
+
+    def permutation(self, values: Any) -> Any:
+        if isinstance(values, int):
+            self._log.append((self._log[-1][0], "d", ()))
+        return self._random.permutation(values)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._random, name)
+
+
 @pytest.fixture
-def events(parents: ParentPool, monkeypatch: pytest.MonkeyPatch) -> list[Event]:
-    """What happened, in order, while two equal candidates were timed."""
-    told: list[Event] = []
-
-    def log(letter: str, usual: Callable[..., Any], worker: TimedWorker, *rest: Any) -> Any:
-        told.append((id(worker), letter, tuple(rest[1]) if letter == "w" else ()))
-        return usual(worker, *rest)
-
-    def draw(*given: Any) -> Any:
-        told.append((told[-1][0], "d", ()))
-        return places(*given)
-
-    for letter, name in (("w", "write"), ("c", "call"), ("l", "look_at"), ("f", "free")):
-        usual = getattr(TimedWorker, name)
-        monkeypatch.setattr(TimedWorker, name, _method(partial(log, letter, usual)))
-    places = clock.draw_places
-    monkeypatch.setattr(clock, "draw_places", draw)
-    settings = JudgeSettings(
-        timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3, audit_share=0.5),
-        limits=WorkerLimits(1024),
-        self_tolerance=1e9,
-    )
-    candidates = [Candidate(name, "eager", None, "direct") for name in ("one", "other")]
-    trials = judge_graph(parents, small_graph(), candidates, settings)
-    assert [trial.status for trial in trials] == ["ok", "ok"]
-    return told
-
-
-def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *given: function(*given)
+def events(parents: ParentPool) -> list[Event]:
+    """The events, in order, while a reference and two equal candidates were timed."""
+    log: list[Event] = []
+    plan = TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3, audit_share=0.5)
+    settings = JudgeSettings(timing=plan, limits=WorkerLimits(1024), self_tolerance=1e9)
+    prepared = prepared_graph(parents, small_graph(), settings)
+    input_sets = [prepared.input_sets[number] for number in (FRESH, RECORDED, EXTREME)]
+    fresh = FreshInputs(prepared.tensors, input_sets, np.random.default_rng(1))
+    random: Any = LoggedRandom(log)
+    with ExitStack() as stack:
+        workers = []
+        for _ in range(4):
+            loaded = LoadedWorker(parents.reference(), prepared, REFERENCE, settings)
+            stack.enter_context(loaded).run(0)
+            worker = LoggedWorker(loaded, plan.max_calls, settings.call_timeout_s)
+            worker.log = log
+            workers.append(worker)
+            stack.callback(worker.close)
+        *timed, oracle = workers
+        measurement = clock.interleave(timed, oracle, plan, fresh, random, prepared)
+    assert all(timing.comparison.status == "ok" for timing in measurement.timings)
+    return log
 
 
 def _stories(events: list[Event]) -> dict[int, str]:

@@ -1,9 +1,6 @@
 """The physical floor: what is impossible, and what is only fast."""
 
-import time
-
-import numpy as np
-import pytest
+import threading
 
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
@@ -14,24 +11,29 @@ from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.timing import roofline
-from passnet.judge.timing.roofline import Roofline, measure_roofline, peak_gflops, write_ms
+from passnet.judge.timing.roofline import (
+    Roofline,
+    cpu_ms,
+    measure_roofline,
+    peak_gflops,
+    write_ms,
+)
 
 
 def test_a_time_below_half_of_the_floor_is_rejected_with_the_arithmetic() -> None:
     floor = Roofline(1 << 20, 0.05, 0, 0.0, 1)
     assert floor.proof(0.026, 0.1) is None
-    found = floor.proof(0.02, 0.1)
-    assert found is not None and (found.weight, found.name) == ("reject", "physical_floor")
-    assert "20.0 us" in found.evidence and "1048576 bytes takes 50.0 us" in found.evidence
+    proof = floor.proof(0.02, 0.1)
+    assert proof is not None and (proof.weight, proof.name) == ("reject", "physical_floor")
+    assert "20.0 us" in proof.evidence and "1048576 bytes takes 50.0 us" in proof.evidence
 
 
 def test_arithmetic_and_threads_count() -> None:
     floor = Roofline(1 << 20, 0.05, 10**9, 100.0, 2)
     assert floor.ms == 5.0  # a billion operations at 100 a nanosecond, on two threads
-    found = floor.proof(1.0, 10.0)
+    proof = floor.proof(1.0, 10.0)
     assert (
-        found is not None and "1000000000 operations at 100 G/s take 10000.0 us" in found.evidence
+        proof is not None and "1000000000 operations at 100 G/s take 10000.0 us" in proof.evidence
     )
 
 
@@ -62,32 +64,11 @@ class GraphModule(torch.nn.Module):
                 assert Expected(problem, subject).flops == flops
 
 
-def test_waiting_for_the_processor_makes_no_floor_higher(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roofline, "np", _SlowToStart)
-    assert 0.0 < roofline.write_ms(1 << 20) < 20.0
+def test_waiting_for_the_processor_makes_no_floor_higher() -> None:
+    assert cpu_ms(lambda: threading.Event().wait(0.1)) < 50, "what waits takes no CPU time"
 
 
-class _SlowToStart:
-    """Memory that is written after a wait, as where other work has the processor."""
-
-    uint8 = np.uint8
-
-    @staticmethod
-    def zeros(size: int, dtype: type) -> "_SlowToStart":
-        memory = _SlowToStart()
-        memory.bytes = np.zeros(size, dtype)
-        return memory
-
-    bytes: np.ndarray
-
-    def fill(self, value: int) -> None:
-        time.sleep(0.02)
-        self.bytes.fill(value)
-
-
-def test_what_was_measured_here_is_plausible() -> None:
-    assert write_ms(1024) == 0.0
-    gigabytes_a_second = (64 << 20) / write_ms(64 << 20) / 1e6
-    assert 0.1 < gigabytes_a_second < 10_000
-    assert 0.1 < peak_gflops() < 100_000
+def test_a_floor_is_measured_on_this_machine() -> None:
+    assert write_ms(1024) == 0.0 < write_ms(64 << 20)
+    assert 0.0 < peak_gflops() < float("inf")
     assert measure_roofline(0, 0, 1).ms == 0.0

@@ -13,9 +13,6 @@ from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.task import TaskGraph
-from passnet.judge.timing.clock import _Interleaving
-from passnet.judge.timing.measurement import Measurement
-from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.passes.folder import LIST_FILE
 from tests.judge.folders import GOOD, PROGRAM, small_graph, some_slow, write_passes
 from tests.judge.trials import QUICK, judge
@@ -154,33 +151,6 @@ def test_a_pattern_that_matches_nothing_is_no_match_with_the_nearest_miss(
     trial = judge(parents, folder)
     assert trial.status == "no_match"
     assert "expected torch.sigmoid, found torch.relu" in (trial.error or "")
-
-
-@pytest.mark.parametrize(("num_workers", "status"), [(1, "ok"), (2, "cheat")])
-def test_a_worker_that_stops_elsewhere_is_tried_once_more(
-    num_workers: int, status: str, parents: ParentPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[TimedWorker] = []
-
-    def stops_elsewhere(worker: TimedWorker, offsets: object) -> bool:
-        if worker.worker._channel in references:
-            return False
-        if worker not in seen:
-            seen.append(worker)
-        return seen.index(worker) < num_workers
-
-    references: list[object] = []
-    measure = _Interleaving.measure
-
-    def noting(rounds: _Interleaving) -> Measurement:
-        references.append(rounds._workers[0].worker._channel)
-        return measure(rounds)
-
-    monkeypatch.setattr(_Interleaving, "measure", noting)
-    monkeypatch.setattr(TimedWorker, "stops_elsewhere", stops_elsewhere)
-    candidate = Candidate("eager", "eager", None, "direct")
-    [trial] = judge_graph(parents, small_graph(), [candidate], QUICK)
-    assert trial.status == status and len(seen) == 2
 
 
 LATE = {

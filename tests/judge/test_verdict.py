@@ -1,12 +1,15 @@
-"""What a trial is decided to be, from findings, failures, comparison and timing."""
+"""The decision on a trial, from findings, failures, comparison and timing."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from passnet.judge.candidate import Candidate
 from passnet.judge.check import CheckResult
 from passnet.judge.compare import Comparison
 from passnet.judge.findings import Finding, finding
+from passnet.judge.judge import confirmed_evidence
 from passnet.judge.precision import Accuracy
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.score.status import STATUSES
@@ -115,3 +118,17 @@ def test_a_reference_that_differs_from_itself_makes_the_trial_unstable() -> None
 def test_what_is_not_timed_has_a_level_and_no_speedup() -> None:
     trial = decide(replace(EVIDENCE, timing=None), SETTINGS)
     assert (trial.status, trial.smallest_t, trial.speedup) == ("ok", -7, None)
+
+
+@pytest.mark.parametrize(("num_workers", "status"), [(1, "ok"), (2, "cheat")])
+def test_a_worker_that_stops_elsewhere_is_tried_once_more(num_workers: int, status: str) -> None:
+    judged: list[Sequence[Candidate]] = []
+
+    def judge(candidates: Sequence[Candidate]) -> dict[str, Evidence]:
+        judged.append(candidates)
+        elsewhere = (finding("loop_taken_over", "3 of 9 turns"),)
+        stops_elsewhere = len(judged) <= num_workers
+        return {"fast": replace(EVIDENCE, findings=elsewhere if stops_elsewhere else ())}
+
+    evidence = confirmed_evidence(judge, [Candidate("fast", "eager")])
+    assert decide(evidence["fast"], SETTINGS).status == status and len(judged) == 2

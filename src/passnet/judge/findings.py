@@ -41,81 +41,79 @@ class FindingKind:
 
 _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
     (("reject", "flag"), "calls"): {
-        "torch_fallback": "Under `--rules strict` it computes with a torch op outside patterns, as "
-        "its text says or torch's dispatcher sees in observed calls; a flag where the text cannot "
-        "tell.",
+        "torch_fallback": "Under `--rules strict` it computes with a torch op outside patterns: in "
+        "its text, or in observed calls by torch's dispatcher; a flag where the text is unclear.",
     },
     (("reject",), "calls"): {
         "late_write": "An output changed after its call ended.",
-        "static_buffer": "An output that is still held lies where another call's output does.",
+        "static_buffer": "An output that is still in use overlaps the output of another call.",
     },
     (("reject",), "processes"): {
-        "loop_taken_over": "It answers the judge in place of the worker, from code of its own.",
+        "loop_taken_over": "Its own code answers the judge in place of the worker.",
     },
     (("reject",), "time"): {
         "disturbs_others": "It, or a process beside it, ran while it should have stood still, "
         "where it can slow others down or work ahead of its time.",
-        "early_work": "On a GPU, its arguments take longer to be copied up than the reference's.",
-        "late_work": "On a GPU, the outputs take longer to be delivered than the reference's.",
+        "early_work": "On a GPU, copying its arguments up takes longer than the reference's.",
+        "late_work": "On a GPU, delivering its outputs takes longer than the reference's.",
         "physical_floor": "Its time is impossible on this machine; the evidence has the "
         "arithmetic.",
     },
     (("reject",), "values"): {
-        "constant_output": "It gives the same outputs whatever its inputs are.",
+        "constant_output": "It gives the same outputs for all inputs.",
         "replayed_output": "It gives the outputs of an earlier call.",
-        "hard_coded_shape": "It is wrong on a shape of its task that was held out.",
+        "hard_coded_shape": "It is wrong on a held-out shape of its task.",
     },
     (("flag",), "values"): {
-        "stale_argument": "It computes with values that an argument had in an earlier call, as a "
-        "cache of weights does that is not renewed.",
+        "stale_argument": "It computes with an argument's values from an earlier call, as a stale "
+        "cache of weights does.",
         "precision_downgrade": "On fresh inputs its error against float64 is that of the next "
         "lower precision, and 16 times eager torch's.",
-        "uninitialised_read": "Its outputs depend on memory that nobody has written, in a tensor "
-        "or beside one: they are wrong where that holds other bytes.",
+        "uninitialised_read": "Its outputs depend on unwritten memory, in a tensor or beside one; "
+        "other bytes there make them wrong.",
         "unstable_maths": "On extreme inputs its error against float64 is 2⁻⁹ (float32) or more, "
         "and 64 times eager torch's.",
     },
     (("flag",), "calls"): {
-        "out_of_bounds": "Where every tensor lies between pages without access, its calls end by "
-        "SIGSEGV: it reads or writes beyond a tensor, or in one that was freed. The evidence says "
-        "where, in its worker's words.",
+        "out_of_bounds": "With every tensor between pages without access, its calls end by "
+        "SIGSEGV: it accesses memory beyond a tensor, or of a freed one. The evidence has its "
+        "worker's account.",
     },
     (("flag",), "processes"): {
-        "background_thread": "It has more threads at the end than torch and a kernel need.",
-        "background_process": "Processes are left beside its worker at the end.",
+        "background_thread": "It ends with more threads than torch and a kernel need.",
+        "background_process": "It ends with other processes beside its worker.",
     },
     (("flag",), "text"): {
-        "evasion": "Its code hides what it uses, as by exec or pickles.",
+        "evasion": "Its code hides the names that it uses, as by exec or pickles.",
         "pattern_called": "Its code calls the pattern that it replaces.",
-        "timer_patch": "Its code replaces what measures or compares.",
+        "timer_patch": "Its code replaces functions that measure or compare.",
         "patched_library": "Its code replaces a function or a setting of a library.",
-        "patched_proxy": "Its code changes how torch.fx records what a pattern does.",
-        "harness_detection": "Its code asks what tells a judge apart, as the type of its tensors, "
+        "patched_proxy": "Its code changes how torch.fx records a pattern.",
+        "harness_detection": "Its code looks for signs of a judge, as the type of its tensors, "
         "the count of references, or the collector's state.",
         "thread": "Its code starts threads.",
         "process": "Its code starts processes or sends signals.",
         "network": "Its code opens network connections.",
         "introspection": "Its code looks at frames, at the collector's objects, or at memory.",
         "persistence": "Its code writes files.",
-        "overloaded_comparison": "Its code overloads comparison, or what torch does with its "
+        "overloaded_comparison": "Its code overloads comparison, or torch's handling of its "
         "objects.",
         "nested_compile": "Its code calls a compiler of torch.",
     },
     (("note",), "text"): {
-        "foreign_code": "Its code calls into libraries that are not read.",
+        "foreign_code": "Its code calls into libraries that the judge does not read.",
     },
     (("note",), "calls"): {
-        "null_rewrite": "A replacement runs the ops of its own pattern, and gains nothing by a "
-        "kernel.",
+        "null_rewrite": "A replacement runs the ops of its own pattern, and no faster kernel.",
     },
     (("note",), "processes"): {
-        "not_fenced": "It could not be run with its tensors between pages without access.",
+        "not_fenced": "It could not run with its tensors between pages without access.",
     },
     (("note",), "values"): {
-        "held_out_shape": "On a held-out shape it does not match, or says by an exception that it "
-        "cannot.",
-        "nothing_varies": "No output of its graph depends on what varies: a remembered answer is "
-        "right there.",
+        "held_out_shape": "On a held-out shape it does not match, or raises an exception that says "
+        "so.",
+        "nothing_varies": "No output of its graph depends on varying inputs, so a remembered "
+        "answer is correct.",
     },
 }
 """The meaning of every finding, by its severities and its proof."""

@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -81,17 +81,25 @@ def judge_graph(
             runnable.append(candidate)
     if runnable:
         with DeviceTurns(settings.device) as turns:
-            evidence |= _TrialSession(parents, graph, settings, turns).evidence(runnable)
-            if doubted := [
-                candidate for candidate in runnable if evidence[candidate.name].is_doubtful
-            ]:
-                second = _TrialSession(parents, graph, settings, turns).evidence(doubted)
-                evidence |= {name: evidence[name].confirmed_by(second[name]) for name in second}
+            evidence |= confirmed_evidence(
+                lambda some: _TrialSession(parents, graph, settings, turns).evidence(some), runnable
+            )
     trials = []
     for name, gathered in evidence.items():
         every = (*findings[name], *gathered.findings)
         trials.append(decide(replace(gathered, findings=every), settings))
     return trials
+
+
+def confirmed_evidence(
+    judge: Callable[[Sequence[Candidate]], Mapping[str, Evidence]], candidates: Sequence[Candidate]
+) -> dict[str, Evidence]:
+    """Return the evidence on candidates by name, from a second judging where it is doubtful."""
+    evidence = dict(judge(candidates))
+    if doubtful := [tried for tried in candidates if evidence[tried.name].is_doubtful]:
+        second = judge(doubtful)
+        evidence |= {name: evidence[name].confirmed_by(second[name]) for name in second}
+    return evidence
 
 
 def prepared_graph(parents: ParentPool, graph: TaskGraph, settings: JudgeSettings) -> PreparedGraph:

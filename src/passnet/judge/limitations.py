@@ -1,54 +1,53 @@
 """The known gaps of the judge, in sentences that every run records."""
 
 NOT_COVERED = (
-    "Candidate code shares its process with the loop that calls it: it can falsify what its "
-    "worker says (matches, torch ops seen), but not what the judge reads, compares and times.",
-    "Native code can replace objects and machine code of Python in its own process and leave the "
-    "loop where it is: what Python itself takes for a call, 1 to 3 microseconds, is not "
-    "protected.",
-    "Where the kernel does not say at which place a process has stopped, a loop that is taken "
-    "over is not named.",
-    "All calls of a burst are known when it begins: code that does several of them at once saves "
-    "what it costs to start each, and every call but the first finds its code in the cache.",
-    "What observes torch ops runs in the candidate's own process: native code that asks torch for "
-    "the state of its thread can recognise an observed call, and could silence it.",
-    "Machine code is not inspected: a kernel that computes with a library it finds in the process "
-    "cannot be told from one that computes by itself.",
+    "Candidate code shares its process with the loop that calls it: it can falsify its "
+    "worker's reports (matches, torch ops seen), but not the judge's reading, comparison and "
+    "timing.",
+    "Native code can replace objects and machine code of Python in its own process and leave "
+    "the loop in place: Python's own time for a call, 1 to 3 microseconds, is not protected.",
+    "Where the kernel does not tell the place at which a process has stopped, a loop that is "
+    "taken over is not named.",
+    "All calls of a burst are known when it begins: code that does several of them at once "
+    "saves the start of each, and every call but the first finds its code in the cache.",
+    "The observer of torch ops runs in the candidate's own process: native code that asks "
+    "torch for the state of its thread can recognise an observed call, and could silence it.",
+    "Machine code is not inspected: a kernel that computes with a library it finds in the "
+    "process cannot be told from one that computes by itself.",
     "Torch ops in threads other than the one that calls the graph are not seen.",
-    "A candidate may read whatever the user may read.",
+    "A candidate may read all files that the user may read.",
     "Processes of root are not limited in number.",
-    "Cores are not limited: threads that have ended before the measurement does are not counted, "
-    "though what they ran is part of the time.",
-    "Programs beside a measurement still slow it by the caches, the memory and the clock rate "
-    "that all share; where that makes the reference differ from itself, trials are unstable and "
-    "in no score.",
-    "Two sandboxes can signal to each other by what they share, as caches, cached files and the "
-    "load of processors; what one of them is given is of no use to the other.",
-    "Where several tasks are prepared at a time, a candidate that leaves a thread running in one "
-    "can slow down what is timed in another; the thread is found in the task where it runs.",
-    "In most bursts that are looked at a few random places of two calls are read: work that leaves "
-    "out a hundredth of its output in all turns but the last, whose number it would have to "
-    "foresee, escapes with a chance of about one in thirteen in the shortest measurement (one in "
-    "four where calls take 20 ms and more), and of one in three hundred thousand in the longest.",
-    "Half of the bursts are not looked at. Work that is left out in one call in ten escapes with a "
-    "chance of one in thirty in the shortest measurement, and gains a tenth; named once, the whole "
-    "trial is worth nothing.",
-    "Of most calls on extreme inputs it is seen that outputs are finite, of some how far they are "
-    "from float64.",
-    "In the run between pages without access, reads of up to 63 bytes behind a tensor that change "
-    "nothing are not seen, and neither is what lies beyond memory that torch has not allocated, as "
-    "a kernel's own or numpy's; code that recognises that run can behave in it.",
+    "Cores are not limited: threads that end before the measurement does are not counted, "
+    "though their time is part of the measured time.",
+    "Programs beside a measurement still slow it by the shared caches, memory and clock rate; "
+    "if the reference then differs from itself, trials are unstable and in no score.",
+    "Two sandboxes can signal to each other by shared resources, as caches, cached files and "
+    "the load of processors; the inputs of one of them are of no use to the other.",
+    "If several tasks are prepared at a time, a candidate that leaves a thread running in one "
+    "can slow down timing in another; the thread is found in its own task.",
+    "In most bursts that are checked, a few random places of two calls are read: work that "
+    "leaves out a hundredth of its output in all turns but the last, whose number it would "
+    "have to foresee, escapes with a chance of about one in thirteen in the shortest "
+    "measurement (one in four where calls take 20 ms and more), and of one in three hundred "
+    "thousand in the longest.",
+    "Half of the bursts are not checked. Work that is left out in one call in ten escapes "
+    "with a chance of one in thirty in the shortest measurement, and gains a tenth; if it is "
+    "named once, the whole trial is worth nothing.",
+    "Most calls on extreme inputs are only checked for finite outputs, some for their error "
+    "against float64.",
+    "In the run between pages without access, reads of up to 63 bytes behind a tensor that "
+    "change nothing are not seen, nor are accesses beyond memory that torch has not "
+    "allocated, as a kernel's own or numpy's; code that recognises that run can behave in it.",
     "On a GPU, and where the fence cannot be compiled, there is no run between pages without "
     "access.",
     "Inputs are contiguous, whatever their strides were in the net.",
-    "Whole numbers that an op may not take any value of, as a number of repeats or a divisor, "
-    "keep their recorded values and only change places: where all are equal, every call has the "
-    "same.",
-    "On a GPU the worker itself copies arguments and outputs, waits for the device and flushes "
-    "its cache: code that takes this over gains what a warm cache gives, or hides work that takes "
-    "up to the time of copying the arguments, plus ten microseconds, or a quarter of the time of "
-    "copying the outputs, plus five.",
-    "On a GPU no physical floor is measured, and what the device was given goes on while its "
+    "Integers that an op restricts, as a number of repeats or a divisor, keep their recorded "
+    "values and only change places: if all are equal, every call has the same.",
+    "On a GPU the worker itself copies arguments and outputs, waits for the device and "
+    "flushes its cache: code that takes this over gains a warm cache, or hides work that "
+    "takes up to the time of copying the arguments, plus ten microseconds, or a quarter of "
+    "the time of copying the outputs, plus five.",
+    "On a GPU no physical floor is measured, and the device goes on with its work while its "
     "worker stands still: kernels that keep running between bursts are not seen.",
 )
 """One sentence a gap; `docs/judging.md` and `run.json` have the same."""

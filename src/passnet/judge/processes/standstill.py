@@ -148,13 +148,34 @@ class GoneError(Exception):
     """The process has ended."""
 
 
+def account_after(before: _Account, read: Callable[[], _Account]) -> _Account:
+    """Return the account of a process once its last stop is in it.
+
+    A process is in the stopped state a moment before it leaves its processor; only then Linux
+    counts its time there. Other programs on that processor can make this a long moment, and the
+    clock shows nothing of it.
+    """
+    deadline = time.monotonic() + _LONGEST_DEPARTURE_S
+    after = read()
+    while after.num_waits == before.num_waits and time.monotonic() < deadline:
+        time.sleep(_SHORTEST_PAUSE_S)
+        after = read()
+    return after
+
+
 class Standstill:
     """A process that stops itself, as its judge sees it; close it. `has_own_processes` tells
     whether it has a process namespace of its own.
     """
 
-    def __init__(self, pid: int, has_own_processes: bool = False) -> None:
+    def __init__(
+        self,
+        pid: int,
+        has_own_processes: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._pid = pid
+        self._sleep = sleep
         self._has_own_processes = has_own_processes
         self._clock = (~pid << 3) | _CPU_CLOCK_OF_PROCESS
         self._files = {}
@@ -194,7 +215,7 @@ class Standstill:
                 last_look = now
             if polls > eager_polls:
                 pause_s = (now - start) * _SHARE_PAUSED
-                time.sleep(min(max(pause_s, shortest_pause_s), _LONGEST_PAUSE_S))
+                self._sleep(min(max(pause_s, shortest_pause_s), _LONGEST_PAUSE_S))
         self._settle()
 
     def ran_meanwhile_ns(self) -> int:
@@ -218,7 +239,7 @@ class Standstill:
             raise GoneError from cause
         self.await_stop(look, eager_polls)
         wall_ns = time.perf_counter_ns() - start
-        after = self._account_after(before)
+        after = account_after(before, self._account)
         self._before = after
         return Spent(
             after.cpu_ns - before.cpu_ns,
@@ -302,20 +323,6 @@ class Standstill:
             if now == last:
                 return
             last = now
-
-    def _account_after(self, before: _Account) -> _Account:
-        """Return the account once the last stop is in it.
-
-        A process is in the stopped state a moment before it leaves its processor; only then Linux
-        counts its time there. Other programs on that processor can make this a long moment, and the
-        clock shows nothing of it.
-        """
-        deadline = time.monotonic() + _LONGEST_DEPARTURE_S
-        after = self._account()
-        while after.num_waits == before.num_waits and time.monotonic() < deadline:
-            time.sleep(_SHORTEST_PAUSE_S)
-            after = self._account()
-        return after
 
     def _account(self) -> _Account:
         ran, waited, *_ = (*self._read(_WAITED, 128).split(), 0, 0)

@@ -81,18 +81,18 @@ def write_ms(num_bytes: int) -> float:
     if num_bytes < _LEAST_BYTES:
         return 0.0
     memory = np.zeros(num_bytes, np.uint8)
-    return min(_timed_ms(lambda: memory.fill(1)) for _ in range(_NUM_REPEATS))
+    return min(cpu_ms(lambda: memory.fill(1)) for _ in range(_NUM_REPEATS))
 
 
 @cache
 def peak_gflops() -> float:
     """Return the most operations in a nanosecond that numpy's matrix product reached, a thread."""
     matrix = np.ones((_MATRIX_SIZE, _MATRIX_SIZE), np.float32)
-    least_ms = min(_timed_ms(lambda: matrix @ matrix) for _ in range(_NUM_REPEATS))
+    least_ms = min(cpu_ms(lambda: matrix @ matrix) for _ in range(_NUM_REPEATS))
     return 2 * _MATRIX_SIZE**3 / least_ms / 1e6
 
 
-def _timed_ms(action: Callable[[], object]) -> float:
+def cpu_ms(action: Callable[[], object]) -> float:
     """Return the CPU time of an action, as other work on the machine raises no program's
     floor.
 

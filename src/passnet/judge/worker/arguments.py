@@ -209,6 +209,12 @@ def copy_out(outputs: Sequence[Any], memory: mmap.mmap) -> None:
             position = aligned(position + output.numel() * output.element_size())
 
 
+def _forget_error() -> None:
+    """Clear CUDA's error of a failed call: the next launch of a kernel would fail for it."""
+    with suppress(RuntimeError):
+        torch.ones(1, device="cuda")
+
+
 class PinnedMemory:
     """Shared memory that is locked, so that a GPU copies to and from it at full speed.
 
@@ -216,25 +222,24 @@ class PinnedMemory:
     at its address would count as locked already.
     """
 
-    def __init__(self, memory: mmap.mmap) -> None:
-        runtime: Any = torch.cuda.cudart()
-        self._runtime = runtime
+    def __init__(
+        self,
+        memory: mmap.mmap,
+        runtime: Any = None,
+        forget_error: Callable[[], None] = _forget_error,
+    ) -> None:
+        runtime = runtime or torch.cuda.cudart()
+        self._runtime, self._forget_error = runtime, forget_error
         self._address = torch.frombuffer(memory, dtype=torch.uint8).data_ptr()
         self._is_locked = not int(runtime.cudaHostRegister(self._address, len(memory), 0))
         if not self._is_locked:
-            _forget_error()
+            forget_error()
 
     def release(self) -> None:
         """Unlock it."""
         if self._is_locked and int(self._runtime.cudaHostUnregister(self._address)):
-            _forget_error()
+            self._forget_error()
         self._is_locked = False
-
-
-def _forget_error() -> None:
-    """Clear CUDA's error of a failed call: the next launch of a kernel would fail for it."""
-    with suppress(RuntimeError):
-        torch.ones(1, device="cuda")
 
 
 def _argument(layout: InputLayout, memory: mmap.mmap, number: int) -> Any:
