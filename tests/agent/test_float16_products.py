@@ -13,7 +13,6 @@ from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.task import Task, TaskGraph
-from passnet.passes.codegen import products
 from passnet.passes.codegen.products import is_slow_product
 from tests.graph.programs import program_of
 
@@ -53,13 +52,8 @@ def graph(line: str, shapes: tuple[tuple[int, ...], ...], dtype: str = "float16"
     return Graph(program_of(line, params=", ".join(names), returns="(y,)"), tensors)
 
 
-def is_slow(given: Graph) -> bool:
-    return is_slow_product(given.program.ops[0], inferred_specs(given))
-
-
-@pytest.fixture
-def without_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "multiplies_float16", lambda: False)
+def is_slow(product: Graph, has_float16: bool = False) -> bool:
+    return is_slow_product(product.program.ops[0], inferred_specs(product), has_float16)
 
 
 @pytest.fixture(scope="module")
@@ -69,38 +63,31 @@ def bench() -> Iterator[JudgeDesk]:
         yield evaluator
 
 
-@pytest.mark.usefixtures("without_arithmetic")
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_product_of_float16_is_computed_in_float32(name: str, bench: JudgeDesk) -> None:
     given = graph(*SHAPES[name])
     assert is_slow(given)
     session = Session(Task("task", (TaskGraph("task", "graph", given),)), bench)
-    compiler_author(session)
+    compiler_author(session, has_float16=False)
     assert "in_0 = in_0.float()" in session.files["Float16Product0.py"]
     [result] = session.evaluations[-1].variants
     assert result.is_correct and result.matches == {"Float16Product0": 1}
 
 
-@pytest.mark.usefixtures("without_arithmetic")
 @pytest.mark.parametrize("name", FAST_AS_THEY_ARE)
 def test_what_is_faster_as_it_is_stays(name: str) -> None:
     assert not is_slow(graph(*FAST_AS_THEY_ARE[name]))
 
 
-@pytest.mark.usefixtures("without_arithmetic")
 def test_other_dtypes_stay() -> None:
     for dtype in ("float32", "bfloat16"):
         assert not is_slow(graph(*SHAPES["convolution"], dtype))
 
 
-def test_a_processor_that_computes_in_float16_is_left_to_do_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(products, "multiplies_float16", lambda: True)
-    assert not is_slow(graph(*SHAPES["convolution"]))
+def test_a_processor_that_computes_in_float16_is_left_to_do_so() -> None:
+    assert not is_slow(graph(*SHAPES["convolution"]), has_float16=True)
 
 
-@pytest.mark.usefixtures("without_arithmetic")
 def test_the_ops_around_a_product_have_kernels_and_the_strict_rules_leave_it(
     bench: JudgeDesk,
 ) -> None:
@@ -109,11 +96,11 @@ def test_the_ops_around_a_product_have_kernels_and_the_strict_rules_leave_it(
     given = Graph(program, graph(line, shapes).tensors)
     task = Task("task", (TaskGraph("task", "graph", given),))
     session = Session(task, bench)
-    compiler_author(session)
+    compiler_author(session, has_float16=False)
     [result] = session.evaluations[-1].variants
     assert result.is_correct and result.matches == {"Fused0": 1, "Float16Product0": 1}
     strict = replace(bench.settings, judge=replace(bench.settings.judge, rules="strict"))
     with JudgeDesk(strict, "direct") as other:
         session = Session(task, other)
-        compiler_author(session)
+        compiler_author(session, has_float16=False)
     assert "Fused0.py" in session.files and "Float16Product0.py" not in session.files

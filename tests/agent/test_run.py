@@ -18,7 +18,6 @@ from passnet.core.jobs.executors import run_ray
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import decode, read_lines
 from passnet.errors import InputError
-from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import load_suite
 from tests.bench.runs import command, write_small_suite
@@ -234,20 +233,15 @@ def test_an_llm_does_not_work_on_ray(tmp_path: Path, suite: Path) -> None:
 
 
 def test_all_attempts_of_a_program_are_judged_by_the_same_processes(
-    tmp_path: Path, suite: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, suite: Path
 ) -> None:
-    started = []
-    start = WorkerParent.start
-
-    def counted(parent: WorkerParent) -> None:
-        started.append(parent)
-        start(parent)
-
-    monkeypatch.setattr(WorkerParent, "start", counted)
+    parents = set()
 
     def program(session: Session, seed: int) -> None:
         session.files = {LIST: '["Fuse"]', "Fuse.py": PATTERN + GOOD}
         session.call("evaluate", "{}")
+        desk: Any = session.evaluator
+        parents.update(desk._parents._parents.values())
         session.call("submit", "{}")
 
     judge = JudgeSettings(timing=None)
@@ -256,7 +250,7 @@ def test_all_attempts_of_a_program_are_judged_by_the_same_processes(
     right = {(item.task, item.number): item.is_right for item in made}
     tasks = {"add_relu": True, "mul_relu": False}
     assert right == {(task, number): tasks[task] for task in tasks for number in (0, 1)}
-    assert len(started) == 2, "one for the reference, and one for the author"
+    assert len(parents) == 2, "one for the reference, and one for the author"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from passnet.agent.attempts.attempt import VariantResult
@@ -59,7 +59,7 @@ class CompilePlan:
     blocks: BlockSizes = BlockSizes()
 
 
-def compiler_author(session: Session, seed: int = 0) -> None:
+def compiler_author(session: Session, seed: int = 0, has_float16: bool | None = None) -> None:
     """Write Inductor's kernels, and submit.
 
     A graph with wrong results, or whose kernel does not compile, gets the next of its
@@ -74,7 +74,7 @@ def compiler_author(session: Session, seed: int = 0) -> None:
     if files:
         evaluate_files(session, files)
     else:
-        TaskCompiler(session).make_correct()
+        TaskCompiler(session, has_float16).make_correct()
     session.act(Submit())
 
 
@@ -130,14 +130,16 @@ def evaluate_files(session: Session, files: Files, is_timed: bool = True) -> Non
 class TaskCompiler:
     """Compiles the graphs of a session's task, and writes and evaluates the passes.
 
-    `plans` are the graphs' present plans; `dropped` the patterns that get no pass.
+    `plans` are the graphs' present plans; `dropped` the patterns that get no pass. `has_float16`
+    tells whether the processor has arithmetic in float16; None asks this machine.
 
     Raises:
         AuthorError: there is no language for the device, or shapes of a graph cannot be inferred.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, has_float16: bool | None = None) -> None:
         settings = session.evaluator.settings
+        self.has_float16 = has_float16
         self.device = device_of(settings.judge.device)
         self.session = session
         self.graphs = session.task.graphs
@@ -220,7 +222,8 @@ class TaskCompiler:
         """Return the products of each graph that are faster in float32, if the rules allow that."""
         if not self.calls_libraries:
             return [[] for _ in self.graphs]
-        return [lowering.single_ops(is_slow_product) for lowering in self.lowerings]
+        is_slow = partial(is_slow_product, has_float16=self.has_float16)
+        return [lowering.single_ops(is_slow) for lowering in self.lowerings]
 
     def _float16_products(self, number: int) -> list[Graph]:
         """Return the products of a graph that get a pass."""

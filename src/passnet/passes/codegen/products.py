@@ -125,15 +125,22 @@ def _call(op: Op) -> str:
     return f"{value}, {weight}, {render_arg(bias)}"
 
 
-def is_slow_product(op: Op, specs: Mapping[str, TensorSpec]) -> bool:
+def is_slow_product(
+    op: Op, specs: Mapping[str, TensorSpec], has_float16: bool | None = None
+) -> bool:
     """Return whether an op is a float16 product that this machine computes faster in float32.
 
-    `specs` describe the graph's values.
+    Args:
+        op: the op.
+        specs: its graph's values.
+        has_float16: whether the processor has arithmetic in float16; None asks this machine.
     """
     tensors = [value for value in (*op.args, *dict(op.kwargs).values()) if isinstance(value, Ref)]
     operands = [specs[tensor.name] for tensor in tensors if tensor.name in specs]
     result = specs.get(op.output or "")
-    if result is None or len(operands) < 2 or multiplies_float16():
+    if has_float16 is None:
+        has_float16 = multiplies_float16()
+    if result is None or len(operands) < 2 or has_float16:
         return False
     if {spec.dtype for spec in operands} != {"float16"}:
         return False
