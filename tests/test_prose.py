@@ -19,9 +19,6 @@ MAX_OPENINGS, MAX_CHAINS = 0.03, 0.01
 """Largest shares of first lines that begin with a question word, or hold a chain of relative
 clauses."""
 
-PRIVATE_DETAILS = re.compile(r"/(work|farm|root)/|\.library|subagent")
-"""Traces of the machines that the project is developed on."""
-
 
 def first_lines(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield the place and the first line of every docstring below a folder."""
@@ -59,11 +56,3 @@ def test_a_riddle_is_found(tmp_path: Path) -> None:
         "riddle.py: module: What comes of what was judged."
     ]
     assert len(faults(tmp_path, CHAIN, True)[0]) == 1
-
-
-def test_the_project_speaks_of_itself_alone() -> None:
-    for folder in ("src", "docs", "design", "recipes", "examples", "benchmarks", "integrations"):
-        for path in sorted((SOURCE.parent / folder).rglob("*")):
-            if path.suffix in (".py", ".md", ".toml", ".txt", ".cpp", ".h", ".j2"):
-                found = PRIVATE_DETAILS.search(path.read_text(encoding="utf-8"))
-                assert found is None, f"{path}: {found}"
