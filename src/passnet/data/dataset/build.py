@@ -1,5 +1,4 @@
-"""Captured graphs to a dataset of subgraphs: fold the corpus, mine every graph, capture nets again
-at other sizes, merge.
+"""Builds of datasets: fold the corpus, mine every graph, capture nets at other sizes, merge.
 
 Each graph is mined in a process of its own, with limits. What is done is kept: a build that was
 killed goes on.
@@ -70,9 +69,7 @@ class BuildSettings:
 
 @dataclass(frozen=True, slots=True)
 class BuildInfo:
-    """What a build was started with; only one with the same goes on with it, or one with more
-    sizes.
-    """
+    """The inputs of a build; it can be resumed with the same inputs, or with more sizes."""
 
     schema_version: int
     settings: BuildSettings
@@ -81,7 +78,7 @@ class BuildInfo:
 
 @dataclass(frozen=True, slots=True)
 class MiningJob:
-    """What a process needs to mine a graph: its row, and the ranges that repeat in the corpus."""
+    """The input of a mining process: a graph's row, and its ranges that repeat in the corpus."""
 
     row: GraphRow
     classical: tuple[tuple[int, int], ...]
@@ -97,7 +94,7 @@ def build_dataset(
     announce: Callable[[str, int], ProgressStep] = no_progress,
     resized: Collection[str] | None = None,
 ) -> tuple[list[MinedRecord], list[SizedRecord], DatasetManifest]:
-    """Make a dataset, in the folder `out`, of the subgraphs of sets of captured graphs.
+    """Build a dataset of the subgraphs of sets of captured graphs.
 
     Args:
         folders: the sets of captured graphs.
@@ -157,7 +154,7 @@ def build_dataset(
 
 
 def _entry(row: GraphRow) -> str:
-    """The net of a captured graph, by which it is in a part: graphs of a net are in the same."""
+    """Return the net by which a captured graph belongs to a part of the build."""
     return (net_of(row) or row.sources[0]).entry
 
 
@@ -167,13 +164,13 @@ def _mined_run(out: Path) -> RunFolder[BuildInfo, MinedRecord, str]:
 
 
 def _sized_run(out: Path) -> RunFolder[BuildInfo, SizedRecord, str]:
-    """What the same folder has of nets at other sizes; the run of mined graphs has its lock."""
+    """Return the run of nets at other sizes; the run of mined graphs locks the folder."""
     key = attrgetter("key")
     return RunFolder(out, RUN_FILE, BuildInfo, SIZES_FILE, SizedRecord, key, "resized nets")
 
 
 def _same_build(folder: Path, begun: BuildInfo, info: BuildInfo) -> BuildInfo:
-    """What a build goes on with, which may be more sizes than it was begun with.
+    """Check that a build can be resumed, and return its new inputs.
 
     Raises:
         InputError: it is a build of other graphs or with other settings, or of more sizes.
@@ -199,7 +196,7 @@ def _take_over(
     part_of: Callable[[str], Path],
     other_part_of: Callable[[str], Path],
 ) -> None:
-    """Store what another run has done and this one has not."""
+    """Store the results of another run that this one lacks."""
     records = run.records()
 
     def outcomes() -> Iterator[JobOutcome[R]]:
@@ -213,7 +210,7 @@ def _take_over(
 
 
 def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, MiningJob]:
-    """What is to be done with each graph; the corpus is folded as a whole."""
+    """Return the mining job of each graph; the corpus is folded as a whole."""
     names = sorted(rows)
     classical: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
     if "classical" in settings.kinds:
@@ -227,7 +224,7 @@ def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, Minin
 def mine_isolated(
     worker: JobRunner, name: str, jobs: dict[str, MiningJob], limits: JobLimits
 ) -> JobOutcome[MinedRecord]:
-    """Mine one graph in a process of its own; the limit in time is for each `PLANNED_OPS` ops.
+    """Mine one graph in its own process; the time limit is for each `PLANNED_OPS` ops.
 
     Raises:
         WorkerError: our own machinery failed.
@@ -242,7 +239,7 @@ def mine_isolated(
 
 
 def ready(_: str) -> None:
-    """Import what mining needs, so that a fork of this process is quick."""
+    """Import the modules of mining, so that a fork of this process starts fast."""
     import passnet.graph.values.fake_limits  # noqa: F401
     from passnet.inductor.compiler import reset_dynamo
     from passnet.inductor.fusion import fusion_plan
@@ -254,7 +251,7 @@ def ready(_: str) -> None:
 
 
 def mine_to(payload: str, folder: Path) -> None:
-    """What runs in the process: mine, and leave record and subgraphs in a folder."""
+    """Mine in the process, and write record and subgraphs to a folder."""
     gc.freeze()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # the process is short; looking costs a fifth
     record, rows = mine(decode(payload, MiningJob))
@@ -264,7 +261,7 @@ def mine_to(payload: str, folder: Path) -> None:
 
 
 def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
-    """The subgraphs of one captured graph, each once with all its places in it.
+    """Return the subgraphs of one captured graph, each once with all its places in it.
 
     What was captured comes first, then the same in other dtypes.
     """
@@ -314,7 +311,7 @@ def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
 
 
 def _in_dtype(graph: Graph, dtype: str, captured: Mined) -> Mined:
-    """The same ranges of the graph in another dtype, but for those that are the same in it.
+    """Return the same ranges of the graph in another dtype, except for unchanged ones.
 
     Raises:
         GraphError: the graph cannot be in this dtype.
@@ -348,7 +345,7 @@ _REASONS = (
     "switches a state",
     "Inductor cannot lower it",
 )
-"""What refusals have in common, whatever op or value they name."""
+"""Parts of refusals that do not name an op or a value."""
 
 
 def _common_reason(reason: str) -> str:

@@ -1,6 +1,4 @@
-"""What came of mining the captured graphs of a dataset, and of capturing their nets at other sizes:
-a record of each, and all in numbers.
-"""
+"""Records of mined graphs and of nets at other sizes, and their totals."""
 
 import re
 from collections import Counter
@@ -27,7 +25,7 @@ SizeFailure: TypeAlias = Literal[
     "timeout",
     "crash",
 ]
-"""Why a graph was not made at another size.
+"""The cause why a graph was not made at another size.
 
 no_size: its net has no further size, as its inputs name no batch. no_library: a library that the
 net needs cannot be imported; a build that goes on tries it again. refused_by_net: the net cannot be
@@ -38,14 +36,14 @@ timeout, crash: the process that worked on it came to no end of its own.
 
 
 UNTRIED: tuple[SizeFailure, ...] = ("no_size", "no_library")
-"""What keeps a net from being tried at a size."""
+"""Causes that keep a net from being tried at a size."""
 
 
 @dataclass(frozen=True, slots=True)
 class MinedRecord:
-    """What came of mining one graph: how many ranges were cut out by kind, and were refused, with
-    the reasons; how many of them there are in other dtypes, and what kept the graph from a dtype;
-    `error` where the graph as a whole failed.
+    """The result of mining one graph. `found` and `refused` count ranges by kind, `reasons`
+    refusals by text, `variants` ranges by other dtype. `unvaried` gives the error of each failed
+    dtype, `error` that of the graph as a whole.
     """
 
     graph: str
@@ -60,7 +58,7 @@ class MinedRecord:
 
 @dataclass(frozen=True, slots=True)
 class MinedCounts:
-    """What came of mining all graphs, of which `num_failed` gave nothing.
+    """Totals over all mined graphs; `num_failed` gave nothing.
 
     `found` and `refused` are ranges by kind, `reasons` the most frequent ones for a refusal.
     `varied` and `unvaried` are graphs by dtype: those made in it, and those that could not be.
@@ -78,8 +76,8 @@ class MinedCounts:
 
 @dataclass(frozen=True, slots=True)
 class SizedGraph:
-    """What came of one graph at another size: how many rows it gave, and how many ranges could not
-    be cut there; or why it was not made.
+    """The result of one graph at another size: its rows and the ranges that could not be cut there,
+    or the cause of a failure.
     """
 
     graph: str
@@ -91,7 +89,7 @@ class SizedGraph:
 
 @dataclass(frozen=True, slots=True)
 class SizedRecord:
-    """What came of one net at one size.
+    """The result of one net at one size.
 
     `key` names both; `axes` are the sizes at which the net was captured first, empty where they are
     not known; `size` says what was changed, "batch=4,sequence=16".
@@ -107,9 +105,8 @@ class SizedRecord:
 
 @dataclass(frozen=True, slots=True)
 class SizedShare:
-    """Of the graphs of some nets, each counted once a size: how many were tried, and made; the rows
-    that they gave, and the time that it took. Graphs whose net has no further size, or needs a
-    library that is not here, are not tried.
+    """Totals of some graphs at other sizes, each counted once a size. Graphs whose net has no
+    further size, or whose library is not installed, do not count as tried.
     """
 
     num_tried: int
@@ -120,8 +117,8 @@ class SizedShare:
 
 @dataclass(frozen=True, slots=True)
 class SizedCounts:
-    """What came of all nets at other sizes: as a whole, by library, and by the axes that changed;
-    and why graphs were not made, with their number, the most frequent reasons behind it.
+    """Totals of all nets at other sizes: overall, by library and by changed axes; and the causes
+    and most frequent reasons of failures.
     """
 
     num_nets: int
@@ -133,17 +130,17 @@ class SizedCounts:
 
 
 def read_sized_records(out: Path) -> dict[str, SizedRecord]:
-    """The records of nets at other sizes by key; a torn last line is left out."""
+    """Read the records of nets at other sizes by key; a torn last line is skipped."""
     return last_records(out / SIZES_FILE, SizedRecord, lambda record: record.key)
 
 
 def read_mined_records(out: Path) -> dict[str, MinedRecord]:
-    """The records of a build by graph; a torn last line is left out."""
+    """Read the records of a build by graph; a torn last line is skipped."""
     return last_records(out / RECORDS_FILE, MinedRecord, lambda record: record.graph)
 
 
 def count_mined(records: Iterable[MinedRecord]) -> MinedCounts | None:
-    """Records in numbers; None without any, as in a dataset that was not mined here."""
+    """Add up records; None without any, as in a dataset that was not mined here."""
     records = list(records)
     if not records:
         return None
@@ -167,7 +164,7 @@ def _sum(counts: Iterable[Mapping[str, int] | list[str]]) -> Counter[str]:
 
 
 def count_sized(records: Iterable[SizedRecord]) -> SizedCounts | None:
-    """Records of nets at other sizes in numbers; None without any."""
+    """Add up records of nets at other sizes; None without any."""
     records = list(records)
     if not records:
         return None
@@ -202,6 +199,6 @@ def _share(records: Iterable[SizedRecord]) -> SizedShare:
 
 
 def _brief(reason: str) -> str:
-    """What a reason has in common with others like it: its first line, each number as N."""
+    """Return the first line of a reason with each number replaced by N."""
     line = next((line for line in reason.splitlines() if line.strip()), "")
     return re.sub(r"\d+", "N", line)[:MAX_BRIEF_CHARACTERS]

@@ -1,4 +1,4 @@
-"""A dataset asked with expressions of SQL, by DuckDB, which reads no file but the dataset's.
+"""SQL queries over a dataset by DuckDB, which reads only the dataset's files.
 
 A question may take any time and memory, so each is answered in a process of its own, with limits.
 """
@@ -29,24 +29,24 @@ from passnet.errors import InputError, naming
 
 COLUMNS: tuple[str, ...] = tuple(SUBGRAPHS.schema.names)
 BRIEF: tuple[str, ...] = ("full", "kinds", "num_ops", "dtype", "domain", "num_places", "nets")
-"""Columns that tell most of what a row is without its text."""
+"""Columns that describe a row without its text."""
 
 BATCH_ROWS = 65_536
-"""Rows in one piece of a table, whose text may have 2 GiB."""
+"""Rows in one batch of a table, whose text may have 2 GiB."""
 
 QUESTION_LIMITS = JobLimits(120.0, 8192)
-"""What a question may take; filters of 300,000 rows are answered in a second."""
+"""Limits of a query; filters of 300,000 rows are answered in a second."""
 
 DUCKDB_SHARE = 0.75
-"""Of the memory of a question: what DuckDB may plan with; the rest is for the answer as a table."""
+"""The share of a query's memory for DuckDB; the rest is for the answer as a table."""
 
 _GLOB = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of files: rows where an expression is true, as these columns and so many at
-    most; their number without columns; or, with `sql`, what a query of our own gives.
+    """A query over files. It asks for the rows where an expression is true, at most `limit`, as
+    `columns`; for their number without columns; or runs `sql`, a query of our own.
     """
 
     files: tuple[str, ...]
@@ -59,14 +59,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What DuckDB says is wrong with a question, None where it was answered."""
+    """DuckDB's error text for a query, None where it was answered."""
 
     error: str | None
     lacks_memory: bool = False
 
 
 class Dataset:
-    """A dataset that is open for questions.
+    """A dataset that is open for queries.
 
     The files are those that the manifest names, with as many rows as it says, and of this version;
     their checksums are not computed (see `verification.verify`). `limits` are those of a question.
@@ -104,14 +104,14 @@ class Dataset:
         self._runner.close()
 
     def count(self, where: str | None = None) -> int:
-        """The number of rows for which an expression is true."""
+        """Count the rows for which an expression is true."""
         return self._ask(where=where).column(0).to_pylist()[0]
 
     def table(
         self, where: str | None = None, columns: Sequence[str] = COLUMNS, limit: int | None = None
     ) -> pa.Table:
-        """Rows in the order of the dataset, as a table; those for which an expression of SQL over
-        the columns is true, or the first of these.
+        """Return rows in the order of the dataset, as a table. `where` is an expression of SQL over
+        the columns.
 
         Raises:
             InputError: the expression is none, asks for other files, or names no column; a column
@@ -123,11 +123,11 @@ class Dataset:
         return self._ask(where=where, columns=tuple(columns), limit=limit)
 
     def rows(self, where: str | None = None, limit: int | None = None) -> Iterator[SubgraphRow]:
-        """Rows as records, in the order of the dataset; see `table`."""
+        """Yield rows as records, in the order of the dataset; see `table`."""
         return SUBGRAPHS.rows(self.table(where, limit=limit), str(self.folder))
 
     def run_sql(self, sql: str) -> list[tuple]:
-        """The rows that a query of our own over `subgraphs` gives; not for text of a user."""
+        """Run a query of our own over `subgraphs`; not for text of a user."""
         columns = [column.to_pylist() for column in self._ask(sql=sql).columns]
         return list(zip(*columns, strict=True))
 
@@ -157,7 +157,7 @@ class Dataset:
 
 
 def _unanswered(result: JobResult) -> str:
-    """Why a question has no answer, in words: the limit that it met, or how its process ended."""
+    """Return the reason why a query has no answer: the limit it met, or its process's end."""
     limits = result.job.limits
     if result.end.timed_out:
         return f"not answered in {limits.seconds:g} s; ask for less, or allow more (--timeout)"
@@ -167,11 +167,11 @@ def _unanswered(result: JobResult) -> str:
 
 
 def ready(_: str) -> None:
-    """Import what an answer needs, which this module does."""
+    """Import the modules of an answer, as importing this module does."""
 
 
 def answer_to(payload: str, folder: Path) -> None:
-    """What runs in the process: leave the answer to a question in a folder, its rows as a table."""
+    """Answer in the process, and write answer and table to a folder."""
     question = decode(payload, Question)
     try:
         table = _answer(_connect(question), question)
@@ -200,7 +200,7 @@ def _answer(connection: duckdb.DuckDBPyConnection, question: Question) -> pa.Tab
 
 
 def _connect(question: Question) -> duckdb.DuckDBPyConnection:
-    """A database in memory with the rows of files as `subgraphs`, and no way to anything else."""
+    """Open a database in memory that sees only the files, as `subgraphs`."""
     names = ", ".join("'" + file.replace("'", "''") + "'" for file in question.files)
     connection = duckdb.connect()
     for setting in (

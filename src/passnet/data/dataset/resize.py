@@ -1,6 +1,4 @@
-"""The subgraphs of the graphs of a net at another size: captured again there, compared with what
-was captured, and cut at the same ops. Each net and size is worked on in a process of its own.
-"""
+"""Subgraphs at other sizes: nets are captured again, compared, and cut at the same ops."""
 
 import gc
 import hashlib
@@ -36,9 +34,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class OriginalSubgraph:
-    """A subgraph as it was mined: its fingerprints, its kinds, and the ops [start, stop) of all its
-    places in its graph.
-    """
+    """A mined subgraph: fingerprints, kinds, and the ops [start, stop) of its places."""
 
     full: str
     structure: str
@@ -48,9 +44,7 @@ class OriginalSubgraph:
 
 @dataclass(frozen=True, slots=True)
 class OriginalGraph:
-    """A graph that was mined: its fingerprints, its number among the graphs of its net, and its
-    subgraphs.
-    """
+    """A mined graph: fingerprints, its number among the graphs of its net, its subgraphs."""
 
     full: str
     structure: str
@@ -61,9 +55,7 @@ class OriginalGraph:
 
 @dataclass(frozen=True, slots=True)
 class SizeJob:
-    """What a process is to make: the graphs of a net at its size of this index among those that
-    `chosen_sizes` gives.
-    """
+    """The graphs of a net to make at one size: number `index` among its `chosen_sizes`."""
 
     entry: str
     train: bool
@@ -79,7 +71,7 @@ class SizeJob:
 def resize_isolated(
     worker: JobRunner, key: str, jobs: dict[str, SizeJob], limits: JobLimits
 ) -> JobOutcome[SizedRecord]:
-    """Make the rows of a net at one size in a process of its own.
+    """Make the rows of a net at one size in its own process.
 
     Raises:
         WorkerError: our own machinery failed.
@@ -102,7 +94,7 @@ def resize_isolated(
 
 
 def resize_to(payload: str, folder: Path) -> None:
-    """What runs in the process: leave record and rows of a net at one size in a folder."""
+    """Make the rows in the process, and write record and rows to a folder."""
     gc.freeze()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # the process is short
     record, rows = resized(decode(payload, SizeJob))
@@ -112,7 +104,7 @@ def resize_to(payload: str, folder: Path) -> None:
 
 
 def resized(job: SizeJob) -> tuple[SizedRecord, list[SubgraphRow]]:
-    """The subgraphs of a net's graphs at one size, without those that are the same as captured."""
+    """Return the subgraphs of a net's graphs at one size, without unchanged ones."""
     start = time.perf_counter()
     axes: dict[str, int] = {}
     name = ""
@@ -145,7 +137,7 @@ def resized(job: SizeJob) -> tuple[SizedRecord, list[SubgraphRow]]:
 
 
 def _cut_alike(original: OriginalGraph, graph: Graph | None) -> tuple[SizedGraph, Mined]:
-    """The ranges of a captured graph, cut out of what its net gave at another size.
+    """Cut the ranges of a captured graph out of its version at another size.
 
     Raises:
         GraphError: an op refuses the shapes that it is given.
@@ -181,7 +173,7 @@ def _cut_alike(original: OriginalGraph, graph: Graph | None) -> tuple[SizedGraph
 
 
 def _most_bytes(graph: Graph, specs: dict[str, TensorSpec]) -> int:
-    """The memory of the arguments of a graph and of its largest value."""
+    """Return the memory of a graph's arguments and its largest value."""
     sizes = {
         name: spec.num_elements * DTYPE_BYTES.get(spec.dtype, 1) for name, spec in specs.items()
     }
@@ -189,7 +181,7 @@ def _most_bytes(graph: Graph, specs: dict[str, TensorSpec]) -> int:
 
 
 def _failed(job: SizeJob, cause: SizeFailure, reason: str) -> SizedRecord:
-    """The record of a net of which nothing was made, for one cause."""
+    """Return the record of a net that failed for one cause."""
     graphs = tuple(SizedGraph(graph.full, cause=cause, reason=reason) for graph in job.graphs)
     return SizedRecord(job.key, job.entry, {}, "", graphs)
 
@@ -197,14 +189,14 @@ def _failed(job: SizeJob, cause: SizeFailure, reason: str) -> SizedRecord:
 PARTS_FOLDER = "parts"
 SIZES_FOLDER = "sizes"
 NETS_A_TURN = 8
-"""Nets of a library that are made one after the other before those of the next."""
+"""Nets of a library that are made before those of the next."""
 
 MAX_SIZES = 9
-"""The published shapes of a net; those that have one of them get one less."""
+"""The number of published shapes of a net; a net that has one of them gets one less."""
 
 
 def net_of(row: GraphRow) -> GraphSource | None:
-    """Where a graph is captured again: the first net whose forward pass it is; None without."""
+    """Return the source for capturing a graph again: the first forward pass; None without."""
     return next((source for source in row.sources if source.part == "forward"), None)
 
 
@@ -214,7 +206,7 @@ def mined_part(out: Path, graph: str) -> Path:
 
 
 def sized_part(out: Path, key: str) -> Path:
-    """Where the rows of a net at one size are, by the key of its record."""
+    """Return the file of the rows of a net at one size, by the key of its record."""
     return out / SIZES_FOLDER / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.parquet"
 
 
@@ -247,8 +239,8 @@ def _lacks_library(record: SizedRecord) -> bool:
 def size_jobs(
     rows: Iterable[GraphRow], num_sizes: int, out: Path, finished: Collection[str]
 ) -> dict[str, SizeJob]:
-    """The jobs that are not done yet by key. Libraries take turns with a few nets each, in a drawn
-    order, so that what is done stands for all at any time, and a library stays imported.
+    """Return the unfinished jobs by key. Libraries take turns with a few nets each in a random
+    order, so that the finished part is representative and a library stays imported.
     """
     nets: dict[tuple[str, bool], list[tuple[GraphRow, int]]] = {}
     for row in sorted(rows, key=attrgetter("full")):
@@ -270,7 +262,7 @@ def size_jobs(
 
 
 def in_turns(nets: Iterable[tuple[str, bool]]) -> list[tuple[str, bool]]:
-    """Nets in blocks of a library, and libraries by turns."""
+    """Return nets in blocks of one library, with libraries taking turns."""
     libraries: dict[str, list[tuple[str, bool]]] = {}
     for net in sorted(nets, key=lambda net: hashlib.sha256(repr(net).encode()).digest()):
         libraries.setdefault(library_of(net[0]), []).append(net)
@@ -282,7 +274,7 @@ def in_turns(nets: Iterable[tuple[str, bool]]) -> list[tuple[str, bool]]:
 
 
 def _captured(row: GraphRow, number: int, part: Path) -> OriginalGraph:
-    """A graph with the subgraphs that were mined of it as it was captured."""
+    """Return a graph with the subgraphs that were mined from it as captured."""
     mined = SUBGRAPHS.read(part) if part.exists() else ()
     subgraphs = tuple(
         OriginalSubgraph(

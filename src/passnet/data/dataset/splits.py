@@ -1,4 +1,4 @@
-"""Rows to train on and rows to evaluate on, apart by op sequence; and the check that they are."""
+"""Splits of rows into training and evaluation, separated by op sequence, and leak checks."""
 
 import hashlib
 from collections import Counter
@@ -14,7 +14,7 @@ from passnet.errors import InputError
 SPLIT_FILE = "split.json"
 SHARD_NAME = "split"
 MAX_NAMED = 10
-"""Rows that an error names."""
+"""The most rows that an error names."""
 
 Side: TypeAlias = Literal["train", "eval"]
 SIDES: tuple[Side, ...] = ("train", "eval")
@@ -24,9 +24,7 @@ Ops: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class RowKeys:
-    """What a split knows of a row: its full fingerprint, structure and op sequence, and the full
-    fingerprint of the row that it is a variant of, if it is one.
-    """
+    """The keys of a row for a split; `original` is the full fingerprint of a variant's original."""
 
     full: str
     structure: str
@@ -47,7 +45,7 @@ SPLITS: Format[SplitRow] = Format(SplitRow, "a split", hashes=("full",))
 
 @dataclass(frozen=True, slots=True)
 class SplitManifest:
-    """How a split was made, and what it has: `share` of the op sequences are evaluation, chosen by
+    """The settings and content of a split. `share` of the op sequences are evaluation, chosen by
     `seed`, besides those of `suites`. `near_sequences` counts evaluation sequences of two ops and
     more that are a contiguous part of a training sequence; this is no leak.
     """
@@ -64,8 +62,8 @@ class SplitManifest:
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A row to train on that shares its op sequence or its structure with evaluation, or is an
-    original or a variant of a row there.
+    """A training row that shares an op sequence or structure with evaluation, or is an original or
+    a variant of a row there.
 
     `other` is the first such row of evaluation, or the name of a suite.
     """
@@ -77,8 +75,8 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class SuiteKeys:
-    """The op sequences and structures of suites, each with the name of one that has it, and the
-    content hash of every suite by its name.
+    """The op sequences and structures of suites, each with the name of one suite, and the content
+    hash of every suite by its name.
     """
 
     hashes: dict[str, str]
@@ -87,7 +85,7 @@ class SuiteKeys:
 
 
 def side_of(ops: Ops, share: float, seed: int, evaluation: Collection[Ops] = ()) -> Side:
-    """The side of an op sequence; the same for the same sequence, whatever else there is.
+    """Return the side of an op sequence; it does not depend on other sequences.
 
     A share of all sequences, from 0 to 1, is evaluation; other seeds choose others. Those of
     `evaluation` are on that side in any case.
@@ -102,7 +100,7 @@ def side_of(ops: Ops, share: float, seed: int, evaluation: Collection[Ops] = ())
 
 
 def leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> list[Leak]:
-    """The rows to train on that evaluation, or a suite, gives away.
+    """Return the training rows that evaluation, or a suite, gives away.
 
     `sides` has the side of each row by its full fingerprint.
 
@@ -136,7 +134,7 @@ def leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) ->
 
 
 def check_leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> None:
-    """Raise an InputError that names the rows if training and evaluation are not apart."""
+    """Raise an InputError that names the leaking rows, if there are any."""
     leaking = leaks(rows, sides, suites)
     if leaking:
         names = ", ".join(
@@ -149,7 +147,7 @@ def check_leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKe
 
 
 def num_near(train: Collection[Ops], evaluation: Collection[Ops]) -> int:
-    """How many sequences of evaluation, of two ops and more, are a contiguous part of a training
+    """Count evaluation sequences of two ops and more that are a contiguous part of a training
     sequence.
 
     Examples:
@@ -166,7 +164,7 @@ def num_near(train: Collection[Ops], evaluation: Collection[Ops]) -> int:
 def split(
     rows: Sequence[RowKeys], share: float, seed: int, suites: SuiteKeys
 ) -> tuple[dict[str, Side], SplitManifest]:
-    """A side for each row, checked for leaks, and the manifest without its files; see `side_of`.
+    """Return a side for each row, checked for leaks, and the manifest without its files.
 
     The op sequences of suites are evaluation, besides the share.
 
@@ -197,7 +195,7 @@ def split(
 
 
 def write_split(out: Path, sides: dict[str, Side], manifest: SplitManifest) -> SplitManifest:
-    """Write a split to a folder; one that is there is replaced."""
+    """Write a split to a folder, replacing an earlier one."""
     make_folder(out)
     rows = [SplitRow(full, sides[full]) for full in sorted(sides)]
     shards = write_shards(out, SHARD_NAME, rows, SPLITS, lambda row: len(row.full))
@@ -207,7 +205,7 @@ def write_split(out: Path, sides: dict[str, Side], manifest: SplitManifest) -> S
 
 
 def read_split(folder: Path) -> tuple[SplitManifest, dict[str, Side]]:
-    """A split that was written.
+    """Read a split.
 
     Raises:
         InputError: there is none, or its files are not those described.

@@ -1,4 +1,4 @@
-"""What a dataset holds in numbers: rows by what they are, their ops, sizes and places."""
+"""Totals of a dataset: rows by kind, ops, sizes and places."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ TOP_OPS = 40
 
 @dataclass(frozen=True, slots=True)
 class OpCount:
-    """How often an op stands in the rows, and in how many of them."""
+    """The number of calls of an op, and of rows that call it."""
 
     op: str
     calls: int
@@ -28,7 +28,7 @@ class OpCount:
 
 @dataclass(frozen=True, slots=True)
 class LibraryCount:
-    """The rows that nets of a library have, and the nets that rows name."""
+    """The numbers of rows from a library's nets, and of these nets."""
 
     library: str
     rows: int
@@ -37,7 +37,7 @@ class LibraryCount:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """A dataset in numbers.
+    """Totals of a dataset.
 
     A row with several kinds is counted in each. `variants` counts rows by the dtype or the sizes
     that they were made in, "" for those captured. `sizes` and `multiplicity` count rows by their
@@ -67,7 +67,7 @@ class Stats:
 
 
 def stats(dataset: Dataset) -> Stats:
-    """A dataset in numbers.
+    """Compute the totals of a dataset.
 
     Raises:
         InputError: it has no rows.
@@ -97,7 +97,7 @@ def stats(dataset: Dataset) -> Stats:
 
 
 def _counts(dataset: Dataset, value: str) -> dict[str, int]:
-    """Rows by a value, the most frequent first."""
+    """Count rows by a value, the most frequent first."""
     return dict(
         dataset.run_sql(
             f"SELECT value, count(*) FROM (SELECT {value} AS value FROM subgraphs)"
@@ -116,7 +116,7 @@ def _ops(dataset: Dataset) -> tuple[OpCount, ...]:
 
 
 def _by_powers_of_two(dataset: Dataset, column: str) -> tuple[tuple[int, int, int], ...]:
-    """Rows by a number: 0, 1, 2 to 3, 4 to 7, and on, from the first that has rows to the last."""
+    """Count rows by a number: 0, 1, 2 to 3, 4 to 7, and so on."""
     counts: Counter[int] = Counter()
     for number, count in dataset.run_sql(f"SELECT {column}, count(*) FROM subgraphs GROUP BY 1"):
         counts[number.bit_length()] += count

@@ -21,7 +21,7 @@ from passnet.graph.text.render import render_program
 MANIFEST_FILE = "dataset.json"
 SHARD_NAME = "subgraphs"
 MAX_PLACES = 8
-"""Places that a row names; it counts them all."""
+"""The most places that a row names; it counts them all."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,7 +35,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What a row says beside its graph: how and where it was found; see `SubgraphRow`."""
+    """The columns of a row besides its graph; see `SubgraphRow`."""
 
     kinds: tuple[str, ...]
     variant: str
@@ -49,7 +49,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class SubgraphRow:
-    """One subgraph: fingerprints, text, arguments (JSON), ops, and where it comes from.
+    """One subgraph: fingerprints, text, arguments (JSON), ops, and its origin.
 
     `dtype`: the floating-point dtype of most elements of its arguments, "none" without any.
     `variant`: the dtype that a captured subgraph was made in ("float16"), or the sizes of the axes
@@ -84,7 +84,7 @@ SUBGRAPHS: Format[SubgraphRow] = Format(
 
 
 def row_of_graph(graph: Graph, provenance: Provenance, where: str) -> SubgraphRow:
-    """The row of a graph.
+    """Return the row of a graph.
 
     Raises:
         InputError: nothing is known of its arguments, or a number of theirs cannot be stored.
@@ -111,7 +111,7 @@ def row_of_graph(graph: Graph, provenance: Provenance, where: str) -> SubgraphRo
 
 
 def graph_of(row: SubgraphRow) -> Graph:
-    """The graph that a row describes.
+    """Return the graph of a row.
 
     Raises:
         InputError: its text or its arguments cannot be read, or do not agree.
@@ -121,7 +121,7 @@ def graph_of(row: SubgraphRow) -> Graph:
 
 @dataclass(frozen=True, slots=True)
 class DatasetManifest:
-    """What a dataset holds; equal datasets have equal manifests.
+    """The content of a dataset; equal datasets have equal manifests.
 
     `kinds` counts rows by kind; `versions` are those of the packages that the nets come from.
     """
@@ -138,7 +138,7 @@ class DatasetManifest:
 
 
 def main_dtype(tensors: Iterable[TensorSpec]) -> str:
-    """The floating-point dtype of most elements of some arguments; "none" without any.
+    """Return the floating-point dtype of most elements of some arguments; "none" without any.
 
     Examples:
         >>> main_dtype([TensorSpec("x", (2,), "bfloat16"), TensorSpec("i", (2,), "int64")])
@@ -148,7 +148,7 @@ def main_dtype(tensors: Iterable[TensorSpec]) -> str:
 
 
 class RowCounts:
-    """What rows add up to, for a manifest; `names` counts full fingerprints."""
+    """Totals of rows for a manifest; `names` counts full fingerprints."""
 
     def __init__(self) -> None:
         self.names: Counter[str] = Counter()
@@ -170,7 +170,7 @@ class RowCounts:
     def manifest(
         self, versions: Mapping[str, Iterable[str]], shards: tuple[Shard, ...]
     ) -> DatasetManifest:
-        """The manifest of these rows in some files."""
+        """Return the manifest of these rows in some files."""
         return DatasetManifest(
             SCHEMA_VERSION,
             self.names.total(),
@@ -187,7 +187,7 @@ class RowCounts:
 def merge_subgraphs(
     paths: Iterable[Path], out: Path, versions: Mapping[str, Iterable[str]]
 ) -> DatasetManifest:
-    """One dataset with each subgraph of some files once, in the folder `out`.
+    """Write one dataset with each subgraph of some files once.
 
     Files must have different places of a subgraph: these are added up, and the first few kept. The
     order of files has no influence; `versions` are those of the packages that the nets come from.
@@ -201,8 +201,8 @@ def merge_subgraphs(
 
 
 def union(first: SubgraphRow, second: SubgraphRow) -> SubgraphRow:
-    """The same subgraph with the places of both; what was captured goes before what was made, and
-    what was made in two ways is named after the first of them in the order of their names.
+    """Merge two rows of one subgraph. A captured row wins over a variant. Of two variants, the one
+    that sorts first gives the name.
     """
     if bool(first.variant) != bool(second.variant):
         return second if first.variant else first
@@ -223,7 +223,7 @@ def union(first: SubgraphRow, second: SubgraphRow) -> SubgraphRow:
 def write_dataset(
     out: Path, rows: Iterable[SubgraphRow], versions: Mapping[str, Iterable[str]]
 ) -> DatasetManifest:
-    """Write rows, sorted by structure, as shards with a manifest, replacing those in the folder."""
+    """Write rows, sorted by structure, as shards with a manifest; existing ones are replaced."""
     rows = sorted(rows, key=lambda row: (row.structure, row.full))
     counts = RowCounts()
     for row in rows:
@@ -240,7 +240,7 @@ class _Version:
 
 
 def read_manifest(folder: Path) -> DatasetManifest:
-    """The manifest of a dataset.
+    """Read the manifest of a dataset.
 
     Raises:
         InputError: there is none, or one of another version.
@@ -256,7 +256,7 @@ def read_manifest(folder: Path) -> DatasetManifest:
 
 
 def read_dataset(folder: Path) -> tuple[DatasetManifest, list[Path]]:
-    """The manifest of a dataset and its files, checked against it.
+    """Read the manifest of a dataset; return it with the checked files.
 
     Raises:
         InputError: there is none, one of another version, or a file is missing or not the one
@@ -268,8 +268,8 @@ def read_dataset(folder: Path) -> tuple[DatasetManifest, list[Path]]:
 
 @dataclass(slots=True)
 class MinedSubgraph:
-    """A subgraph, the kinds of its ranges in the graph, and for a variant the full fingerprint of
-    what it was made of.
+    """A subgraph with the kinds of its ranges in the graph; `original` is the full fingerprint of a
+    variant's original.
     """
 
     graph: Graph
@@ -282,7 +282,7 @@ Mined: TypeAlias = dict[str, MinedSubgraph]
 
 
 def mined_as(graph: Graph, mined: Mined) -> MinedSubgraph:
-    """The entry of a subgraph among those of its graph; a new one where there is none."""
+    """Return the entry of a subgraph among those of its graph; a new one where there is none."""
     full = fingerprints(graph).full
     assert full is not None, "a cut graph has specs"
     return mined.setdefault(full, MinedSubgraph(graph))
@@ -291,7 +291,7 @@ def mined_as(graph: Graph, mined: Mined) -> MinedSubgraph:
 def mined_rows(
     mined: Mined, variant: str, captured: str, domain: Domain, nets: Iterable[str]
 ) -> list[SubgraphRow]:
-    """The rows of the subgraphs of one graph, with all places in it.
+    """Return the rows of the subgraphs of one graph, with all places in it.
 
     `variant` says what differs from what was captured; `captured` is the full fingerprint of the
     captured graph, and `nets` are those that it is of.

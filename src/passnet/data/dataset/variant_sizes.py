@@ -24,7 +24,7 @@ BATCH: tuple[Sizes, ...] = tuple({"batch": 2**power} for power in (0, 1, 2, 4, 5
 
 
 def published_sizes(axes: Sizes) -> tuple[Sizes, ...]:
-    """The published shapes for a net, without the one that it has.
+    """Return the published shapes for a net, without its own.
 
     Images are two-dimensional and come alone: videos, volumes, and images beside text change their
     batch. A net without a batch (of graphs, say) has no other shapes. `axes` are the sizes of all
@@ -48,11 +48,11 @@ def published_sizes(axes: Sizes) -> tuple[Sizes, ...]:
 
 
 FIRST_BATCHES = (16, 4, 64)
-"""The batches that a net gets first of those of `BATCH`."""
+"""The first batches of `BATCH` that a net gets."""
 
 
 def chosen_sizes(axes: Sizes) -> tuple[Sizes, ...]:
-    """The published shapes for a net, in the order in which it gets them where it gets but a few.
+    """Return the published shapes for a net in the order of their use.
 
     First the smallest that has more in the batch and nothing else that changes, as many nets are
     made for one side of images; then from the smallest to the largest.
@@ -80,7 +80,7 @@ def _grows_in_batch_alone(axes: Sizes, sizes: Sizes) -> bool:
 
 
 def name_of(sizes: Sizes, dtype: str | None = None) -> str:
-    """How a variant is named: what differs from the original.
+    """Return the name of a variant: its differences from the original.
 
     Examples:
         >>> name_of({"batch": 4, "sequence": 16}, "float16")
@@ -94,7 +94,7 @@ _NAME = re.compile(r"(?:[^\W\d]\w*=\d+,)*(?:[^\W\d]\w*=\d+|(?P<dtype>b?float16|f
 
 
 def is_variant_name(name: str) -> bool:
-    """Whether a text is what `name_of` gives for some variant.
+    """Return whether a text is a name from `name_of`.
 
     Examples:
         >>> is_variant_name("batch=4,sequence=16"), is_variant_name("float16")
@@ -106,7 +106,7 @@ def is_variant_name(name: str) -> bool:
 
 
 def names_dtype(name: str) -> bool:
-    """Whether the name of a variant says that its dtype is another one.
+    """Return whether the name of a variant includes another dtype.
 
     Examples:
         >>> names_dtype("batch=4,bfloat16"), names_dtype("batch=4")

@@ -1,4 +1,4 @@
-"""The variants of captured graphs: the same ops at other sizes and in other dtypes.
+"""Variants of captured graphs: the same ops at other sizes and in other dtypes.
 
 A net is captured again at each size, and once in each dtype for the literals that follow it. Each
 variant is checked, and run where it is small; for one that cannot be made there is a record that
@@ -22,20 +22,20 @@ from passnet.graph.spec import Graph, main_float
 from passnet.graph.values.cost import cost, finite_outputs
 
 MAX_BYTES = 16 * 2**30
-"""Most memory that the arguments of a variant and its largest value may take together."""
+"""Most memory of a variant's arguments and largest value together."""
 
 MAX_REASON_CHARACTERS = 300
 
 _REFUSALS = (CaptureError, GraphError)
-"""What is raised over a net that cannot be captured, and over a graph that cannot be stored."""
+"""Errors over a net that cannot be captured, and over a graph that cannot be stored."""
 
 OTHER_SIZES = "other sizes"
-"""Name of the failure of a net that gives no graph to compare those of other sizes with."""
+"""The failure's name where a net gives no graph to compare others with."""
 
 VariantFailure: TypeAlias = Literal[
     "refused_by_net", "other_graph", "no_float", "refused_by_op", "not_finite", "too_large"
 ]
-"""Why there is no variant.
+"""The cause why there is no variant.
 
 refused_by_net: the net cannot be built, called or traced at these sizes. other_graph: it gives
 other ops, or another data flow, there. no_float: no argument has a floating-point dtype.
@@ -63,7 +63,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a variant could not be made."""
+    """The reason why a variant could not be made."""
 
     number: int
     name: str
@@ -73,7 +73,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """One graph of a net as it was captured in its own dtype, and in others by their names."""
+    """One graph of a net as captured in its own dtype and in others."""
 
     base: Graph
     by_dtype: Mapping[str, Graph]
@@ -87,7 +87,7 @@ def dtype_variants(
     sizes: Sizes | None = None,
     number: int = 0,
 ) -> Iterator[Variant | Failure]:
-    """A graph as it is, then in the dtypes that it is not in; each checked.
+    """Yield a graph as it is, then in its other dtypes, each checked.
 
     Args:
         graph: at any sizes.
@@ -126,7 +126,7 @@ def dtype_variants(
 def _checked(
     variant: Variant, can_run: bool = True, expected: list[torch.Tensor] | None = None
 ) -> tuple[Variant | Failure, list[torch.Tensor] | None]:
-    """The variant, and where its outputs are finite if it was run, which it is if it is small.
+    """Return the checked variant, and the finite elements of its outputs if it was run.
 
     It is to be finite where the outputs of the original are, if that was run.
 
@@ -157,7 +157,7 @@ def net_variants(
     shapes: bool = True,
     float32_norms: frozenset[str] = FLOAT32_NORMS,
 ) -> Iterator[Variant | Failure]:
-    """All variants of the graphs of a net: up to ten shapes, in three dtypes each.
+    """Yield all variants of a net's graphs: up to ten shapes, in three dtypes each.
 
     Args:
         entry: of the catalog.
@@ -206,7 +206,7 @@ def net_variants(
 def _recaptured_graphs(
     entry: str, dtype: str, train: bool, graphs: Mapping[int, Graph]
 ) -> dict[int, Graph]:
-    """Those graphs of a net, captured in a dtype, that have the ops of the originals."""
+    """Return a net's graphs captured in a dtype that have the ops of the originals."""
     if all(main_float(graph.tensors) in (dtype, None) for graph in graphs.values()):
         return {}
     try:
@@ -218,7 +218,7 @@ def _recaptured_graphs(
 
 
 def _is_alike(recaptured: Recaptured, number: int, graph: Graph) -> bool:
-    """Whether the graph of a number has the ops and the data flow of another."""
+    """Return whether the graph of a number has the ops and the data flow of another."""
     if number >= len(recaptured.graphs):
         return False
     return fingerprints(recaptured.graphs[number]).structure == fingerprints(graph).structure
@@ -231,7 +231,7 @@ def _failure(number: int, name: str, cause: VariantFailure, error: Exception) ->
 def crossed_rows(
     rows: Iterable[SubgraphRow], dtypes: Sequence[str] = DTYPES
 ) -> Iterator[SubgraphRow]:
-    """Of each row at another size, the same in each other dtype in which it can be.
+    """Yield rows at other sizes in their other dtypes, each made of its row without its net.
 
     Which arguments of a subgraph change follows from its own ops, so that a weight whose norm lies
     outside takes the dtype of what it meets. Rows without a floating-point argument give none.

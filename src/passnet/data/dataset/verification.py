@@ -1,4 +1,4 @@
-"""Whether a dataset is what it says: its files, every row against its text, and runs of a sample.
+"""Checks of a dataset: its files, every row against its text, and runs of a sample.
 
 Rows come from anyone: nothing of them is executed but in a process of its own, and there only ops
 of tensors.
@@ -37,20 +37,20 @@ MAX_SHOWN = 20
 MAX_REASON_CHARACTERS = 200
 ROWS_A_JOB = 128
 MAX_ROWS = 2**40
-"""Most rows that are counted on; more than any disk holds."""
+"""The most rows to expect of a manifest; more than any disk holds."""
 
 BATCH_LIMITS = JobLimits(600.0, 8192)
-"""What the check of a batch of rows may use."""
+"""Limits for the check of a batch of rows."""
 
 RUN_LIMITS = JobLimits(120.0, 16384)
-"""What a run of one row may use."""
+"""Limits for the run of one row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """How many rows were read and were wrong, how many were run and failed, and the first of what
-    is wrong, in words. `files` are errors of manifest and files. `num_alone` counts the variants
-    whose original is not there, which is nothing wrong in a part of a dataset.
+    """The result of a check: counts, and the first errors as text. `files` are errors of manifest
+    and files. `num_alone` counts variants without their original, which is no error in a part of a
+    dataset.
     """
 
     num_rows: int
@@ -64,7 +64,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if there are no errors."""
         return not (self.files or self.num_wrong or self.num_failed)
 
 
@@ -129,14 +129,14 @@ def verify(
 
 
 class _Families:
-    """The variants of a dataset beside their originals."""
+    """The variants of a dataset with their originals."""
 
     def __init__(self) -> None:
         self._captured: dict[str, tuple[str, str]] = {}
         self._variants: list[tuple[str, str, str, str]] = []
 
     def add(self, row: SubgraphRow) -> None:
-        """Take one more row in."""
+        """Add one more row."""
         if row.variant:
             dtype = "" if names_dtype(row.variant) else row.dtype
             self._variants.append((row.full, row.original, row.structure, dtype))
@@ -145,12 +145,12 @@ class _Families:
 
     @property
     def num_alone(self) -> int:
-        """How many variants there are without their original."""
+        """The number of variants without their original."""
         return sum(original not in self._captured for _, original, *_ in self._variants)
 
     def errors(self) -> list[str]:
-        """The variants that are none of their originals, in words: they have the same structure,
-        and the same dtype unless it is what was changed.
+        """Return an error for each variant whose structure, or unchanged dtype, is not its
+        original's.
         """
         texts = []
         for full, original, structure, dtype in self._variants:
@@ -161,7 +161,7 @@ class _Families:
 
 
 def _rows(folder: Path, manifest: DatasetManifest, errors: list[str]) -> Iterator[SubgraphRow]:
-    """The rows of all files that can be read; what is wrong with files goes to `errors`."""
+    """Yield the rows of all readable files; errors of files go to `errors`."""
     for shard in manifest.shards:
         try:
             check_shards(folder, [shard], MANIFEST_FILE)
@@ -174,7 +174,7 @@ def _rows(folder: Path, manifest: DatasetManifest, errors: list[str]) -> Iterato
 
 
 def _differences(stated: DatasetManifest, actual: DatasetManifest) -> list[str]:
-    """What a manifest states otherwise than its files have it, in words."""
+    """Return the differences of a manifest from its files as text."""
     names = [field.name for field in fields(DatasetManifest) if field.name != "versions"]
     values = {name: (getattr(stated, name), getattr(actual, name)) for name in names}
     return [
@@ -185,7 +185,7 @@ def _differences(stated: DatasetManifest, actual: DatasetManifest) -> list[str]:
 
 
 def _row_errors(rows: Iterator[SubgraphRow], num_processes: int) -> list[str]:
-    """What is wrong with rows, in their order; batches of them are checked side by side."""
+    """Return the errors of rows, in their order; batches of them are checked in parallel."""
     if num_processes <= 1:
         return [text for text in map(row_error, rows) if text]
     batches = takewhile(bool, (list(islice(rows, ROWS_A_JOB)) for _ in count()))
@@ -195,7 +195,7 @@ def _row_errors(rows: Iterator[SubgraphRow], num_processes: int) -> list[str]:
 
 
 def _batch_errors(runner: JobRunner, payload: str) -> tuple[int, list[str]]:
-    """The number of a batch, and what is wrong with its rows."""
+    """Return the number of a batch, and the errors of its rows."""
     module = "passnet.data.dataset.verification"
     result = runner.run(Job(f"{module}:batch_errors_to", payload, BATCH_LIMITS, f"{module}:ready"))
     if outcome := result.outcome(list[str]):
@@ -206,13 +206,13 @@ def _batch_errors(runner: JobRunner, payload: str) -> tuple[int, list[str]]:
 
 
 def batch_errors_to(payload: str, folder: Path) -> None:
-    """What runs in the process: leave what is wrong with the rows of a batch in a folder."""
+    """Check a batch in the process, and write the errors of its rows to a folder."""
     _, batch = decode(payload, tuple[int, list[SubgraphRow]])
     write_json(folder / RECORD_FILE, [text for text in map(row_error, batch) if text])
 
 
 def row_error(row: SubgraphRow) -> str | None:
-    """What is wrong with a row, in words; None where nothing is.
+    """Return the error of a row; None where it is right.
 
     Everything that follows from its text and arguments is computed again.
     """
@@ -252,7 +252,7 @@ def _places_agree(row: SubgraphRow) -> bool:
 def _run_isolated(
     worker: JobRunner, name: str, jobs: dict[str, tuple[SubgraphRow, int]]
 ) -> str | None:
-    """How the run of a row failed, in words; None where it did not."""
+    """Return the error of a row's run; None where it succeeded."""
     module = "passnet.data.dataset.verification"
     payload = encode(jobs[name]).decode()
     result = worker.run(Job(f"{module}:run_row", payload, RUN_LIMITS, f"{module}:ready"))
@@ -264,14 +264,14 @@ def _run_isolated(
 
 
 def ready(_: str) -> None:
-    """Import what a run needs."""
+    """Import the modules of a run."""
     import torch
 
     torch.set_num_threads(1)
 
 
 def run_row(payload: str, _: Path) -> None:
-    """What runs in the process: build a row's graph on the CPU, and call it with recorded inputs.
+    """Build a row's graph on the CPU in the process, and call it with recorded inputs.
 
     Raises:
         GraphError: it cannot be built, or its inputs cannot be drawn.

@@ -1,4 +1,4 @@
-"""Cut a range of ops out of a graph, as a graph of its own with its live inputs and outputs."""
+"""Ranges of ops cut out as graphs with their live inputs and outputs."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +20,7 @@ from passnet.graph.values.fake import SYMBOL_ANNOTATION, infer_shapes
 
 
 def single_assignment(program: Program) -> Program:
-    """The same program without aliases and hints, every value under a name of its own.
+    """Return the program without aliases and hints, with a unique name for every value.
 
     The result of an in-place operator gets a name of its own too (`y = operator.iadd(x, z)`).
     """
@@ -45,7 +45,7 @@ def _renamed(arg: Arg, names: Mapping[str, str]) -> Arg:
 
 
 def _unused_name(stem: str, used: dict[str, int]) -> str:
-    """The first of `stem`, `stem_1`, ... that is not used; `used` knows the last number of each."""
+    """Return the first unused name of `stem`, `stem_1`, ...; `used` has the last numbers."""
     name = stem
     while name in used:
         used[stem] += 1
@@ -62,8 +62,8 @@ _TUPLE_MAKERS = frozenset(
 
 
 def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
-    """What every tensor of a graph looks like, from shapes and dtypes alone: no statistics of what
-    ops make. Values whose size depends on others' values are left out.
+    """Return the specs of all tensors of a graph from shapes and dtypes alone. Statistics, and
+    values whose size depends on other values, are left out.
 
     The program of the graph must come from `single_assignment`.
 
@@ -82,7 +82,7 @@ def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A program in single-assignment form, as ranges are cut out of it; see `parent_of`.
+    """A program in single-assignment form, ready for cuts; see `parent_of`.
 
     `reads` are the names that each op reads; `needed_until` is the index after the last op that
     reads a name, or past all of them for what the program returns; `shielded` are the ops between
@@ -98,7 +98,7 @@ class Parent:
 
 
 def parent_of(program: Program, specs: Mapping[str, TensorSpec]) -> Parent:
-    """What every cut of a program in single-assignment form needs, worked out once.
+    """Prepare a program in single-assignment form for cuts.
 
     `specs` are of its tensors by name, for example from `inferred_specs`.
     """
@@ -111,7 +111,7 @@ def parent_of(program: Program, specs: Mapping[str, TensorSpec]) -> Parent:
 
 
 def _shielded(ops: Sequence[Op]) -> frozenset[int]:
-    """The ops inside vmap, or inside autocast where that is on."""
+    """Return the ops inside vmap, or inside enabled autocast."""
     shielded, depths = set(), {"vmap": 0, "autocast": 0}
     entered: dict[str | None, bool] = {}
     for index, op in enumerate(ops):
@@ -131,13 +131,13 @@ def _shielded(ops: Sequence[Op]) -> frozenset[int]:
 
 
 def _is_on(op: Op) -> bool:
-    """Whether a call `_enter_autocast(device, dtype, enabled, cache)` switches autocast on."""
+    """Return whether `_enter_autocast(device, dtype, enabled, cache)` switches autocast on."""
     enabled = op.args[2] if len(op.args) > 2 else dict(op.kwargs).get("enabled", True)
     return enabled is not False
 
 
 def cut_range(parent: Parent, start: int, stop: int) -> Graph:
-    """The ops [start, stop) of a program as a graph.
+    """Cut the ops [start, stop) of a program out as a graph.
 
     Raises:
         CutError: the range is empty or out of bounds; it writes into a value made outside it; a
@@ -165,8 +165,8 @@ def cut_range(parent: Parent, start: int, stop: int) -> Graph:
 def trimmed_range(
     parent: Parent, start: int, stop: int, max_trimmed: int, min_ops: int
 ) -> tuple[int, int] | None:
-    """The longest range inside [start, stop) that can be cut, of `min_ops` ops or more and with at
-    most `max_trimmed` lost; None where there is none.
+    """Return the longest range inside [start, stop) that can be cut. It has at least `min_ops` ops
+    and loses at most `max_trimmed`; None where there is none.
 
     Of equally long ones the one that loses fewest ops in front. It helps where a tuple is made on
     one side of the cut and taken apart on the other.
@@ -196,7 +196,7 @@ def _check_effects(ops: Sequence[Op], live_in: Sequence[str], start: int) -> Non
 
 
 def _first(op: Op) -> tuple[str, ...]:
-    """The values in the first argument of a call, or all of them where it is no plain one.
+    """Return the values in the first argument of a call; all values where it is no plain one.
 
     It is none in `f(input=x)`, `einsum("ij->ji", x)` and `broadcast_tensors(x, y)`.
     """
@@ -217,7 +217,7 @@ Source: their signatures in torch 2.13."""
 
 
 def _written(op: Op) -> tuple[str, ...]:
-    """The values that a call writes into."""
+    """Return the values that a call writes into."""
     kwargs = dict(op.kwargs)
     index = _INPLACE_INDEX.get(last_name(op.target), len(op.args))
     if op.target.startswith("torch.nn.functional.") and len(op.args) > index:
@@ -227,7 +227,7 @@ def _written(op: Op) -> tuple[str, ...]:
 
 
 _NAMED = ("name", "original_name")
-"""The keys of the spec of an argument that every cut gives it."""
+"""Keys of an argument's spec that every cut sets."""
 
 
 def _graph(parent: Parent, ops: Sequence[Op], live_in: list[str], live_out: list[str]) -> Graph:

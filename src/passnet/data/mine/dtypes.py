@@ -1,5 +1,4 @@
-"""The same graph in another floating-point dtype: which of its arguments change, by how ops use
-them.
+"""Graphs in another floating-point dtype.
 
 Ops, their order and the data flow stay; no cast is put in.
 """
@@ -37,7 +36,7 @@ NORM_PARAMETERS: dict[str, tuple[tuple[int, str], ...]] = {
     "torch.nn.functional.rms_norm": ((2, "weight"),),
     "torch.rms_norm": ((2, "weight"),),
 }  # fmt: skip
-"""Norms, and which of their arguments are parameters or running statistics."""
+"""Norms, with the positions and names of their parameters and running statistics."""
 
 FLOAT32_NORMS = frozenset(NORM_PARAMETERS)
 """Norms whose parameters and statistics stay float32: published for BatchNorm and LayerNorm, here
@@ -59,20 +58,21 @@ MATCHED = frozenset([
     "rnn_tanh_cell", "rnn_relu_cell", "rnn_tanh", "rnn_relu", "gru", "lstm",
     "multi_head_attention_forward", "_transformer_encoder_layer_fwd",
 ])  # fmt: skip
-"""Ops, by their last name, whose operands must have one dtype: arguments take that of the values
-that they meet."""
+"""Ops, by last name, whose operands must have one dtype: arguments take that of the values they
+meet.
+"""
 
 _MASKED = frozenset(["scaled_dot_product_attention", "multi_head_attention_forward"])
-"""Those of them that take a mask of another dtype."""
+"""Ops of `MATCHED` that take a mask of another dtype."""
 
 _CASTS = frozenset(["to", "type", "type_as", "float", "half", "bfloat16", "double"])
-"""Ops whose result may be their argument itself, but has a dtype of its own."""
+"""Ops whose result may be their argument, but in a dtype they name."""
 
 
 def in_dtype(
     graph: Graph, dtype: str, float32_norms: frozenset[str] = FLOAT32_NORMS, where: str = "graph"
 ) -> Graph:
-    """The same graph with its floats in another dtype.
+    """Return the same graph with its floats in another dtype.
 
     Arguments of the main dtype change, but for parameters of `float32_norms`, which become float32,
     and for arguments that meet a value of another dtype in an op of `MATCHED`, which take that. A
@@ -111,7 +111,7 @@ def in_dtype(
 
 
 class _FakeRun(torch.fx.Interpreter):
-    """One run under fake tensors that finds what arguments must be for the ops to take them.
+    """One run under fake tensors that finds the argument dtypes the ops accept.
 
     `dtypes` are of the arguments that must be of another one than they are, `limits` the largest
     number that a literal of an op may be, for ops with a larger one, and `running` the op that
@@ -153,7 +153,7 @@ class _FakeRun(torch.fx.Interpreter):
         return getattr(self, n.op)(n.target, args, kwargs)
 
     def _suit_norm(self, op: Op, node: torch.fx.Node) -> None:
-        """Norm parameters become float32, or what the input is."""
+        """Convert norm parameters to float32, or to the dtype of the input."""
         is_float32 = op.target in self._float32_norms
         dtype = "float32" if is_float32 else self._dtype(node.all_input_nodes[0])
         for index, name in NORM_PARAMETERS[op.target]:
@@ -162,7 +162,7 @@ class _FakeRun(torch.fx.Interpreter):
                 self._convert(parameter, dtype)
 
     def _suit_matched(self, node: torch.fx.Node, is_masked: bool) -> None:
-        """Arguments take the dtype of the values that they meet; what differs then is refused.
+        """Convert arguments to the dtype of the values they meet; refuse other mixes.
 
         Some of these ops take other dtypes under fake tensors than on any device.
         """
@@ -176,7 +176,7 @@ class _FakeRun(torch.fx.Interpreter):
             raise GraphError(f"operands of {' and '.join(dtypes)}")
 
     def _convert(self, node: torch.fx.Node, dtype: str) -> None:
-        """Make an argument, or the view of one, this dtype; other values stay."""
+        """Convert an argument, or the argument of a view, to a dtype; other values stay."""
         argument = self._argument.get(node)
         if argument is None or self._dtype(node) in (dtype, None):
             return
@@ -185,7 +185,7 @@ class _FakeRun(torch.fx.Interpreter):
             self.env[held] = self.env[held].to(getattr(torch, dtype))
 
     def _dtype(self, node: torch.fx.Node) -> str | None:
-        """The dtype of a value that is a tensor of floats."""
+        """Return the dtype of a floating-point tensor; None for other values."""
         value = self.env.get(node)
         if not isinstance(value, torch.Tensor):
             return None
@@ -209,7 +209,7 @@ def _run(graph: Graph, float32_norms: frozenset[str], where: str) -> _FakeRun:
 
 
 def _within(arg: Any, largest: float) -> Any:
-    """A finite number that is too large as the largest one; everything else as it is."""
+    """Clamp a finite number to the largest one; return everything else as it is."""
     if isinstance(arg, float) and math.isfinite(arg) and abs(arg) > largest:
         return math.copysign(largest, arg)
     return arg

@@ -1,4 +1,4 @@
-"""Recursive Folding: what repeats in a corpus of op sequences, as nested patterns and their ranges.
+"""Recursive Folding: repeats in a corpus of op sequences, as nested patterns and ranges.
 
 The pattern that saves most is replaced by a symbol of its own, wherever it occurs, again and again;
 patterns may contain the symbols of earlier ones. Every graph becomes a tree of ranges.
@@ -20,7 +20,7 @@ from passnet.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class FoldingPlan:
-    """How to fold, and which ranges to give; the defaults are the published settings.
+    """Settings of folding and of its ranges; the defaults are the published settings.
 
     Args:
         max_length: the longest pattern in symbols (the published window W); None for any.
@@ -39,12 +39,12 @@ class FoldingPlan:
 
 
 COVERING = FoldingPlan(max_length=None, max_patterns=None, bounded=True)
-"""All repeats that can be given as ranges, until nothing repeats: what covers most ops."""
+"""All repeats that can be ranges, until nothing repeats: covers most ops."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatedPattern:
-    """What a symbol stands for: other symbols, below `num_tokens` tokens of the alphabet.
+    """The expansion of a symbol into other symbols; those below `num_tokens` are tokens.
 
     `num_ops` is its length in ops, `count` how often it was folded.
     """
@@ -57,7 +57,7 @@ class RepeatedPattern:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A corpus after folding: the symbols that are left of each sequence, and the patterns.
+    """A corpus after folding: the remaining symbols of each sequence, and the patterns.
 
     Symbols below `num_tokens` are tokens; the others index `patterns` from there.
     """
@@ -78,7 +78,7 @@ class Range:
 
 
 def alphabet(sequences: Sequence[Sequence[str]]) -> tuple[list[list[int]], list[str]]:
-    """Sequences of names as sequences of integers, and the names of these, in order of appearance.
+    """Return sequences of names as integers, and the names in order of appearance.
 
     Examples:
         >>> alphabet([["relu", "add"], ["add"]])
@@ -126,7 +126,7 @@ def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
 
 
 def _joined(sequences: Sequence[Sequence[int]]) -> tuple[Ints, int]:
-    """All tokens in a row, with a separator behind each sequence; how many tokens there can be.
+    """Return all tokens joined, with a separator after each sequence, and the number of tokens.
 
     Separators are negative and all different, so that they repeat nowhere.
     """
@@ -145,7 +145,7 @@ def _split(tokens: Ints) -> tuple[tuple[int, ...], ...]:
 
 
 def _longest(tokens: Ints, sizes: Sequence[int], plan: FoldingPlan) -> Ints | None:
-    """The most symbols of a pattern with few enough ops, for every index where it may begin."""
+    """Return the most symbols of a short enough pattern for every start index."""
     if not plan.bounded:
         return None
     ends = np.concatenate(([0], np.cumsum(np.asarray(sizes)[np.maximum(tokens, 0)])))
@@ -154,7 +154,7 @@ def _longest(tokens: Ints, sizes: Sequence[int], plan: FoldingPlan) -> Ints | No
 
 
 def ranges(folded: Folded, plan: FoldingPlan) -> Iterator[Range]:
-    """The ranges of a folded corpus: of every tree of nested symbols those that fit.
+    """Yield the ranges of a folded corpus: the fitting ones of every tree of nested symbols.
 
     A symbol whose ops are as many as the plan allows gives its range; one that is longer is looked
     into; one that is shorter gives nothing.

@@ -1,4 +1,4 @@
-"""References and literals of a program replaced, all else of it as it is."""
+"""Replacement of references and literals in a program."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -8,7 +8,7 @@ from passnet.graph.spec import Arg, Graph, Op, Program, Ref, Sequence, Slice
 
 
 def map_arg(arg: Arg, change: Callable[[Arg], Arg]) -> Arg:
-    """An argument with its parts changed: each that is no sequence and no slice by itself."""
+    """Return an argument with `change` applied to its leaves: all but sequences and slices."""
     if isinstance(arg, Sequence):
         return Sequence(arg.kind, tuple(map_arg(part, change) for part in arg.items))
     if isinstance(arg, Slice):
@@ -17,20 +17,20 @@ def map_arg(arg: Arg, change: Callable[[Arg], Arg]) -> Arg:
 
 
 def map_op(op: Op, change: Callable[[Arg], Arg]) -> Op:
-    """An op with its arguments changed; see `map_arg`."""
+    """Return an op with its arguments changed; see `map_arg`."""
     kwargs = tuple((name, map_arg(arg, change)) for name, arg in op.kwargs)
     return replace(op, args=tuple(map_arg(arg, change) for arg in op.args), kwargs=kwargs)
 
 
 def with_ops(program: Program, ops: Iterable[Op]) -> Program:
-    """A program with these ops in the place of its own, one for each."""
+    """Return a program with its ops replaced one by one."""
     following = iter(ops)
     body = (next(following) if isinstance(line, Op) else line for line in program.body)
     return replace(program, body=tuple(body))
 
 
 def adopt_literals(graph: Graph, base: Graph, variant: Graph) -> Graph:
-    """A graph with those literals of `variant` in which it differs from `base`.
+    """Return a graph with the literals of `variant` that differ from `base`.
 
     Where `base` and `variant` are captures of one net in two dtypes, the first in that of `graph`,
     these are the literals that follow the dtype of the net. `graph` has their ops, and any sizes.

@@ -1,4 +1,4 @@
-"""Ranges of ops that a compiler fuses, from the number of kernels that each prefix compiles to.
+"""Ranges of ops that a compiler fuses, from the kernel counts of all prefixes.
 
 K(P) is the number of kernels of the first P ops. Where it does not grow, op P was absorbed into a
 kernel that was there; a plateau of K is a fusible range.
@@ -13,7 +13,7 @@ from passnet.errors import InputError
 
 
 def fusible_ranges(num_kernels: Sequence[int]) -> list[tuple[int, int]]:
-    """The ranges [start, stop) of ops that are fused, in order, without overlap.
+    """Return the ranges [start, stop) of fused ops, in order, without overlap.
 
     `num_kernels` are K(1), K(2), ... of the prefixes of a graph, one for each op.
 
@@ -43,7 +43,7 @@ def fusible_ranges(num_kernels: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _plateaus(num_kernels: Sequence[int]) -> list[list[int]]:
-    """Ops in groups: each belongs to the smallest count that occurs both before and after it."""
+    """Group ops: each belongs to the smallest count that occurs both before and after it."""
     last = {count: index for index, count in enumerate(num_kernels)}
     first = {count: index for index, count in reversed([*enumerate(num_kernels)])}
     levels = [
@@ -55,7 +55,7 @@ def _plateaus(num_kernels: Sequence[int]) -> list[list[int]]:
 
 
 def _merged(plateaus: Sequence[list[int]], num_kernels: Sequence[int]) -> list[list[int]]:
-    """Neighbours made one where the count does not grow from one to the next."""
+    """Merge neighbours where the count does not grow from one to the next."""
     merged: list[list[int]] = []
     for plateau in plateaus:
         if merged and num_kernels[merged[-1][-1]] >= num_kernels[plateau[0]]:

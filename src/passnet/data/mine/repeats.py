@@ -1,4 +1,4 @@
-"""Exact repeats of a sequence of integers, of every length: suffix array, common prefixes, counts.
+"""Exact repeats of a sequence of integers, of every length, by a suffix array.
 
 All of it is array arithmetic. A suffix array is made by doubling (Manber and Myers, 1990): ranks of
 prefixes of length k give those of length 2 k by one sort of pairs, which are packed into one 64-bit
@@ -17,8 +17,9 @@ MAX_TOKENS = (1 << 31) - 1
 """Two ranks of 31 bits fit into 63."""
 
 TOKENS_WITH_INDEX = (1 << 21) - 1
-"""The most tokens of which a pair of ranks and an index, of 21 bits each, fit into 63. Beyond, the
-pairs are sorted by their indices; two million tokens take half as long again."""
+"""The most tokens for which a pair of ranks and an index, of 21 bits each, fit into 63. Longer
+corpora are sorted by indices; two million tokens take half as long again.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Windows:
 
 
 def repeated_windows(tokens: Ints, longest: Ints | None = None) -> Windows:
-    """The windows of two tokens or more that occur more than once, of one token or more.
+    """Return the windows that occur more than once, of two tokens or more.
 
     `longest` is the longest window to look at, for every index where one may begin, the same
     wherever the same tokens stand; None looks at all.
@@ -60,8 +61,8 @@ def repeated_windows(tokens: Ints, longest: Ints | None = None) -> Windows:
 
 
 def _suffixes(tokens: Ints, longest: int | None) -> tuple[Ints, Ints]:
-    """Where the suffixes of some tokens begin, in order, and the length of the prefix that each
-    shares with the one before it; told apart by `longest` tokens or a few more.
+    """Return the sorted starts of suffixes, and the length of the prefix each shares with the one
+    before. Order is exact for `longest` tokens or a few more.
     """
     size = len(tokens)
     if size > MAX_TOKENS:
@@ -97,7 +98,7 @@ def _suffixes(tokens: Ints, longest: int | None) -> tuple[Ints, Ints]:
 
 
 def _common(order: Ints, levels: list[Ints]) -> Ints:
-    """Lengths of the prefixes that neighbours in the order have in common."""
+    """Return the lengths of the prefixes that neighbours in the order have in common."""
     size = len(order)
     before, after = order[:-1].copy(), order[1:].copy()
     common = np.zeros(size, np.int64)
@@ -114,7 +115,7 @@ def _common(order: Ints, levels: list[Ints]) -> Ints:
 
 
 def _extremes(order: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
-    """The first and the last start in each range of the order."""
+    """Return the first and the last start in each range of the order."""
     by_low = np.argsort(low, kind="stable")
     bounds = np.stack([low[by_low], high[by_low]], axis=1).reshape(-1)
     padded = np.append(order, order[-1])  # a bound may lie behind the last
@@ -125,7 +126,7 @@ def _extremes(order: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
 
 
 def _smaller(values: Ints) -> tuple[Ints, Ints]:
-    """For every index the nearest one before it that holds less, and the nearest after it.
+    """Return for every index the nearest smaller value before it, and after it.
 
     What the two enclose, the first included, are the suffixes that share the prefix. The first
     index holds 0; behind the last stands one that holds less than any.
@@ -146,7 +147,7 @@ def _smaller(values: Ints) -> tuple[Ints, Ints]:
 
 
 def disjoint(starts: Ints, length: int) -> list[int]:
-    """Occurrences of a window of this `length` that do not overlap, taken greedily from the left.
+    """Return occurrences of a window that do not overlap, greedily from the left.
 
     `starts` are those of all occurrences, sorted.
     """

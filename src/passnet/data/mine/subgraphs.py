@@ -1,4 +1,4 @@
-"""The subgraphs of a graph: ranges of ops of three kinds, cut out as graphs of their own."""
+"""The subgraphs of a graph: ranges of ops of three kinds, cut out as graphs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from passnet.graph.spec import Graph, Ref
 from passnet.inductor.fusion import fusion_plan
 
 SubgraphKind: TypeAlias = Literal["classical", "fusible", "single"]
-"""classical: a pattern that repeats in the corpus. fusible: what a compiler makes into few kernels.
-single: one op.
+"""classical: a pattern that repeats in the corpus. fusible: a range that a compiler fuses into few
+kernels. single: one op.
 """
 
 SUBGRAPH_KINDS: tuple[SubgraphKind, ...] = ("classical", "fusible", "single")
@@ -27,22 +27,23 @@ SUBGRAPH_KINDS: tuple[SubgraphKind, ...] = ("classical", "fusible", "single")
 OpRange: TypeAlias = tuple[int, int]
 
 MAX_TRIMMED_OPS = 4
-"""How many ops a classical range may lose at its ends for the rest to be cut out."""
+"""The most ops that a classical range may lose at its ends."""
 
 MIN_OPS = 4
-"""The fewest ops of a classical range that has lost some; the published least of all ranges."""
+"""The fewest ops of a trimmed classical range; the published minimum of all ranges."""
 
 PLANNED_OPS = 5_000
-"""A graph of more ops is planned in windows of so many: what Inductor takes grows faster than its
-graph. No range of such a graph crosses the end of a window."""
+"""The size of the windows in which larger graphs are planned, as Inductor's time grows faster than
+its graph. No range of such a graph crosses the end of a window.
+"""
 
 LONE_ELEMENT = "an element of a tuple made elsewhere is no subgraph"
 
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """The ops [start, stop) of a graph, as a graph; `num_trimmed` ops of the range that was to be
-    cut are left out, at its ends.
+    """The ops [start, stop) of a graph, as a graph; `num_trimmed` ops at the ends of the range are
+    left out.
     """
 
     kind: SubgraphKind
@@ -54,8 +55,8 @@ class Subgraph:
 
 @dataclass(frozen=True, slots=True)
 class RangeRefusal:
-    """A range that cannot be a graph of its own, and why; `start` is 0 and `stop` 0 where it is the
-    graph as a whole that has no ranges of this kind.
+    """A range that cannot be a graph, and the reason. Both bounds are 0 where the whole graph has
+    no ranges of this kind.
     """
 
     kind: SubgraphKind
@@ -71,7 +72,7 @@ def subgraphs(
     where: str = "graph",
     planned_ops: int = PLANNED_OPS,
 ) -> Iterator[Subgraph | RangeRefusal]:
-    """The subgraphs of a graph, kind by kind, in the order of their ranges.
+    """Yield the subgraphs of a graph, kind by kind, in the order of their ranges.
 
     A single op that makes a tuple comes with the ops right behind it that take the tuple apart.
 
@@ -102,7 +103,7 @@ def subgraphs(
 def _fusibles(
     parent: Parent, graph: Graph, offset: int, where: str
 ) -> Iterator[Subgraph | RangeRefusal]:
-    """The fusible subgraphs of a graph whose first op is that of this number in the parent."""
+    """Yield the fusible subgraphs of a graph whose first op has number `offset` in the parent."""
     try:
         ranges = fusible_ranges(fusion_plan(graph, where).num_kernels())
     except FusionError as cause:
@@ -115,7 +116,7 @@ def _fusibles(
 def _fusibles_of_window(
     parent: Parent, start: int, stop: int, where: str
 ) -> Iterator[Subgraph | RangeRefusal]:
-    """The fusible subgraphs of a part of a graph, less a few ops where it cannot be cut there."""
+    """Yield the fusible subgraphs of a window, trimmed to where it can be cut."""
     window = trimmed_range(parent, start, stop, MAX_TRIMMED_OPS, 1)
     if window is None:
         yield RangeRefusal("fusible", start, stop, "the window that it is planned in is no graph")
@@ -137,7 +138,7 @@ def _singles(parent: Parent) -> Iterator[Subgraph | RangeRefusal]:
 
 
 def _is_element(parent: Parent, index: int, of: str | None = None) -> bool:
-    """Whether an op takes apart what is no tensor: a tuple or a size, of any name or of this."""
+    """Return whether an op takes an element of a tuple or a size, of any or of this name."""
     op = parent.ops[index]
     source = op.args[0] if op.target == "operator.getitem" else None
     is_apart = isinstance(source, Ref) and source.name not in parent.specs

@@ -1,4 +1,4 @@
-"""Which window to fold next, decided many times from one suffix array.
+"""The order of folds, decided many times from one suffix array.
 
 A fold changes little of a corpus: what a window without folded ops scored, it still scores. And a
 window with a new symbol in it stands for a longer one that the suffix array knows, and that scored
@@ -19,8 +19,8 @@ WindowKey = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class FoldedWindow:
-    """Disjoint occurrences of a window: where they begin and how many tokens of the corpus each
-    takes, and the symbols of the window.
+    """Disjoint occurrences of a window: their starts, the number of corpus tokens of each, and the
+    symbols of the window.
     """
 
     starts: Ints
@@ -30,8 +30,8 @@ class FoldedWindow:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """No window that came of a known one has a lower `key`; `starts` are where one with this key
-    would stand, if they are all alike, which is sure where `is_whole`.
+    """A lower bound on the keys of all windows that came of a known one. `starts` are the places of
+    a window with this key, if they are all alike, which is certain where `is_whole`.
     """
 
     key: WindowKey
@@ -65,11 +65,11 @@ class WindowQueue:
         self._num_read = 0
 
     def tokens(self) -> Ints:
-        """The corpus as it is now."""
+        """Return the current corpus."""
         return self._symbols[self._begins[:-1]]
 
     def best(self) -> FoldedWindow | None:
-        """The best window; None where the suffix array cannot tell, or no window is left."""
+        """Return the best window; None where the suffix array cannot tell, or none remains."""
         while self._bounds:
             key, number = heapq.heappop(self._bounds)
             if number == self._latest:
@@ -97,7 +97,7 @@ class WindowQueue:
             heapq.heappush(self._bounds, ((score, length, first), self._latest))
 
     def _bound(self, number: int) -> _Bound | None:
-        """What may still come of a window; None where that repeats no more."""
+        """Return the bound on a window; None where it repeats no more."""
         windows = self._windows
         starts = windows.order[windows.low[number] : windows.high[number]]
         starts = starts[self._begins[starts]]
@@ -117,7 +117,7 @@ class WindowQueue:
         return _Bound(key, np.sort(starts[: best + 1]), bool(sizes[best] == width))
 
     def _sizes(self, starts: Ints, width: int) -> Ints:
-        """How many symbols lie wholly in the `width` tokens from each start.
+        """Count the symbols that lie wholly in the `width` tokens from each start.
 
         Sums over the whole corpus are made once the windows read since the last fold are as long
         together.
@@ -132,7 +132,7 @@ class WindowQueue:
         return sizes - ~self._begins[starts + width]
 
     def _window(self, bound: _Bound) -> FoldedWindow | None:
-        """The window that reaches a bound; None where its occurrences are not all alike."""
+        """Return the window at a bound; None where its occurrences are not all alike."""
         first, parts = int(bound.starts[0]), []
         stop = first
         for _ in range(-bound.key[1]):

@@ -1,4 +1,4 @@
-"""Admission of tasks: whether wrong programs fail on a graph, on the inputs of the judge."""
+"""Admission of tasks: wrong programs must fail on a graph with the judge's inputs."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,28 +26,29 @@ from passnet.judge.suite.wrong_programs import (
 from passnet.judge.task import TaskGraph
 
 INPUT_KINDS: tuple[InputKind, ...] = ("recorded", "fresh")
-"""The input sets on which the judge compares all values, in its order; the seed grows by one from
-set to set."""
+"""The input sets on which the judge compares all values, in its order. The seed grows by one from
+set to set.
+"""
 
 OTHER_ROUND = 1000
-"""Distance of the seeds of another round of inputs."""
+"""The distance between the seeds of two rounds of inputs."""
 
 FIRST_PIECE_ELEMENTS = 1 << 10
-"""Elements that are compared first; most wrong programs fail on these."""
+"""The elements to compare first; most wrong programs fail on them."""
 
 ProgramName: TypeAlias = Literal[
     "zeros", "ones", "identity", "previous_outputs", "random", "constant", "mean",
     "skipped_op", "zeroed_op", "ignored_argument", "nothing_to_compute", "nothing_varies",
     "reference_error",
 ]  # fmt: skip
-"""A wrong program; the last three say of a graph that no program can be told from a right one."""
+"""A wrong program. The last three mean that no program can be told from a right one."""
 
 NoteName: TypeAlias = Literal["constant_input", "idle_op", "passed_through", "not_finite"]
 
 
 @dataclass(frozen=True, slots=True)
 class WrongProgramPass:
-    """A wrong program that passes: what it does, where, and on which input sets."""
+    """A wrong program that passes: its edit, place and input sets."""
 
     program: ProgramName
     place: str
@@ -56,7 +57,7 @@ class WrongProgramPass:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is odd about a graph but tells against nothing.
+    """An odd property of a graph that does not speak against it.
 
     `constant_input`: all values of an argument are equal, on the sets named. `idle_op`: an op
     that gives its argument to the bit. `passed_through`: an output that is an argument.
@@ -70,7 +71,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What wrong programs do on one graph.
+    """The effect of wrong programs on one graph.
 
     `degenerate` are those that pass on all sets that the judge uses: with any, the graph should
     not be scored. `partial` pass on one set and fail on another.
@@ -83,7 +84,7 @@ class Admission:
     notes: tuple[Note, ...]
 
     def reasons(self, kinds: Collection[InputKind]) -> tuple[WrongProgramPass, ...]:
-        """The wrong programs that would pass if only inputs of these kinds were judged with."""
+        """Return the wrong programs that would pass if only these kinds of inputs were used."""
         reasons = (*self.degenerate, *self.partial)
         return tuple(reason for reason in reasons if set(kinds) <= set(reason.kinds))
 
@@ -91,7 +92,7 @@ class Admission:
 def admit_suite(
     suite: Suite, progress: Callable[[str], None] = lambda _: None, seed: int = 0
 ) -> list[Admission]:
-    """The admission of every graph of a suite, in order.
+    """Return the admission of every graph of a suite, in order.
 
     The graphs run in this process, from allow-listed ops only.
 
@@ -108,7 +109,7 @@ def admit_suite(
 
 
 def admit_graph(candidate: TaskGraph, seed: int = 0, is_brief: bool = False) -> Admission:
-    """The admission of one graph; one that cannot be run is degenerate for `reference_error`.
+    """Return the admission of one graph; `reference_error` is the reason if it cannot be run.
 
     A brief one only tells whether the graph is degenerate: it ends at the first edit of an op that
     passes on all sets, does not run one that fails on a set on the others, and has no `partial`.
@@ -128,8 +129,9 @@ def admit_graph(candidate: TaskGraph, seed: int = 0, is_brief: bool = False) -> 
 
 @dataclass(frozen=True, slots=True)
 class _RightRun:
-    """The right program on one set of inputs: its outputs, and with them the arguments written to;
-    the same on another such set; and the values of its nodes, if an edit can begin with them.
+    """The right program on one set of inputs: its outputs and the arguments it wrote to.
+    `other_outputs` are those on another such set; `node_values` are present if edits can start from
+    them.
     """
 
     kind: InputKind
@@ -140,7 +142,7 @@ class _RightRun:
 
 
 _Passes: TypeAlias = dict[tuple[ProgramName, str], list[InputKind]]
-"""Wrong programs that pass, by what they do and where, and the sets on which they do."""
+"""Wrong programs that pass, by name and place, with the input sets on which they do."""
 
 
 def _reasons_and_notes(
@@ -173,7 +175,7 @@ def _reasons_and_notes(
 
 
 def _passing_edits(programs: WrongPrograms, runs: Sequence[_RightRun], is_brief: bool) -> _Passes:
-    """The edits that pass, with the sets on which they do; in brief, up to the first on all."""
+    """Return the passing edits with their input sets; if brief, up to the first on all sets."""
     passes: _Passes = {}
     for edit in reversed(programs.edits) if is_brief else programs.edits:  # the quickest first
         kinds: list[InputKind] = []
@@ -223,7 +225,7 @@ def _same_bits(first: InputValue, second: Array | None) -> bool:
 
 
 def agrees(actual: Array, expected: Array, dtype: str) -> bool:
-    """Whether a tensor passes at t = -5; compared in growing pieces, up to the first that fails.
+    """Return whether a tensor passes at t = -5, comparing growing pieces up to a failure.
 
     Examples:
         >>> agrees(np.zeros(2, np.float32), np.full(2, 1e-6, np.float32), "float32")
@@ -245,7 +247,7 @@ def agrees(actual: Array, expected: Array, dtype: str) -> bool:
 
 
 def _edit_passes(programs: WrongPrograms, run: _RightRun, edit: Edit) -> bool:
-    """Whether an edit passes: every output, and every argument written to, agrees."""
+    """Return whether an edit passes: every output, and every written argument, agrees."""
     expected = {value.name: value for value in run.outputs}
     try:
         if run.node_values is not None:
@@ -266,7 +268,7 @@ def _value_agrees(actual: Value, expected: Value) -> bool:
 
 
 def _passing_outputs(graph: Graph, run: _RightRun, seed: int) -> Iterator[tuple[ProgramName, str]]:
-    """The wrong values of one output that pass for it; a program is right in all others."""
+    """Yield the wrong values of one output that pass, with all other outputs right."""
     for expected, other in zip(run.outputs, run.other_outputs, strict=True):
         if expected.array is None:
             continue
@@ -284,7 +286,7 @@ def _passing_outputs(graph: Graph, run: _RightRun, seed: int) -> Iterator[tuple[
 
 
 def _passed_through(graph: Graph, runs: Sequence[_RightRun]) -> list[tuple[str, str]]:
-    """Pairs of an output and the argument that it is, to the bit, on all sets."""
+    """Return pairs of an output and an argument that are equal to the bit on all sets."""
     return [
         (output.name, spec.name)
         for number, output in enumerate(runs[0].outputs)
@@ -295,7 +297,7 @@ def _passed_through(graph: Graph, runs: Sequence[_RightRun]) -> list[tuple[str, 
 
 
 def _computed(runs: Sequence[_RightRun]) -> set[str]:
-    """The outputs that are tensors, or numbers that differ from run to run."""
+    """Return the outputs that are tensors, or numbers that differ from run to run."""
     all_outputs = [outputs for run in runs for outputs in (run.outputs, run.other_outputs)]
     return {
         values[0].name

@@ -1,4 +1,4 @@
-"""A suite made of a dataset: tasks are selected, and their subgraphs admitted, until all are.
+"""Suites made of a dataset: tasks are selected, and their subgraphs admitted, until all are.
 
 A subgraph is admitted if no wrong program passes on it, and it is not too much work to judge. Every
 subgraph is tried in a process of its own; what is known is kept, so that it can be resumed.
@@ -68,7 +68,7 @@ class AssemblyPlan:
 
 @dataclass(frozen=True, slots=True)
 class AssemblyInfo:
-    """What an assembly was begun with; only one with the same goes on with it."""
+    """The limits of an assembly; it can be resumed only with the same."""
 
     schema_version: int
     max_gflops: float
@@ -77,8 +77,8 @@ class AssemblyInfo:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRecord:
-    """Whether a subgraph can be judged on: the wrong programs that pass on it, what one call of it
-    computes, and why it could not be tried.
+    """The admission of a subgraph: wrong programs that pass on it, the work of one call, and the
+    error if it could not be tried.
     """
 
     full: str
@@ -88,18 +88,18 @@ class AdmissionRecord:
 
     @property
     def computes_nothing(self) -> bool:
-        """Whether every output is an argument of it, or a view of one."""
+        """True if every output is an argument, or a view of one."""
         return any(reason.startswith("nothing_to_compute") for reason in self.wrong)
 
     @property
     def is_admitted(self) -> bool:
-        """Whether it may be part of a suite."""
+        """True if it may be part of a suite."""
         return not self.wrong and self.error is None
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A suite, its tasks as rows, and the admissions of all subgraphs that were tried for it."""
+    """A suite, its tasks as rows, and the admissions of all subgraphs tried for it."""
 
     suite: Suite
     tasks: tuple[TaskRows, ...]
@@ -107,7 +107,7 @@ class Assembled:
 
 
 Announce: TypeAlias = Callable[[int], AbstractContextManager[ProgressStep]]
-"""Shows how far it is: told how many subgraphs are to be tried, gives what is called after each."""
+"""Opens a progress bar for a number of subgraphs; yields its step."""
 
 
 def _no_bar(_: int) -> AbstractContextManager[ProgressStep]:
@@ -206,7 +206,7 @@ def _assembled(
 
 
 def _stored(path: Path, tasks: Sequence[TaskRows], manifest: DatasetManifest) -> Suite:
-    """The suite of some tasks, stored in a file."""
+    """Store the suite of some tasks in a file."""
     graphs = [_suite_graph(task, row, manifest.versions) for task in tasks for row in task.rows]
     suite = make_suite(path.stem, graphs)
     write_suite(path, suite)
@@ -214,7 +214,7 @@ def _stored(path: Path, tasks: Sequence[TaskRows], manifest: DatasetManifest) ->
 
 
 def read_admissions(work: Path) -> dict[str, AdmissionRecord]:
-    """The admissions in a work folder, by full fingerprint; a torn last line is left out."""
+    """Read the admissions in a work folder by full fingerprint; a torn last line is skipped."""
     return _run_folder(work).records()
 
 
@@ -240,8 +240,8 @@ def _selected(
 def _barren(
     rows: Sequence[EligibleRow], admissions: Mapping[str, AdmissionRecord], enough_tries: int
 ) -> set[tuple[str, ...]]:
-    """Op sequences that compute nothing (a view, a reshape), as far as it was tried: often enough,
-    and with no subgraph that was admitted.
+    """Return op sequences that compute nothing (a view, a reshape) in `enough_tries` tries or more,
+    and have no admitted subgraph.
     """
     tried: dict[tuple[str, ...], list[AdmissionRecord]] = defaultdict(list)
     for row in (candidate.row for candidate in rows):
@@ -277,7 +277,9 @@ def _admit_isolated(
 
 
 def ready(_: str) -> None:
-    """Import what admission needs and try one graph, so that a fork of this process is quick."""
+    """Import the modules of admission and try one graph, so that a fork of this process starts
+    fast.
+    """
     import torch
 
     from passnet.graph.values.cost import cost
@@ -292,13 +294,13 @@ def ready(_: str) -> None:
 
 
 def admit_to(payload: str, folder: Path) -> None:
-    """What runs in the process: try a subgraph, and leave the record in a folder."""
+    """Try a subgraph in the process, and write the record to a folder."""
     row, max_gflops = decode(payload, tuple[SubgraphRow, float])
     write_json(folder / RECORD_FILE, admit(row, max_gflops))
 
 
 def admit(row: SubgraphRow, max_gflops: float) -> AdmissionRecord:
-    """The admission of a row; wrong programs are not run where that is too much work."""
+    """Return the admission of a row; wrong programs are not run on a graph with too much work."""
     from passnet.graph.values.cost import cost
     from passnet.judge.suite.admission import admit_graph
 

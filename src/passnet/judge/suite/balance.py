@@ -1,4 +1,4 @@
-"""A selection of tasks that stands for a corpus: held to shares of domains and of lengths.
+"""Selections of tasks that represent a corpus: held to shares of domains and of lengths.
 
 A task is offered once for each domain that has enough of its subgraphs, and then has those of the
 domain alone. Its subgraphs are taken by turns from what was captured, each other dtype, and other
@@ -34,12 +34,12 @@ T = TypeVar("T")
 
 SHORT_OPS = 2
 LONG_OPS = 6
-"""Ops up to which a task is short, and from which on it is long."""
+"""The most ops of a short task, and the fewest of a long one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What the tasks of a suite are held to, in shares of their number.
+    """Bounds on the tasks of a suite, as shares of their number.
 
     `domains`: of each domain, which together are all. `max_short`: the most tasks of two ops or
     fewer. `min_long`: the fewest tasks of `LONG_OPS` ops and more. With `least_graphs`, tasks with
@@ -60,7 +60,7 @@ def balanced_tasks(
     shares: Shares,
     left_out: Collection[str] = (),
 ) -> Iterator[TaskRows]:
-    """The tasks of a suite, in the order in which they are taken.
+    """Yield the tasks of a suite, in the order of their selection.
 
     They are taken as `select_tasks` takes them, but for those that would break a share, and with
     the subgraphs of one domain each.
@@ -76,7 +76,7 @@ def balanced_tasks(
 def domain_tasks(
     rows: Iterable[EligibleRow], plan: SelectionPlan, left_out: Collection[str] = ()
 ) -> list[tuple[Domain, TaskRows]]:
-    """The tasks that a plan allows, for each domain that has enough subgraphs of it."""
+    """Return the tasks that a plan allows, for each domain with enough subgraphs."""
     groups = bucketed(rows, left_out, lambda row: (row.op_sequence, row.domain))
     return [
         (domain, TaskRows(ops, tuple(_by_turns(bucket_rows)[: plan.max_graphs])))
@@ -91,7 +91,7 @@ def unseen_tasks(
     max_graphs: int,
     left_out: Collection[str] = (),
 ) -> list[TaskRows]:
-    """What can be held out of some tasks: up to so many subgraphs of each, by turns as in a task.
+    """Return held-out subgraphs of some tasks, up to `max_graphs` of each.
 
     None of them has the shapes and dtypes of one that is shown. Tasks without any are left out.
     """
@@ -112,13 +112,13 @@ def unseen_tasks(
 
 
 def _look(row: SubgraphRow) -> Hashable:
-    """Shapes and dtypes of the arguments of a row."""
+    """Return shapes and dtypes of the arguments of a row."""
     tensors = decode(row.tensors, tuple[TensorSpec, ...], row.full)
     return tuple((spec.dtype, spec.shape) for spec in tensors)
 
 
 def _by_turns(rows: Iterable[SubgraphRow]) -> list[SubgraphRow]:
-    """Rows by turns from each way in which they came to be, and in each from every library."""
+    """Return rows with their origins taking turns, and libraries within them."""
     ranked = sorted(rows, key=rank_of_row)
     ways: dict[tuple[bool, str], dict[str, list[SubgraphRow]]] = {}
     for row in ranked:
@@ -129,7 +129,7 @@ def _by_turns(rows: Iterable[SubgraphRow]) -> list[SubgraphRow]:
 
 
 def turns(groups: Sequence[Sequence[T]]) -> list[T]:
-    """The elements of some sequences, one of each by turns as long as they have any.
+    """Return the elements of some sequences in turns, as long as they have any.
 
     Examples:
         >>> turns([[1, 2, 3], [], [4, 5]])
@@ -140,7 +140,7 @@ def turns(groups: Sequence[Sequence[T]]) -> list[T]:
 
 
 class _Room:
-    """How many more tasks of each domain and length there is room for.
+    """The number of further tasks of each domain and length.
 
     Short tasks that a domain needs, as it has too few others, are kept for it.
     """
@@ -175,13 +175,13 @@ class _Room:
 
     @property
     def lacking(self) -> str:
-        """What there is still room for, in words."""
+        """The remaining room as text."""
         domains = self._domains.items()
         return ", ".join(f"{count} of {name}" for name, count in domains if count > 0) or "any"
 
 
 def _parts(shares: Mapping[Domain, float], total: int) -> Counter[Domain]:
-    """A number in whole parts of these shares: the largest remainders are rounded up."""
+    """Split a number into whole parts of these shares; the largest remainders are rounded up."""
     exact = {name: share * total for name, share in shares.items()}
     parts = Counter({name: math.floor(part) for name, part in exact.items()})
     by_remainder = sorted(exact, key=lambda name: (parts[name] - exact[name], name))
@@ -193,8 +193,8 @@ def _parts(shares: Mapping[Domain, float], total: int) -> Counter[Domain]:
 def select_balanced(
     offers: Sequence[tuple[Domain, TaskRows]], num_tasks: int, shares: Shares, min_graphs: int = 1
 ) -> Iterator[TaskRows]:
-    """The tasks that are taken of those that are offered, each op sequence once; those with fewer
-    than `min_graphs` subgraphs only when no other fits.
+    """Yield the selected offers, each op sequence once. Those with fewer than `min_graphs`
+    subgraphs come only when no other fits.
 
     Raises:
         InputError: there are fewer tasks that keep to the shares.

@@ -1,4 +1,4 @@
-"""From subgraphs to tasks: those that share an op sequence, and which of these make a benchmark.
+"""Tasks from subgraphs: groups that share an op sequence, and a selection for a benchmark.
 
 Source: PassNet paper (arXiv 2605.29357), selection of PassBench. The published tasks have random
 ids; here everything follows from the content of the rows.
@@ -25,10 +25,10 @@ ALPHA = 1e-3
 """Laplace's count for pairs of ops that do not occur (PassNet paper, selection of PassBench)."""
 
 LEVELS_A_BUCKET = 4
-"""Sizes within so many powers of two are in one bucket (published: floor(log2 d) // 4)."""
+"""The powers of two in one bucket of sizes (published: floor(log2 d) // 4)."""
 
 OpPair: TypeAlias = tuple[str | None, str]
-"""An op and the one after it; the only op of a sequence follows None."""
+"""An op and the next one; the only op of a sequence follows None."""
 
 Bucket: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 """Dtype and size classes of each input."""
@@ -36,7 +36,7 @@ Bucket: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class SelectionPlan:
-    """Which tasks make a suite: of one kind of subgraphs, of so many ops, and MiB of their inputs.
+    """The tasks of a suite: one kind of subgraphs, with bounds on ops and input sizes.
 
     Tasks of fewer than `min_graphs` are not taken; of one with more than `max_graphs`, those are
     taken that occur in the most places. Sizes within `levels_a_bucket` powers of two count as one.
@@ -72,21 +72,21 @@ class EligibleRow:
 
 @dataclass(frozen=True, slots=True)
 class TaskRows:
-    """The subgraphs of a task, one of each bucket, those first that occur in the most places."""
+    """The subgraphs of a task, one of each bucket, the most frequent first."""
 
     ops: tuple[str, ...]
     rows: tuple[SubgraphRow, ...]
 
     @property
     def name(self) -> str:
-        """Its first ops in words, and a hash of all."""
+        """The first ops by name, and a hash of all."""
         words = [op.rsplit(".", 1)[-1].strip("_") for op in self.ops[:3]]
         digest = hashlib.sha256("\n".join(self.ops).encode()).hexdigest()[:8]
         return "-".join([*words, digest])
 
 
 def bucket_of(tensors: Iterable[TensorSpec], levels: int = LEVELS_A_BUCKET) -> Bucket:
-    """The bucket of a subgraph with these inputs, of so many powers of two.
+    """Return the bucket of a subgraph with these inputs, of `levels` powers of two.
 
     Examples:
         >>> bucket_of([TensorSpec("x", (1, 200), "float32")])
@@ -102,7 +102,7 @@ def _exponent(size: int) -> int:
 
 
 def eligible_rows(rows: Iterable[SubgraphRow], plan: SelectionPlan) -> Iterator[EligibleRow]:
-    """The rows that a plan allows, with their buckets."""
+    """Yield the rows that a plan allows, with their buckets."""
     for row in rows:
         if plan.kind not in row.kinds or not plan.min_ops <= row.num_ops <= plan.max_ops:
             continue
@@ -141,12 +141,12 @@ def bucketed(
 
 
 def rank_of_row(row: SubgraphRow) -> tuple[int, str]:
-    """What rows are sorted by: first those that occur in the most places."""
+    """Return the sort key of a row: the most frequent come first."""
     return -row.num_places, row.full
 
 
 def input_mib(tensors: Iterable[TensorSpec]) -> float:
-    """The memory of some inputs in MiB.
+    """Return the memory of some inputs in MiB.
 
     Examples:
         >>> input_mib([TensorSpec("x", (1024, 1024), "bfloat16")])
@@ -156,7 +156,7 @@ def input_mib(tensors: Iterable[TensorSpec]) -> float:
 
 
 def op_pairs(ops: Sequence[str]) -> list[OpPair]:
-    """The pairs of ops that follow each other; of a single op, the pair of None and it.
+    """Return the pairs of consecutive ops; for a single op, the pair of None and it.
 
     Examples:
         >>> op_pairs(["a", "b", "a"]), op_pairs(["a"])
@@ -166,7 +166,7 @@ def op_pairs(ops: Sequence[str]) -> list[OpPair]:
 
 
 def rarities(sequences: Sequence[Sequence[str]]) -> list[float]:
-    """How unusual each op sequence is among all of them, from 0 to 1.
+    """Return the rarity of each op sequence among all of them, from 0 to 1.
 
     It is the mean of -log P(next op | op) over its pairs, with P from all sequences and `ALPHA`
     added to every count, scaled so that the least is 0 and the most 1.
@@ -187,7 +187,7 @@ def rarities(sequences: Sequence[Sequence[str]]) -> list[float]:
 
 
 def select_tasks(tasks: Sequence[TaskRows], num_tasks: int) -> Iterator[TaskRows]:
-    """The tasks of a suite, in the order in which they are taken.
+    """Yield the tasks of a suite, in the order of their selection.
 
     Each next task is the one that gains most: the pairs of ops that no task before has, times
     (1 + rarity). Among equals it is the larger task. Where no task has a new pair, all pairs count
@@ -244,10 +244,10 @@ def pop_best(
 
 
 def nets_of(tasks: Iterable[TaskRows]) -> set[str]:
-    """The nets that the subgraphs of some tasks come from, as far as rows name them."""
+    """Return the nets of some tasks' subgraphs, as far as rows name them."""
     return {net for task in tasks for row in task.rows for net in row.nets}
 
 
 def domains_of(tasks: Iterable[TaskRows]) -> Mapping[str, int]:
-    """How many subgraphs of each domain some tasks have."""
+    """Count the subgraphs of some tasks by domain."""
     return Counter(sorted(row.domain for task in tasks for row in task.rows))

@@ -1,4 +1,4 @@
-"""A suite: tasks, each of subgraphs that share one op sequence; stored as one Parquet file."""
+"""Suites: tasks of subgraphs that share one op sequence, in one Parquet file."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from passnet.judge.task import NetSource, Task, TaskGraph
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Tasks in order, with a hash over all they hold; `notes` tells what was left out, and why."""
+    """Tasks in order, with a hash over their content; `notes` are about graphs left out."""
 
     name: str
     tasks: tuple[Task, ...]
@@ -34,7 +34,7 @@ class Suite:
 
 @dataclass(frozen=True, slots=True)
 class SuiteRow:
-    """A graph of a suite as it is stored; `tensors` and `source` are JSON.
+    """A stored graph of a suite; `tensors` and `source` are JSON.
 
     The last columns follow from program and tensors. The fingerprints are compared when a suite is
     read, the op sequence is for other readers.
@@ -57,11 +57,11 @@ SUITES: Format[SuiteRow] = Format(
     hashes=("structure", "literals", "full"),
     limits=FileLimits(file_bytes=64 * 2**20, unpacked_bytes=256 * 2**20),
 )
-"""How suites are stored; the demo suite unpacks to 0.2 MB for 78 graphs."""
+"""The file format of suites; the demo suite unpacks to 0.2 MB for 78 graphs."""
 
 
 def make_suite(name: str, graphs: Sequence[TaskGraph]) -> Suite:
-    """The suite of some subgraphs, tasks and graphs in the order given.
+    """Return the suite of some subgraphs, tasks and graphs in the given order.
 
     Raises:
         SuiteError: there are none, two share a name, or a task's graphs differ in their ops.
@@ -88,7 +88,7 @@ def make_suite(name: str, graphs: Sequence[TaskGraph]) -> Suite:
 
 
 def only_tasks(suite: Suite, names: Sequence[str]) -> Suite:
-    """Some tasks of a suite, in its order.
+    """Return some tasks of a suite, in its order.
 
     Raises:
         InputError: it has no such task.
@@ -112,7 +112,7 @@ def write_suite(path: Path, suite: Suite) -> None:
 
 
 def row_of_graph(graph: TaskGraph) -> SuiteRow:
-    """A graph of a suite as it is stored, or sent.
+    """Return a graph of a suite as a row.
 
     Raises:
         SuiteError: it has a value that cannot be stored.
@@ -136,7 +136,7 @@ def row_of_graph(graph: TaskGraph) -> SuiteRow:
 
 
 def load_suite(where: str) -> Suite:
-    """The suite of a name that ships with passnet, of a Parquet file, or of a folder of graphs.
+    """Load a shipped suite by name, a Parquet file, or a folder of graphs.
 
     Of a folder (as `passnet graph check` takes), graphs with one op sequence become one task;
     graphs that cannot be read are left out, with a note each.
@@ -161,7 +161,7 @@ def load_suite(where: str) -> Suite:
 
 
 def shipped_suites() -> dict[str, Path]:
-    """Name and file of every suite that ships with passnet."""
+    """Return name and file of every suite that ships with passnet."""
     package = Path(__file__).parents[2] / "suites"
     folder = package if package.is_dir() else Path(__file__).parents[4] / "suites"
     return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
@@ -176,7 +176,7 @@ def _read(path: Path) -> Suite:
 
 
 def graph_of_row(row: SuiteRow, where: str) -> TaskGraph:
-    """The graph of a suite that a row holds; `where` it was found is for errors.
+    """Return the graph of a row; `where` is its place in errors.
 
     Raises:
         GraphError: it is no graph.
@@ -214,7 +214,7 @@ def _suite_of_folder(path: Path) -> Suite:
 
 
 def read_suite_keys(names: Iterable[str]) -> SuiteKeys:
-    """The op sequences and structures of suites, given by their names or files.
+    """Return the op sequences and structures of suites, given by names or files.
 
     Raises:
         SuiteError: there is no such suite.

@@ -1,4 +1,4 @@
-"""Wrong programs made from a right one: outputs that are made up, and ops that are not done."""
+"""Wrong programs made from a right one: made-up outputs, and ops left out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,18 +20,18 @@ EditKind: TypeAlias = Literal["skipped_op", "zeroed_op", "ignored_argument"]
 OutputKind: TypeAlias = Literal["zeros", "ones", "random", "constant", "mean"]
 
 MAX_KEPT_BYTES = 512 * 2**20
-"""Most values of a run that are kept; two runs are kept at a time."""
+"""The most bytes of values to keep of a run; two runs are kept at a time."""
 
 UNDEFINED = frozenset(["empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided"])
-"""Last names of calls that give memory as it is: no value of theirs is wrong."""
+"""Last names of calls that return uninitialised memory: no value is wrong."""
 
 NodeValues: TypeAlias = Mapping[torch.fx.Node, Any]
-"""The value of every node of a right run, so that an edit runs only what follows from it."""
+"""The value of every node of a right run, so that an edit runs only the nodes after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What a wrong program does instead of one op.
+    """The change of a wrong program to one op.
 
     `skipped_op`: the result is the op's argument number `argument`, which has its shape and dtype
     (None: a statement without a value is left out). `zeroed_op`: the result is zeros.
@@ -49,8 +49,8 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An output, or an argument as it was left: the storage of a tensor, else a number as text.
-    `is_view`: an output that lies in the memory of an argument.
+    """An output, or an argument after the run: the storage of a tensor, else a number as text.
+    `is_view` marks an output in the memory of an argument.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class WrongPrograms:
-    """A graph that was built once, with the edits to try on it.
+    """A built graph with the edits to try on it.
 
     `idle` are the ops that can be skipped without a difference to the bit, on all sets tried.
     """
@@ -74,8 +74,8 @@ class WrongPrograms:
 
 
 def make_wrong_programs(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> WrongPrograms:
-    """The edits of every op of a graph, less those that give the op's own result to the bit on all
-    of some sets of inputs.
+    """Return the edits of every op of a graph. An edit that gives the op's own result to the bit on
+    all sets of inputs is left out.
 
     Raises:
         GraphError: the graph cannot be built or run.
@@ -95,7 +95,7 @@ def make_wrong_programs(graph: Graph, input_sets: Sequence[Sequence[InputValue]]
 
 
 def record_values(programs: WrongPrograms, inputs: Sequence[InputValue]) -> NodeValues | None:
-    """All values of a right run, for edits on the same inputs.
+    """Record all values of a right run, for edits on the same inputs.
 
     None where an edit has to run everything again: the values are too many, or an op writes into
     one, draws random numbers or switches a state.
@@ -120,7 +120,7 @@ def record_values(programs: WrongPrograms, inputs: Sequence[InputValue]) -> Node
 
 
 def run_edit(programs: WrongPrograms, edit: Edit, values: NodeValues) -> Iterator[Value]:
-    """The outputs that an edit can change, each as soon as it is computed; `values` are those of a
+    """Yield the outputs that an edit can change, each once it is computed; `values` are those of a
     right run.
 
     Raises:
@@ -148,7 +148,7 @@ def run_edit(programs: WrongPrograms, edit: Edit, values: NodeValues) -> Iterato
 def run_program(
     programs: WrongPrograms, inputs: Sequence[InputValue], edit: Edit | None = None
 ) -> tuple[Value, ...]:
-    """The outputs of the graph and, behind them, all its arguments as they are left.
+    """Return the outputs of the graph, followed by all its arguments after the run.
 
     Raises:
         GraphError: it cannot be run so.
@@ -168,7 +168,7 @@ def run_program(
 
 
 def _arguments(graph: Graph, inputs: Sequence[InputValue]) -> list[Any]:
-    """Tensors of their own memory; a SymInt stays a number."""
+    """Return tensors in their own memory; a SymInt stays a number."""
     return [
         value
         if isinstance(value, int)
@@ -192,7 +192,7 @@ def _value(name: str, value: Any, is_view: bool = False) -> Value:
 
 
 def wrong_values(right: Value, seed: int) -> Iterator[tuple[OutputKind, Array]]:
-    """Outputs made of nothing but the form and a few statistics of the right one."""
+    """Yield outputs made from the shape and a few statistics of the right one."""
     assert right.array is not None, "only tensors have wrong values"
     numbers = from_storage(right.array, right.dtype)
     yield "zeros", _store(np.zeros(numbers.shape), right.dtype)
@@ -224,21 +224,21 @@ def _store(values: Array, dtype: str) -> Array:
 
 
 class EditedRun(torch.fx.Interpreter):
-    """Runs a graph with one op edited."""
+    """A run of a graph with one op edited."""
 
     def __init__(self, module: torch.fx.GraphModule, edit: Edit | None) -> None:
         super().__init__(module)
         self._edit = edit
 
     def run_node(self, n: torch.fx.Node) -> Any:
-        """The value of a node, the wrong one where it is edited."""
+        """Return the value of a node, the wrong one where it is edited."""
         if self._edit is None or op_number(n) != self._edit.op:
             return super().run_node(n)
         return _wrong_result(self, n, self._edit)
 
 
 class _EditObserver(torch.fx.Interpreter):
-    """Runs a graph as it is, and tries every edit of an op on copies of the op's arguments."""
+    """A run of the right graph that tries every edit of an op on copies of its arguments."""
 
     def __init__(self, module: torch.fx.GraphModule, graph: Graph) -> None:
         super().__init__(module)
@@ -267,7 +267,7 @@ class _EditObserver(torch.fx.Interpreter):
 def _edits(
     op: Op, number: int, node: torch.fx.Node, arguments: Sequence[Any], result: Any
 ) -> Iterator[Edit]:
-    """The edits of an op with tensors as arguments, and a tensor or nothing as result."""
+    """Yield the edits of an op with tensors as arguments, and a tensor or nothing as result."""
     if last_name(op.target) in UNDEFINED:
         return
     tensors = {
@@ -293,7 +293,7 @@ def _edits(
 
 
 def _wrong_result(interpreter: torch.fx.Interpreter, node: torch.fx.Node, edit: Edit) -> Any:
-    """What the edit makes of a node, with the node's arguments in the interpreter's `env`."""
+    """Return an edit's result for a node, with the node's arguments in the interpreter's `env`."""
     env, sources = interpreter.env, node.all_input_nodes
     if edit.kind == "skipped_op":
         if edit.argument is None:
@@ -316,7 +316,7 @@ def _wrong_result(interpreter: torch.fx.Interpreter, node: torch.fx.Node, edit: 
 def _replaced(
     env: dict[torch.fx.Node, Any], nodes: Sequence[torch.fx.Node], values: Sequence[Any]
 ) -> Iterator[None]:
-    """Other values for some nodes inside the block."""
+    """Replace the values of some nodes inside the block."""
     before = {node: env[node] for node in nodes}
     env.update(zip(nodes, values, strict=True))
     try:

@@ -37,12 +37,12 @@ COLUMNS: Mapping[str, str] = {
     "places": f"JSON, the first {MAX_PLACES} of these: the captured graph, and its ops from "
     "`start` to before `stop`",
 }
-"""What each column holds, in words."""
+"""Descriptions of the columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class CardFacts:
-    """What a card tells: rows by split, kind, domain and dtype, and where they come from.
+    """The facts of a card: rows by split, kind, domain and dtype, and their origin.
 
     `license_name` is one of the names that Hugging Face knows.
     """
@@ -104,7 +104,7 @@ Graphs are of nets of public libraries. Weights are not part of them.{versions}
 
 
 def card(facts: CardFacts) -> str:
-    """The text of the card."""
+    """Return the text of the card."""
     total = sum(facts.splits.values())
     separation = "Training and evaluation share no op sequence.\n\n"
     versions = [f"{name} {', '.join(numbers)}" for name, numbers in facts.versions.items()]
@@ -123,12 +123,12 @@ def card(facts: CardFacts) -> str:
 
 
 def size_category(num_rows: int) -> str:
-    """How Hugging Face names a number of rows."""
+    """Return Hugging Face's name for a number of rows."""
     return _SIZES[min(max(len(str(num_rows)) - 3, 0), len(_SIZES) - 1)]
 
 
 def feature_lines(schema: pa.Schema) -> list[str]:
-    """The columns of a schema, as the header of a card has them."""
+    """Return the columns of a schema as lines of a card's header."""
     return [_feature(column) for column in schema]
 
 

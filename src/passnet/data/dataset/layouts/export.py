@@ -28,12 +28,12 @@ from passnet.version import __version__
 Layout: TypeAlias = Literal["graphnet", "passnet", "hf"]
 
 RowSamples: TypeAlias = Iterator[tuple[SubgraphRow, list[tuple[Origin | None, GraphSample]]]]
-"""Rows with what is written of each: the directories that it was read from, else one of our own."""
+"""Rows with their directories: the imported ones, else one of our own."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportPlan:
-    """What is exported, and how.
+    """The rows to export, and their layout.
 
     Args:
         layout: of what is written.
@@ -52,7 +52,7 @@ class ExportPlan:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """How many rows were exported, and as how many directories or files, in how many tasks."""
+    """The numbers of exported rows, of written directories or files, and of tasks."""
 
     num_rows: int
     num_written: int
@@ -65,7 +65,7 @@ def export_dataset(
     plan: ExportPlan,
     announce: Callable[[int], ProgressStep] = no_progress,
 ) -> Exported:
-    """Write the rows of a dataset in a layout that others read; `import_dataset` reads it back.
+    """Write the rows of a dataset in another layout; `import_dataset` reads it back.
 
     The folder `out` must be empty or absent, and is there whole or not at all. `announce` is told
     how many rows there are; what it gives is called after each.
@@ -101,7 +101,7 @@ def _samples(table: pa.Table, folder: Path, step: ProgressStep) -> RowSamples:
 
 
 def _graphnet(samples: RowSamples, out: Path) -> int:
-    """The number of directories."""
+    """Write GraphNet's layout; return the number of directories."""
     num_written = 0
     for row, directories in samples:
         for origin, sample in directories:
@@ -112,7 +112,7 @@ def _graphnet(samples: RowSamples, out: Path) -> int:
 
 
 def _passnet(samples: RowSamples, out: Path, name: str) -> tuple[int, int]:
-    """The numbers of directories and of tasks."""
+    """Write PassNet's layout; return the numbers of directories and of tasks."""
     tasks: dict[tuple[str, tuple[str, ...]], dict[str, list[PurePosixPath]]] = {}
     num_written = 0
     for row, directories in samples:
@@ -130,7 +130,7 @@ def _passnet(samples: RowSamples, out: Path, name: str) -> tuple[int, int]:
 
 
 def _write_task(out: Path, tasks: PurePosixPath, graphs: Mapping[str, list[PurePosixPath]]) -> None:
-    """A task directory: the list of its graphs, a link to all graphs, a folder for passes.
+    """Write a task directory: the list of its graphs, a link to all graphs, a pass folder.
 
     It is made in the folder `tasks` of `out`, of graphs whose paths in `out` are given by id.
     """
@@ -152,7 +152,7 @@ def _hugging_face(
     versions: Mapping[str, list[str]],
     step: ProgressStep,
 ) -> int:
-    """The number of files. Rows go from file to file as columns, unread."""
+    """Write files for Hugging Face as columns, without decoding rows; return their number."""
     numbers: dict[Side, list[int]] = {}
     for number, full in enumerate(table["full"].to_pylist()):
         side = plan.sides.get(full) if plan.sides else "train"

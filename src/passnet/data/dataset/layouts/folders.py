@@ -1,4 +1,4 @@
-"""How rows are written as graph directories, and read from them: GraphNet's and PassNet's layouts.
+"""Rows as graph directories in the layouts of GraphNet and PassNet, and back.
 
 What the files of these layouts have no place for (kinds, nets, variants) stands under a key of its
 own in `graph_net.json`; of a directory without that key, names and files are read instead.
@@ -30,7 +30,7 @@ TYPE_FOLDERS: dict[SubgraphKind, str] = {
     "classical": "typical_subgraphs",
     "single": "sole_op_subgraphs",
 }
-"""What PassNet calls the kinds, in the names of its folders."""
+"""PassNet's names of the kinds in its folders."""
 
 NO_TYPE_FOLDER = "full_graphs"
 """The folder for rows of no kind: graphs as captured."""
@@ -43,7 +43,7 @@ _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def sample_of(row: SubgraphRow) -> GraphSample:
-    """A row as the content of a graph directory, from which `row_of` makes the same row.
+    """Return a row as a graph directory, from which `row_of` makes the same row.
 
     Raises:
         InputError: its text or arguments cannot be read.
@@ -65,7 +65,7 @@ def sample_of(row: SubgraphRow) -> GraphSample:
 
 
 def name_of(row: SubgraphRow) -> str:
-    """The name of a row's directory: net, range, and the first of its fingerprint."""
+    """Return the name of a row's directory: net, range, and the start of its fingerprint."""
     net = plain_name(split_entry(row.nets[0])[1] if row.nets else "") or "graph"
     ops = f"_start{row.places[0].start}_end{row.places[0].stop}" if row.places else ""
     return f"{net[:80]}{ops}_{row.full[:16]}"
@@ -77,7 +77,7 @@ def library_folder(row: SubgraphRow) -> str:
 
 
 def plain_name(name: str) -> str:
-    """A name as that of a folder: runs of odd characters as one "_", no dots before.
+    """Return a folder name: runs of odd characters become one "_", leading dots go.
 
     Examples:
         >>> plain_name("../a b/c"), plain_name("resnet18.a1_in1k")
@@ -87,18 +87,18 @@ def plain_name(name: str) -> str:
 
 
 def type_folders(row: SubgraphRow) -> list[str]:
-    """PassNet's folders for the kinds of a row; that for graphs as captured where it has none."""
+    """Return PassNet's folders for the kinds of a row."""
     folders = [folder for kind, folder in TYPE_FOLDERS.items() if kind in row.kinds]
     return folders or [NO_TYPE_FOLDER]
 
 
 def graph_folder(row: SubgraphRow) -> PurePosixPath:
-    """Where a row stands in a folder of the GraphNet layout."""
+    """Return the path of a row in the GraphNet layout."""
     return PurePosixPath(library_folder(row), name_of(row))
 
 
 def passnet_folder(row: SubgraphRow, name: str, type_folder: str) -> PurePosixPath:
-    """Where a row stands in a folder of the PassNet layout, under the name of a set.
+    """Return the path of a row in the PassNet layout, under the name of a set.
 
     The bucket is 0 for what was captured, and one of 1 to 9 for variants.
     """
@@ -112,7 +112,7 @@ def passnet_folder(row: SubgraphRow, name: str, type_folder: str) -> PurePosixPa
 
 
 def row_of(sample: GraphSample, path: PurePosixPath) -> SubgraphRow:
-    """The row that a graph directory is: as it says under `FACTS_KEY`, else by its names.
+    """Return the row of a graph directory: as stated under `FACTS_KEY`, else by its names.
 
     The row names all places of a directory without that key, be they more than a row may have.
     `path` is relative to the folder that is read.
@@ -152,7 +152,7 @@ def row_of(sample: GraphSample, path: PurePosixPath) -> SubgraphRow:
 
 
 def _stated(facts: Any, path: PurePosixPath) -> Provenance:
-    """What a directory says under `FACTS_KEY`."""
+    """Return the facts of a directory under `FACTS_KEY`."""
     try:
         version = msgspec.convert(facts, dict[str, Any]).get("schema_version")
         if version == SCHEMA_VERSION:
@@ -166,8 +166,7 @@ def _stated(facts: Any, path: PurePosixPath) -> Provenance:
 
 
 def _net_and_occurrences(sample: GraphSample, path: PurePosixPath) -> tuple[str, list[Occurrence]]:
-    """The net by the names of a directory, under its library; and its ops in it, if a name tells
-    them.
+    """Return the net of a directory by its names, and its ops if a name tells them.
 
     The library is that of PassNet's folder `samples/<library>`, of GraphNet's `source`, or the
     folder above.

@@ -1,4 +1,4 @@
-"""Graph directories, or an exported dataset, to a dataset."""
+"""Import of graph directories, or of an exported dataset."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -21,12 +21,12 @@ from passnet.graph.fx.targets import check_targets
 from passnet.graph.text.files import find_graphs, read_sample
 
 DATA_FOLDER = "data"
-"""Of an exported dataset: its Parquet files."""
+"""The folder of Parquet files of an exported dataset."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A directory that could not be read, and why."""
+    """A directory that could not be read, and the reason."""
 
     path: str
     reason: str
@@ -34,7 +34,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came of an import: how many directories were read, what was left out, the dataset."""
+    """The result of an import: directories read, directories left out, the dataset."""
 
     num_read: int
     left_out: tuple[LeftOut, ...]
@@ -47,7 +47,7 @@ def import_dataset(
     strict: bool = False,
     announce: Callable[[int], ProgressStep] = no_progress,
 ) -> Imported:
-    """Make a dataset of the graph directories at and below a folder, or of an exported dataset.
+    """Make a dataset of all graph directories below a folder, or of an exported dataset.
 
     Directories of one graph (same ops, literals, shapes and dtypes) become one row.
 
@@ -97,7 +97,7 @@ def _import_directories(
 
 
 def _read(path: Path, root: Path) -> tuple[SubgraphRow, Origin | None]:
-    """The row of a directory, and its origin if another program wrote it.
+    """Return the row of a directory, and its origin if another program wrote it.
 
     Raises:
         InputError: it cannot be read, or calls what no graph may call.
@@ -124,7 +124,7 @@ def _import_files(files: list[Path], out: Path, step: ProgressStep) -> Imported:
 
 
 def _merged(rows: list[SubgraphRow]) -> SubgraphRow:
-    """One row of the directories of one graph; text and arguments are those of the first.
+    """Merge rows of one graph; text and arguments are those of the first.
 
     Raises:
         InputError: they state what cannot be true of one row.

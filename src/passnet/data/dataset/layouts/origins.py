@@ -1,4 +1,4 @@
-"""The directories that imported rows come from, kept so that an export gives them back.
+"""The origins of imported rows, so that an export restores their directories.
 
 Directories of one row may differ in what their files say beside the graph, and in the names and
 statistics of arguments.
@@ -51,7 +51,7 @@ class OriginsManifest:
 
 
 def origin_of(sample: GraphSample, path: PurePosixPath, row: SubgraphRow) -> Origin:
-    """The origin of the row that a directory alone gives."""
+    """Return the origin of the row of one directory."""
     return Origin(
         row.full,
         str(path),
@@ -65,7 +65,7 @@ def origin_of(sample: GraphSample, path: PurePosixPath, row: SubgraphRow) -> Ori
 
 
 def shortened(origin: Origin, row: SubgraphRow) -> Origin:
-    """The origin without what it shares with its row."""
+    """Return the origin without fields equal to its row's."""
     return replace(
         origin,
         program="" if origin.program == row.program else origin.program,
@@ -74,7 +74,7 @@ def shortened(origin: Origin, row: SubgraphRow) -> Origin:
 
 
 def sample_of_origin(origin: Origin, row: SubgraphRow) -> GraphSample:
-    """The content of the directory that an origin was.
+    """Return the content of an origin's directory.
 
     Raises:
         InputError: it cannot be read.
@@ -100,7 +100,7 @@ def _object(text: str, origin: Origin) -> dict:
 
 
 def folder_of(origin: Origin) -> PurePosixPath:
-    """The path of an origin, which stays within the folder that it is written to.
+    """Return the path of an origin, checked to stay within the output folder.
 
     Raises:
         InputError: it does not.
@@ -112,7 +112,7 @@ def folder_of(origin: Origin) -> PurePosixPath:
 
 
 def write_origins(out: Path, origins: Sequence[Origin]) -> None:
-    """Write origins beside the dataset in a folder."""
+    """Write origins next to the dataset in a folder."""
     shards = write_shards(
         out, SHARD_NAME, origins, ORIGINS, lambda row: len(row.program) + len(row.tensors)
     )
@@ -120,7 +120,7 @@ def write_origins(out: Path, origins: Sequence[Origin]) -> None:
 
 
 def read_origins(folder: Path, names: Iterable[str]) -> dict[str, list[Origin]]:
-    """The origins of some rows, by their full fingerprints; none where a dataset has none.
+    """Read the origins of rows by their full fingerprints; empty where a dataset has none.
 
     Raises:
         InputError: a file is missing or damaged.

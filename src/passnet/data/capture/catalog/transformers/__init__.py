@@ -37,7 +37,7 @@ _NOT_NETS = re.compile(
 
 @functools.cache
 def import_transformers() -> Any:
-    """The package, imported so that its nets can be imported beside a CPU build of torch.
+    """Import the package so that its nets load beside a CPU build of torch.
 
     A torchaudio that does not load is not to be seen by it: nets do without.
 
@@ -62,13 +62,13 @@ def import_transformers() -> Any:
 
 
 def names() -> list[str]:
-    """All classes of nets, as the package exports them."""
+    """Return all classes of nets that the package exports."""
     exported = dir(import_transformers())
     return sorted(name for name in exported if _NETS.search(name) and not _NOT_NETS.search(name))
 
 
 def build(name: str) -> Net:
-    """The net of a class in its default configuration, with a few layers in each stack.
+    """Build the net of a class in its default configuration, with a few layers in each stack.
 
     Raises:
         ValueError: the class has no default configuration, or takes what is not known here.
@@ -85,7 +85,7 @@ def build(name: str) -> Net:
 
 
 def net_of(net_class: Any, config: Any, changes: tuple[str, ...] = ()) -> Net:
-    """A net of this class and configuration, with inputs."""
+    """Return a net of a class and configuration, with inputs."""
     if getattr(config, "_experts_implementation", None) is None:
         config._experts_implementation = "batched_mm"  # others loop over values, or are no torch op
     net = net_class(config).eval()
@@ -101,11 +101,11 @@ _COMPOSED = {
     "VisionEncoderDecoderModel": ("ViTConfig", "BertConfig"),
     "VisionTextDualEncoderModel": ("ViTConfig", "BertConfig"),
 }
-"""Nets that are put together from two, which have no default: of which two."""
+"""Nets composed of two, without a default: the configurations of both."""
 
 
 def composed_config(name: str) -> Any:
-    """A configuration of two small nets."""
+    """Return a configuration of two small nets."""
     library = import_transformers()
     layers = reduced_configs.MAX_LAYERS
     parts = [getattr(library, part)(num_hidden_layers=layers) for part in _COMPOSED[name]]
@@ -117,7 +117,7 @@ def composed_config(name: str) -> Any:
 
 @functools.cache
 def class_tasks() -> dict[str, str]:
-    """Name of a class -> the words of transformers for what it is for."""
+    """Return the task of each class, in the words of transformers."""
     from transformers.models.auto import modeling_auto
 
     tasks: dict[str, str] = {}
@@ -135,11 +135,11 @@ _HUB_TASKS = {
     "seq-to-seq-causal-lm": "text2text-generation",
     "sequence-classification": "text-classification",
 }  # fmt: skip
-"""Where the words of the hub differ from those of the library's tables."""
+"""Tasks that the hub names otherwise than the library's tables."""
 
 
 def domain_and_task(class_name: str, net: Any) -> tuple[Domain, str]:
-    """By what a class takes, and by the tables of the library."""
+    """Return domain and task, by the inputs of a class and the library's tables."""
     params = set(inspect.signature(net.forward).parameters)
     reads = bool(params & {"input_ids", "decoder_input_ids"})
     sees = any(

@@ -1,4 +1,4 @@
-"""How each argument of the nets of transformers is made, by its name."""
+"""Inputs of transformers' nets, by the names of their arguments."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from passnet.data.capture.net import NetInput, floats, image, ones, tokens
 TEXT_LENGTH = 32
 DECODER_LENGTH = 16
 GRID = 16
-"""Patches along each side of an image of a net that takes patches of any number."""
+"""Patches along each side of an image, for nets that take any number of patches."""
 
 AUDIO_SAMPLES = 16000
 MEL_FRAMES = 128
@@ -21,18 +21,18 @@ FRAMES = 8
 
 
 def text_length(view: ConfigView) -> int:
-    """Of the text beside an image or alone, where the net is not made for a fixed one."""
+    """Return the length of a text, for nets without a fixed one."""
     limit = view.text("max_position_embeddings", TEXT_LENGTH)
     return min(TEXT_LENGTH, int(limit)) if isinstance(limit, int) and limit > 0 else TEXT_LENGTH
 
 
 def vocabulary(view: ConfigView) -> int:
-    """Number of tokens of the text."""
+    """Return the number of tokens of the text."""
     return int(view.text("vocab_size", 1000))
 
 
 def input_ids(view: ConfigView) -> NetInput:
-    """Random text; for a multiple choice, two of them.
+    """Make a random text; two of them for a multiple choice.
 
     Where an encoder and a decoder classify, they do so at the token that ends the text.
     """
@@ -46,17 +46,17 @@ def input_ids(view: ConfigView) -> NetInput:
 
 
 def attention_mask(view: ConfigView) -> NetInput | None:
-    """That nothing of the text is hidden; the nets of sounds do without."""
+    """Make a mask that hides no text; nets of sounds get none."""
     return make.filled_like(input_ids)(view) if "input_ids" in view.params else None
 
 
 def classifies_text(view: ConfigView) -> bool:
-    """Whether a net of an encoder and a decoder gives text a class."""
+    """Return whether an encoder-decoder net classifies text."""
     return "decoder_input_ids" in view.params and "ForSequenceClass" in view.class_name
 
 
 def decoder_input_ids(view: ConfigView) -> NetInput | None:
-    """The text so far; what is to be classified is both."""
+    """Make the text so far; text to classify goes to both parts."""
     if classifies_text(view):
         return None
     num_tokens = int(view.find("vocab_size", part="decoder") or vocabulary(view))
@@ -64,7 +64,7 @@ def decoder_input_ids(view: ConfigView) -> NetInput | None:
 
 
 def pixel_values(view: ConfigView) -> NetInput | None:
-    """An image, or a video where that is the net's business, or patches where it takes those."""
+    """Make an image, a video for nets of videos, or patches for nets that take a grid."""
     if "image_grid_thw" in view.params or "grid_thw" in view.params:
         return patches(view)
     if "VideoClassification" in view.class_name:
@@ -75,11 +75,11 @@ def pixel_values(view: ConfigView) -> NetInput | None:
 _NUM_FRAMES = make.first_setting("num_frames", "frames_per_clip", part="vision", default=FRAMES)
 _FRAME = (make.CHANNELS, make.IMAGE_SIZE)
 video = make.normal("batch frames *channels height width", 1, _NUM_FRAMES, *_FRAME)
-"""A video of as many frames as the configuration says."""
+"""A video with the configured number of frames."""
 
 
 def patch_width(view: ConfigView) -> int:
-    """Numbers in a patch: what the layer that embeds patches takes."""
+    """Return the numbers in a patch: the input width of the layer that embeds patches."""
     for name, module in view.net.named_modules():
         weight = getattr(module, "weight", None)
         embeds = re.search(r"patch_(embed|proj)|patchify", name) and "norm" not in name
@@ -97,7 +97,7 @@ grid = make.constant([[1, GRID, GRID]], "images 3")
 
 
 def flattened_patches(view: ConfigView) -> NetInput:
-    """Patches of an image, each with its row and column before its pixels."""
+    """Make patches of an image, each with its row and column before its pixels."""
     width = 2 + patch_width(view)
     flat = floats(1, GRID * GRID, width, axes=("batch", "patches", str(width)))
     flat.value[..., :2] = 1.0
@@ -105,41 +105,41 @@ def flattened_patches(view: ConfigView) -> NetInput:
 
 
 def image_sizes(view: ConfigView) -> NetInput:
-    """Height and width of the image."""
+    """Make height and width of the image."""
     return NetInput(torch.from_numpy(np.array([view.size])), ("images", "2"))
 
 
 def num_patches(view: ConfigView) -> int:
-    """Patches of an image of the size that a net is made for."""
+    """Return the number of patches of an image of the net's own size."""
     height, width = view.size
     return (height // view.patch) * (width // view.patch)
 
 
 def bool_masked_pos(view: ConfigView) -> NetInput:
-    """Which patches of a video are hidden: every second."""
+    """Make a mask that hides every second patch of a video."""
     frames = int(view.find("num_frames", default=1)) // int(view.find("tubelet_size", default=1))
     count = max(1, frames) * num_patches(view)
     return NetInput(torch.from_numpy(np.arange(count)[None] % 2 == 1), ("batch", "patches"))
 
 
 sound = make.normal("batch samples", 1, AUDIO_SAMPLES, scale=0.1)
-"""Samples of a second."""
+"""One second of samples."""
 
 
 def mel_bins(view: ConfigView) -> int:
-    """Mel frequencies of a spectrogram."""
+    """Return the number of mel frequencies of a spectrogram."""
     keys = ("num_mel_bins", "input_feat_per_channel", "num_mels", "feature_size", "input_dim",
             "n_mels", "mel_bins", "feature_projection_input_dim", "input_feat_size")  # fmt: skip
     return int(view.find(*keys, part="audio", default=80))
 
 
 def spectrogram(bins: make.AxisSize, num_frames: int = MEL_FRAMES) -> make.InputMaker:
-    """The mel spectrogram of a sound, its frames before its frequencies."""
+    """Return a maker of mel spectrograms, frames before frequencies."""
     return make.normal("batch frames mels", 1, num_frames, bins)
 
 
 def input_features(view: ConfigView) -> NetInput:
-    """The mel spectrogram of a sound; of whisper's fixed length where its encoder asks for it."""
+    """Make the mel spectrogram of a sound, of whisper's fixed length where required."""
     bins = mel_bins(view)
     source = view.find("max_source_positions", part="audio")
     frames_first = ("wav2vec2-bert", "seamless_m4t", "seamless_m4t_v2", "speech_to_text")
@@ -149,19 +149,19 @@ def input_features(view: ConfigView) -> NetInput:
 
 
 def input_features_mask(view: ConfigView) -> NetInput:
-    """That all frames are heard."""
+    """Make a mask that hides no frame."""
     features = input_features(view)
     return ones(1, features.value.shape[features.axes.index("frames")], axes=("batch", "frames"))
 
 
 def bbox(view: ConfigView) -> NetInput:
-    """Boxes of words, each with its corners in order."""
+    """Make boxes of words, each with its corners in order."""
     boxes = np.tile(np.array([10, 10, 50, 20]), (1, text_length(view), 1))
     return NetInput(torch.from_numpy(boxes), ("batch", "sequence", "4"))
 
 
 def past_values(view: ConfigView) -> NetInput:
-    """A time series of the length that the net looks back."""
+    """Make a time series of the net's context length."""
     length = int(view.find("context_length", default=64))
     if view.family.startswith("timesfm"):
         return floats(1, length, axes=("batch", "time"))
@@ -171,11 +171,11 @@ def past_values(view: ConfigView) -> NetInput:
 
 _QUESTION_TOKENS = make.first_setting("vocab_size", part="qformer", default=1000)
 qformer_input_ids = make.token_ids("batch sequence", _QUESTION_TOKENS, 1, TEXT_LENGTH)
-"""The question, as the part that asks the image reads it."""
+"""The question, as the part that queries the image reads it."""
 
 
 def hidden_states(view: ConfigView) -> NetInput | None:
-    """What a part of a larger net takes: patches with a grid, else features of its width."""
+    """Make the input of a part of a larger net: patches for a grid, else features."""
     if "grid_thw" in view.params:
         return patches(view)
     if view.class_name.endswith("SVTR"):
@@ -196,11 +196,11 @@ embeddings = make.normal("batch sequence *width", 1, TEXT_LENGTH, _width)
 
 _HIDDEN_SIZE = make.setting("hidden_size")
 latents = make.normal("batch *width frames", 1, _HIDDEN_SIZE, TEXT_LENGTH)
-"""A sound as its encoder gives it."""
+"""A sound as its encoder outputs it."""
 
 _NUM_DOCUMENTS = make.setting("n_docs")
 retrieved_ids = make.token_ids("batch sequence", vocabulary, _NUM_DOCUMENTS, 2 * TEXT_LENGTH)
-"""The documents that were found, each before the question."""
+"""The retrieved documents, each before the question."""
 
 MAKERS: dict[str, make.InputMaker] = {
     "input_ids": input_ids, "attention_mask": attention_mask,
@@ -210,7 +210,7 @@ MAKERS: dict[str, make.InputMaker] = {
     "qformer_input_ids": qformer_input_ids, "flattened_patches": flattened_patches,
     "use_cache": make.constant(False),
 }  # fmt: skip
-"""Arguments that are always given where forward takes them."""
+"""Arguments that are always passed where forward takes them."""
 
 REQUIRED: dict[str, make.InputMaker] = {
     "pixel_values_videos": video,
@@ -236,4 +236,4 @@ REQUIRED: dict[str, make.InputMaker] = {
     "codes": make.token_ids("batch *books sequence", make.setting("codebook_size"), 1,
                             make.setting("num_quantizers"), TEXT_LENGTH),
 }  # fmt: skip
-"""Arguments that are given only where forward cannot do without."""
+"""Arguments that are passed only where forward requires them."""

@@ -1,4 +1,4 @@
-"""What the default settings of some configurations lack, or say that does not fit."""
+"""Settings that the defaults of some configurations lack, or that do not fit."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ _INTRACLASS: dict[str, Any] = {
     },
     "scale_factor_list": [1, 2, 4, 8], "kernel_list": [3, 2, 2],
 }  # fmt: skip
-"""Of each convolution its kernel, stride and padding."""
+"""Kernel, stride and padding of each convolution."""
 
 _TEXT_PARTS: dict[str, dict[str, Any]] = {
     "hunyuan_vl": {"head_dim": 128, "rope_parameters": {**_ROPE, "mrope_section": [16] * 4}},
@@ -52,7 +52,7 @@ _TEXT_PARTS: dict[str, dict[str, Any]] = {
                   "num_experts_per_tok": 2, "q_lora_rank": 512, "index_n_heads": 8,
                   "linear_num_heads": 8},
 }  # fmt: skip
-"""Families whose text part is a family of its own, with the same to be said of both."""
+"""Families whose text part is its own family, with the same settings for both."""
 
 _SETTINGS: dict[str, dict[str, Any]] = {
     **{f"{family}_text": settings for family, settings in _TEXT_PARTS.items()},
@@ -142,14 +142,15 @@ _SETTINGS: dict[str, dict[str, Any]] = {
         "model_args": {"embed_dim": 1024, "img_size": [336, 336], "global_pool": "",
                        "use_post_transformer_norm": False}}},
 }  # fmt: skip
-"""Classes, or families, whose default settings do not fit each other or are None: what must be
-said. Where a net looks at values that it computes, so that it is captured with real weights only,
-a smaller net of the family is described."""
+"""Settings of classes, or families, whose defaults do not fit each other or are None. Nets that
+read computed values are captured with real weights only; for these, a smaller net of the family is
+described.
+"""
 
 WHOLE = frozenset({"seggpt"})
-"""Families whose other settings ask for all the layers."""
+"""Families whose other settings require all layers."""
 
 
 def required_settings(name: str, config_class: Any) -> dict[str, Any]:
-    """What must be said when the configuration of a class of nets is made."""
+    """Return the settings that the configuration of a class of nets needs."""
     return _SETTINGS.get(name) or _SETTINGS.get(config_class.model_type, {})

@@ -1,4 +1,4 @@
-"""What is known of a net of transformers before it is called: its configuration, its arguments."""
+"""Configuration and arguments of a transformers net, before it is called."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -7,15 +7,15 @@ from typing import Any
 import torch
 
 IMAGE_SIZE = 224
-"""Of nets whose configuration does not name one."""
+"""Image size of nets whose configuration names none."""
 
 DETECTION_SIZE = 640
 _DETECTORS = ("Detection", "Detr", "YOLO", "Yolos", "DFine", "DETR", "GroundingDino")
-"""Words in the names of classes of which an image is that large."""
+"""Words in the names of classes that take such large images."""
 
 
 class ConfigView:
-    """What is known of a net: its configuration, with the parts of it, and its arguments."""
+    """The configuration of a net with its parts, and the arguments of the net."""
 
     def __init__(self, net: torch.nn.Module, config: Any) -> None:
         self.net, self.config = net, config
@@ -24,13 +24,13 @@ class ConfigView:
         self.family = str(config.model_type)
 
     def find(self, *keys: str, part: str = "", default: Any = None) -> Any:
-        """The first of these settings that the configuration has, first in parts named so."""
+        """Return the first configured setting of several, first in parts of this name."""
         parts = sorted(_parts(self.config), key=lambda named: bool(part) and part not in named[0])
         settings = (getattr(config, key, None) for _, config in parts for key in keys)
         return next((value for value in settings if value is not None), default)
 
     def text(self, key: str, default: Any = None) -> Any:
-        """A setting of the part of the configuration that is about text."""
+        """Return a setting of the text part of the configuration."""
         value = getattr(text_config(self.config), key, None)
         return self.find(key, part="text", default=default) if value is None else value
 
@@ -63,7 +63,7 @@ class ConfigView:
 
 
 def text_config(config: Any) -> Any:
-    """The part of a configuration that is about text; of two, the one that reads."""
+    """Return the text part of a configuration; of two, the encoder."""
     try:
         return config.get_text_config()
     except ValueError:

@@ -1,4 +1,4 @@
-"""Families of transformers whose arguments are made otherwise than their names say."""
+"""Families of transformers whose arguments need other makers than their names suggest."""
 
 import numpy as np
 import torch
@@ -22,17 +22,17 @@ _TILES = make.first_setting("max_num_tiles", part="vision", default=4)
 
 
 def sized_image(height: make.AxisSize, width: make.AxisSize) -> make.InputMaker:
-    """An image of this height and width."""
+    """Return a maker of images of this height and width."""
     return make.normal(_PICTURE, 1, make.CHANNELS, height, width)
 
 
 def sized_video(side: int) -> make.InputMaker:
-    """A video of square frames of this side."""
+    """Return a maker of videos of square frames of this side."""
     return make.normal("batch frames 3 height width", 1, usual.FRAMES, 3, side, side)
 
 
 def tiled(num_tiles: int) -> make.InputMaker:
-    """An image as that many tiles, all alike."""
+    """Return a maker of images as equal tiles."""
 
     def maker(view: ConfigView) -> NetInput:
         picture = image(1, view.channels, *view.size)
@@ -43,7 +43,7 @@ def tiled(num_tiles: int) -> make.InputMaker:
 
 
 def marked_ids(key: str, positions: list[int]) -> make.InputMaker:
-    """Text in which the token that this setting names stands at these positions."""
+    """Return a maker of text with a configured token at these positions."""
 
     def maker(view: ConfigView) -> NetInput:
         text = usual.input_ids(view)
@@ -54,41 +54,41 @@ def marked_ids(key: str, positions: list[int]) -> make.InputMaker:
 
 
 def corner_boxes(view: ConfigView) -> NetInput:
-    """Boxes of words, each with its corners in order, as shares of the page."""
+    """Make boxes of words, each with its corners in order, as shares of the page."""
     corners = [0.1, 0.1, 0.5, 0.2] * (2 if getattr(view.config, "dim_bbox", 4) == 8 else 1)
     boxes = np.tile(np.array(corners, np.float32), (1, usual.text_length(view), 1))
     return NetInput(torch.from_numpy(boxes), ("batch", "sequence", "corners"))
 
 
 def latent_and_text_length(view: ConfigView) -> int:
-    """Of the text, with room for the image before it."""
+    """Return the length of the text with the image before it."""
     return int(view.config.latent_query_num) + usual.TEXT_LENGTH
 
 
 def image_position_mask(view: ConfigView) -> NetInput:
-    """That the image stands at the start of the text."""
+    """Make a mask of an image at the start of the text."""
     positions = np.arange(latent_and_text_length(view))[None]
     is_image = positions < int(view.config.latent_query_num)
     return NetInput(torch.from_numpy(is_image), ("batch", "sequence"))
 
 
 def patch_pixels(view: ConfigView) -> int:
-    """Numbers in a patch of an image."""
+    """Return the numbers in a patch of an image."""
     return view.channels * view.patch**2
 
 
 def past_length(view: ConfigView) -> int:
-    """Of the past of a time series, with the lags that reach behind it."""
+    """Return the length of a time series' past, with the lags before it."""
     return int(view.config.context_length) + max(view.config.lags_sequence)
 
 
 def episode(width: make.AxisSize) -> make.InputMaker:
-    """What was seen, or done, at each time."""
+    """Return a maker of observations or actions at each time."""
     return make.normal("batch time *width", 1, usual.TEXT_LENGTH, width)
 
 
 def step_codes(key: str, num_books: make.AxisSize) -> make.InputMaker:
-    """Sound tokens of each step, the codebooks last; the setting is the size of the vocabulary."""
+    """Return a maker of sound tokens of each step, the codebooks last."""
     sizes = (1, usual.TEXT_LENGTH, num_books)
     return make.token_ids("batch sequence *books", make.setting(key), *sizes)
 
@@ -300,11 +300,11 @@ _RULES: dict[str, dict[str, make.InputMaker]] = {
     "timesteps": {"DecisionTransformerModel":
                   lambda view: integers(100, 1, usual.TEXT_LENGTH, axes=("batch", "time"))},
 }  # fmt: skip
-"""Argument -> families, or classes, that take it otherwise -> how it is made for them."""
+"""Argument -> families or classes that take it otherwise -> its maker for them."""
 
 
 def own_makers(view: ConfigView) -> dict[str, make.InputMaker]:
-    """Argument -> its maker, for what the class of a net takes otherwise, else its family."""
+    """Return the makers of arguments that a class, else its family, takes otherwise."""
 
     def named(name: str) -> dict[str, make.InputMaker]:
         return {

@@ -1,4 +1,4 @@
-"""Makers of inputs, each described by the names of its axes and where their sizes come from."""
+"""Factories of input makers: axes by name, sizes from the configuration."""
 
 import re
 from collections.abc import Callable
@@ -13,11 +13,10 @@ from passnet.data.capture.catalog.transformers.config_view import ConfigView
 from passnet.data.capture.net import NetInput, floats, ones, tokens
 
 InputMaker: TypeAlias = Callable[[ConfigView], NetInput | None]
-"""Makes one argument; None where the net is to be called without it."""
+"""A maker of one argument; None where the net is called without it."""
 
 AxisSize: TypeAlias = int | Callable[[ConfigView], Any]
-"""A size, or what reads it from a configuration; what reads a tuple gives the sizes of several
-axes."""
+"""A size, or a function that reads one, or the sizes of several axes, from a configuration."""
 
 CHANNELS: AxisSize = attrgetter("channels")
 IMAGE_SIZE: AxisSize = attrgetter("size")
@@ -27,17 +26,17 @@ PATCH_SIDE: AxisSize = attrgetter("patch")
 
 
 def setting(key: str) -> AxisSize:
-    """A setting that the configuration has."""
+    """Return a reader of a setting that the configuration has."""
     return attrgetter(f"config.{key}")
 
 
 def first_setting(*keys: str, part: str = "", default: int | None = None) -> AxisSize:
-    """The first of these settings that the configuration or a part of it has, see `find`."""
+    """Return a reader of the first configured setting of several, see `find`."""
     return lambda view: view.find(*keys, part=part, default=default)
 
 
 def normal(axes: str, *sizes: AxisSize, scale: float = 1.0) -> InputMaker:
-    """Normal random numbers.
+    """Return a maker of normal random numbers.
 
     Args:
         axes: the names of the axes; the star of "*channels" names the axis by the digits of its
@@ -49,17 +48,17 @@ def normal(axes: str, *sizes: AxisSize, scale: float = 1.0) -> InputMaker:
 
 
 def token_ids(axes: str, vocabulary: AxisSize, *sizes: AxisSize) -> InputMaker:
-    """Random tokens of a vocabulary of that size; `axes` and `sizes` as for `normal`."""
+    """Return a maker of random tokens; `axes` and `sizes` as for `normal`."""
     return lambda view: _shaped(partial(tokens, *_numbers(vocabulary, view)), axes, sizes, view)
 
 
 def all_ones(axes: str, *sizes: AxisSize) -> InputMaker:
-    """A mask that hides nothing; `axes` and `sizes` as for `normal`."""
+    """Return a maker of a mask that hides nothing; `axes` and `sizes` as for `normal`."""
     return lambda view: _shaped(ones, axes, sizes, view)
 
 
 def filled_like(maker: InputMaker, number: int = 1) -> InputMaker:
-    """One number for all that another maker makes: ones are a mask that hides nothing of it."""
+    """Return a maker of a constant in the shape of another maker; ones hide nothing."""
 
     def make(view: ConfigView) -> NetInput | None:
         masked = maker(view)
@@ -71,18 +70,18 @@ def filled_like(maker: InputMaker, number: int = 1) -> InputMaker:
 
 
 def constant(value: Any, axes: str = "") -> InputMaker:
-    """The same for every net: a tensor of these values if it has axes, else the value itself."""
+    """Return a maker of a fixed value: a tensor if it has axes, else the value itself."""
     return lambda view: NetInput(
         torch.from_numpy(np.array(value)) if axes else value, tuple(axes.split())
     )
 
 
 def omit(view: ConfigView) -> None:
-    """Nothing: the net is called without the argument."""
+    """Omit the argument from the call."""
 
 
 def by_class(pattern: str, maker: InputMaker, otherwise: InputMaker) -> InputMaker:
-    """One maker for the classes in whose names the pattern is found, another for the rest."""
+    """Return one maker for classes whose names match the pattern, another for the rest."""
     return lambda view: (maker if re.search(pattern, view.class_name) else otherwise)(view)
 
 

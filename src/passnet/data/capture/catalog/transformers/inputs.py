@@ -1,4 +1,4 @@
-"""What a net of transformers is called with: made from its arguments and its configuration."""
+"""Inputs of a transformers net, made from its arguments and its configuration."""
 
 import inspect
 import math
@@ -15,7 +15,7 @@ from passnet.data.capture.net import NetInput
 
 
 def inputs(net: torch.nn.Module, config: Any) -> dict[str, NetInput]:
-    """What to call a net with, by name.
+    """Return the inputs of a net by name.
 
     Raises:
         ValueError: forward takes something that is not known here how to make.
@@ -42,12 +42,13 @@ MODALITIES = (
     (("input_features", "input_values"), ("input_features_mask",),
      ("audio_token_id", "audio_token_index"), "get_audio_features"),
 )  # fmt: skip
-"""Arguments that are not text, what goes with them, the settings that name their tokens, who makes
-their features."""
+"""Arguments other than text, their companions, the settings that name their tokens, and the methods
+that compute their features.
+"""
 
 
 def omitted_inputs(net: torch.nn.Module, arguments: Mapping[str, NetInput]) -> tuple[str, ...]:
-    """The images or sounds that a net takes beside text, and is called without."""
+    """Return the images or sounds that a net takes besides text, and is called without."""
     params = inspect.signature(net.forward).parameters
     return tuple(
         names[0]
@@ -57,7 +58,7 @@ def omitted_inputs(net: torch.nn.Module, arguments: Mapping[str, NetInput]) -> t
 
 
 def insert_placeholders(view: ConfigView, arguments: dict[str, NetInput]) -> None:
-    """Put as many placeholders before the text as the image, or sound, has features.
+    """Put a placeholder before the text for each feature of the image or sound.
 
     The net is asked how many these are, by the method that it makes them with. Where that fails,
     what is not text is left out.
@@ -94,7 +95,7 @@ def insert_placeholders(view: ConfigView, arguments: dict[str, NetInput]) -> Non
 
 
 def _num_vectors(features: Any) -> int:
-    """Number of feature vectors in what a method of features returns."""
+    """Count the feature vectors in the result of a method of features."""
     features = getattr(features, "pooler_output", features)
     if isinstance(features, (list, tuple)):
         return sum(map(_num_vectors, features))

@@ -1,10 +1,10 @@
-"""Configurations of transformers with few layers, and otherwise as they are by default."""
+"""Configurations of transformers with few layers, otherwise their defaults."""
 
 import re
 from typing import Any
 
 MAX_LAYERS = 4
-"""Layers that are kept of each stack; those after them are the same again."""
+"""The layers of each stack; later ones would repeat them."""
 
 _DEPTHS = {
     "num_hidden_layers", "encoder_layers", "decoder_layers", "n_layer", "n_layers", "num_layers",
@@ -15,14 +15,14 @@ _DEPTHS = {
     "t2u_encoder_layers", "t2u_decoder_layers", "num_layers_per_stage", "num_encoder_blocks_layers",
     "l_layers", "x_layers", "r_layers", "context_layers", "num_mtp_layers",
 }  # fmt: skip
-"""Settings that say how many layers a stack has, or a list of them, one for each stage."""
+"""Settings that hold the number of layers of a stack, or a list of them for its stages."""
 
 _DERIVED = {"stage_names", "out_features", "_out_features", "hybrid_layer_ids"}
 """Settings that follow from the number of layers."""
 
 
 def match_widths(config: Any) -> tuple[str, ...]:
-    """Make what the part that sees puts out as wide as the text, in place; what was changed.
+    """Set the output width of the vision part to the text's, in place; return the changes.
 
     The defaults of the parts come from nets of different sizes.
     """
@@ -38,7 +38,7 @@ def match_widths(config: Any) -> tuple[str, ...]:
 
 
 def reduce_layers(config: Any) -> tuple[Any, tuple[str, ...]]:
-    """A configuration with at most `MAX_LAYERS` layers in every stack, and what was changed."""
+    """Return a configuration with at most `MAX_LAYERS` layers a stack, and the changes."""
     settings = config.to_dict()
     changes: list[str] = []
     reduce_settings(settings, changes)
@@ -83,7 +83,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _within_layers(value: Any) -> Any:
-    """Numbers of layers, also from the end, that are there after the reduction."""
+    """Clamp numbers of layers, also from the end, to the remaining ones."""
     if isinstance(value, (list, tuple)):
         within = [_within_layers(layer) for layer in value]
         if len(set(within)) == len(set(value)) or len(value) > MAX_LAYERS:
@@ -99,7 +99,7 @@ def _at_most_max_layers(value: Any) -> Any:
 
 
 def _shorten_lists(settings: dict[str, Any], old: int, new: int) -> None:
-    """Bring the lists that go with a stack of `old` layers to `new` of them."""
+    """Shorten the lists that go with a stack of `old` layers to `new`."""
     lists = {key: value for key, value in settings.items() if isinstance(value, (list, tuple))}
     per_layer = {key: value for key, value in lists.items() if len(value) == old}
     layers = _remaining_layers(per_layer, old, new)
@@ -120,7 +120,7 @@ def _shorten_lists(settings: dict[str, Any], old: int, new: int) -> None:
 
 
 def _scaled(numbers: list[int], old: int, new: int) -> list[int]:
-    """Numbers of layers of a stack of `old`, brought to a stack of `new`, each once."""
+    """Scale layer numbers of a stack of `old` to a stack of `new`, each once."""
     scaled = [number if number < 0 else number * new // old for number in numbers]
     if len(set(scaled)) < len(scaled):
         end = new + 1 if max(numbers) >= old else new
@@ -129,7 +129,7 @@ def _scaled(numbers: list[int], old: int, new: int) -> list[int]:
 
 
 def _remaining_layers(per_layer: dict[str, Any], old: int, new: int) -> list[int]:
-    """Numbers of the layers that stay: as many of each kind, the first ones."""
+    """Return the numbers of the remaining layers: the first ones of each kind."""
     kinds: dict[str, list[int]] = {}
     for layer in range(old):
         kinds.setdefault(repr([value[layer] for value in per_layer.values()]), []).append(layer)
