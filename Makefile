@@ -34,15 +34,14 @@ demo: .venv/core
 	$(BIN)/pip install -q $(PIP_ARGS) -c .venv/constraints.txt -e '.[train]'
 	touch $@
 
-# An llm from nothing on the shipped training data, then reinforced, then judged on tasks that it has
-# not seen: on two cores, without a network, in less than an hour.
+# An LLM from nothing on the shipped training data, judged on tasks that it has not seen: on two
+# cores, without a network, in less than an hour.
 train-demo: .venv/train
 	rm -rf runs/train
 	$(RUN)/passnet train sft training --out runs/train/untrained --untrained
 	$(BIN)/passnet train sft training --out runs/train/sft --structures 8000 --copies 2
-	$(RUN)/passnet train rl training --from runs/train/sft --out runs/train/rl --steps 8
 	$(RUN)/passnet train evaluate --suite passbench-v1 --tasks 60 --data training --teacher \
-	  runs/train/untrained runs/train/sft runs/train/rl --draw 8 --check --out runs/train/evaluation \
+	  runs/train/untrained runs/train/sft --draw 8 --check --out runs/train/evaluation \
 	  --figure runs/train/curves.svg
 
 # Much of what tests do is to wait for processes, hence one more process than the machine of the goal

@@ -164,8 +164,6 @@ def llm_digest(folder: Path) -> str:
 _STAGES = {
     "untrained": "Nothing has been learned yet: it is there to compare with.",
     "sft": "It was fine-tuned on a teacher's answers, by TRL's `SFTTrainer`.",
-    "rl": "It was fine-tuned on a teacher's answers by TRL's `SFTTrainer`, then reinforced with\n"
-    "the judge's rewards by `GRPOTrainer`.",
 }
 
 _CARD = """\

@@ -214,7 +214,7 @@ def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, figure:
                    as_json: bool, **options: Any) -> None:  # fmt: skip
     """Judge what llms answer for tasks of a suite, beside a teacher and the nearest neighbour.
 
-    CHECKPOINTS are folders of `passnet train sft` or `rl`.
+    CHECKPOINTS are folders of `passnet train sft`.
     """
     from passnet_loops.comparison import EvaluationPlan, compare
     from passnet_loops.curves import draw_training
@@ -226,26 +226,3 @@ def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, figure:
         print_json(comparison)
     else:
         print_tables(comparison.tables())
-
-
-@train.command("rl")
-@click.argument("folder", type=opt.PATH)
-@opt.path("--from", "The folder of the run to begin with.", "start", required=True)
-@opt.out("The folder of the run")
-@opt.resume
-@opt.count("--steps", "Optimiser steps.", "num_steps", default=16)
-@opt.count("--prompts", "Prompts of a step.", "num_prompts", default=4)
-@opt.count("--answers", "Answers to each prompt.", "num_answers", default=8)
-@opt.amount("--rate", "The learning rate.", "learning_rate", default=5e-5)
-@opt.amount("--temperature", "The temperature at which answers are drawn.", default=1.0)
-@opt.count("--judge", "Of answers that a run of their loops does not show to be wrong, judge one "
-           "in so many; the others earn what these did.", "judge_every", default=1)  # fmt: skip
-@opt.flag("--timed", "Pay for speed, too, not for correctness alone.", "is_timed")
-@opt.flag("--free", "Let the llm say any word, not only those that the grammar allows.", "is_free")
-@opt.number("--seed", "The seed of what is drawn.", default=0)
-def train_rl(folder: Path, start: Path, out: Path, resume: bool, **options: Any) -> None:
-    """Reinforce an llm by GRPO on the subgraphs in FOLDER, with the judge as the reward."""
-    from passnet_loops.rl import RlSettings, run_rl
-
-    info = run_rl(folder, start, out, RlSettings(**options), resume)
-    click.echo(f"{info.seconds:.0f} s: {out}")

@@ -21,28 +21,11 @@ MAX_WINDOW_OPS = 14
 MAX_ELEMENTS = 2**22
 """Of all arguments of a subgraph; larger ones take the judge longer and teach nothing else."""
 
-LIBRARY_CALLS = frozenset(
-    [
-        "linear",
-        "conv1d",
-        "conv2d",
-        "conv3d",
-        "conv_transpose1d",
-        "conv_transpose2d",
-        "conv_transpose3d",
-        "matmul",
-        "mm",
-        "bmm",
-        "addmm",
-        "baddbmm",
-        "einsum",
-        "scaled_dot_product_attention",
-        "lstm",
-        "gru",
-        "bilinear",
-        "tensordot",
-    ]
-)
+_LIBRARY_CALLS = """
+    linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d matmul mm bmm
+    addmm baddbmm einsum scaled_dot_product_attention lstm gru bilinear tensordot
+"""
+LIBRARY_CALLS = frozenset(_LIBRARY_CALLS.split())
 SHARE_ACROSS = 0.15
 """Share of windows that may hold a call of a library."""
 

@@ -30,9 +30,9 @@ from passnet_loops.checkpoint import INFO_FILE, TrainInfo, llm_digest
 from passnet_loops.examples import OWN_AUTHOR, JudgeVerdict, TrainingRow
 from passnet_loops.language.expand import expand_answer
 from passnet_loops.language.run_answer import eager_run, is_right_where_run
-from passnet_loops.loops_reward import Subject, share_of_answer, subject_of
 from passnet_loops.policy import TEMPERATURE, AnswerPolicy, Sampling, open_policy
 from passnet_loops.row_judge import AnswerJudge, open_judge
+from passnet_loops.subjects import Subject, share_of_answer, subject_of
 from passnet_loops.training_rows import first_structures, split_rows_to_watch
 
 CHUNK = 128

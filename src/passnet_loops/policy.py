@@ -1,6 +1,6 @@
 """An LLM that answers prompts of the loops form, in words that its grammar allows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
@@ -145,36 +145,6 @@ class LlmPolicy:
             float(of_words[number, len(prompt_ids) - 1 : len(row) - 1].sum())
             for number, row in enumerate(rows)
         ]
-
-
-def keep_to_grammar(
-    llm: Any, tokenizer: Any, texts: Sequence[str], prompt_of: Callable[[int], Prompt]
-) -> None:
-    """Let an LLM that a trainer holds answer prompts in words that the grammar allows.
-
-    `prompt_of` returns the prompt of a text by its number.
-    """
-    numbers = {tuple(ids): number for number, ids in enumerate(tokenizer(list(texts))["input_ids"])}
-
-    def generate(input_ids: Any, attention_mask: Any, generation_config: Any, **_: Any) -> Any:
-        import torch
-
-        prompts = [
-            prompt_of(numbers[tuple(token for token in row if token != tokenizer.pad_token_id)])
-            for row in input_ids.tolist()
-        ]
-        plan = DecodingPlan(
-            tokenizer.eos_token_id,
-            generation_config.max_new_tokens,
-            temperature=generation_config.temperature,
-        )
-        words = AllowedWords.of_prompts(tokenizer, prompts, 1)
-        answers = decode(llm, input_ids, attention_mask, plan, words)
-        width = max(map(len, answers))
-        rows = [row + [tokenizer.pad_token_id] * (width - len(row)) for row in answers]
-        return torch.cat([input_ids, torch.tensor(rows)], 1)
-
-    llm.generate = generate
 
 
 class AllowedWords:

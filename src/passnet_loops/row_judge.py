@@ -21,12 +21,6 @@ from passnet_loops.examples import JudgeVerdict
 from passnet_loops.language.expand import expand_answer
 from passnet_loops.language.prompt import Prompt
 
-QUICK_TIMING = TimingPlan(seconds=0.3, max_rounds=30)
-"""A short measurement for rewards; scores are measured as in a benchmark."""
-
-JUDGE_FAILED = "judge failed"
-"""Status where the judge's own machinery failed."""
-
 MAX_ERROR_LENGTH = 300
 
 
@@ -50,7 +44,6 @@ class JudgedAnswer:
     """Findings for a person to read."""
 
     error: str | None = None
-    trial: Trial | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +71,7 @@ class AnswerJudge:
             return JudgedAnswer("wrong", "compile_error", seconds, error=error)
         except MeasureError as cause:
             error = str(cause)[:MAX_ERROR_LENGTH]
-            return JudgedAnswer("not judged", JUDGE_FAILED, 0.0, error=error)
+            return JudgedAnswer("not judged", "judge failed", 0.0, error=error)
         return judged_answer(trial, time.monotonic() - start)
 
 
@@ -110,5 +103,4 @@ def judged_answer(trial: Trial, seconds: float) -> JudgedAnswer:
         rejected,
         tuple(f.name for f in trial.findings if f.weight == "flag"),
         trial.error[:MAX_ERROR_LENGTH] if trial.error else None,
-        trial,
     )

@@ -38,16 +38,6 @@ STATES = "states"
 NUM_WATCHED = 60
 """Rows to watch the loss on."""
 
-CPU_TRAINER = {
-    "use_cpu": True,
-    "save_total_limit": 1,
-    "report_to": "none",
-    "dataloader_pin_memory": False,
-    "gradient_checkpointing": False,
-    "disable_tqdm": True,
-}
-"""Settings of TRL's trainers on a CPU."""
-
 
 @dataclass(frozen=True, slots=True)
 class SftPlan:
@@ -167,7 +157,29 @@ def _train(
     watched_pairs = pairs_of(data.watched, 1, 0, settings.max_words)[:NUM_WATCHED]
     trainer = SFTTrainer(
         model=llm,
-        args=SFTConfig(**_trainer_settings(out, settings)),
+        args=SFTConfig(
+            output_dir=str(out / STATES),
+            use_cpu=True,
+            bf16=settings.is_bfloat16,
+            per_device_train_batch_size=settings.batch_size,
+            per_device_eval_batch_size=settings.batch_size,
+            num_train_epochs=1,
+            lr_scheduler_type="cosine",
+            warmup_steps=60,
+            max_length=settings.max_words + 8,
+            train_sampling_strategy="group_by_length",
+            completion_only_loss=True,
+            logging_steps=10,
+            save_steps=100,
+            save_total_limit=1,
+            eval_strategy="steps",
+            eval_steps=250,
+            report_to="none",
+            seed=settings.seed,
+            dataloader_pin_memory=False,
+            gradient_checkpointing=False,
+            disable_tqdm=True,
+        ),
         train_dataset=text_dataset(pairs),
         eval_dataset=text_dataset(watched_pairs),
         processing_class=tokenizer,
@@ -176,27 +188,6 @@ def _train(
     )
     trainer.train(resume_from_checkpoint=True if has_state else None)
     return curve
-
-
-def _trainer_settings(out: Path, settings: SftSettings) -> dict[str, Any]:
-    return CPU_TRAINER | {
-        "output_dir": str(out / STATES),
-        "bf16": settings.is_bfloat16,
-        "per_device_train_batch_size": settings.batch_size,
-        "per_device_eval_batch_size": settings.batch_size,
-        "num_train_epochs": 1,
-        "lr_scheduler_type": "cosine",
-        "warmup_steps": 60,
-        "max_length": settings.max_words + 8,
-        "train_sampling_strategy": "group_by_length",
-        "completion_only_loss": True,
-        "dataset_num_proc": None,
-        "logging_steps": 10,
-        "save_steps": 100,
-        "eval_strategy": "steps",
-        "eval_steps": 250,
-        "seed": settings.seed,
-    }
 
 
 def common_suites(evaluations: Sequence[Mapping[str, str]]) -> dict[str, str]:

@@ -21,8 +21,6 @@ def runs(tmp_path: Path) -> list[Path]:
         info = TrainInfo(SCHEMA_VERSION, stage, 1, num, num, (), {}, SftSettings(), 1.0)
         write_json(folder / INFO_FILE, info)
         rows = [{"step": n, "loss": 1 / n, "eval_loss": 2 / n} for n in (10, 20)]
-        if stage == "rl":
-            rows = [{"step": n, "reward": n / 20} for n in (1, 2)]
         (folder / CURVE_FILE).write_text("".join(json.dumps(row) + "\n" for row in rows))
         folders.append(folder)
     return folders
@@ -80,6 +78,6 @@ def test_the_figure_names_what_it_shows(runs: list[Path], tmp_path: Path) -> Non
     draw_training(runs, figures("teacher", "small", "large", "rl"), tmp_path / "all.svg")
     draw_training(runs[:1], figures("small"), tmp_path / "one.svg")
     whole, one = ((tmp_path / name).read_text() for name in ("all.svg", "one.svg"))
-    for label in ("structures learned from", "correct, %", "loss of a word", "reward"):
+    for label in ("structures learned from", "correct, %", "loss of a word"):
         assert f"<!-- {label} -->" in whole
-    assert "structures learned from" not in one and "<!-- reward -->" not in one
+    assert "structures learned from" not in one

@@ -25,8 +25,7 @@ from passnet_loops.evaluate import (
     teacher_answers,
 )
 from passnet_loops.language.prompt import Prompt, loops_prompt
-from passnet_loops.loops_reward import reward_of, with_group_means
-from passnet_loops.row_judge import AnswerJudge, JudgedAnswer
+from passnet_loops.row_judge import AnswerJudge
 from passnet_loops.summaries import log_scores, paired_gain, summary
 
 
@@ -100,13 +99,6 @@ def test_scores_are_compared_task_by_task_without_what_the_judge_could_not_say()
     assert ratio == pytest.approx((2.0 / score, 2.0 / score, 2.0 / score))
     unread = [replace(each, status="compile_error", speedup=None) for each in wrong[:29]]
     assert (summary("c", unread, True).score or (1.0,))[0] < score, "nothing of it was timed"
-
-
-def test_what_the_judge_cannot_say_moves_nothing() -> None:
-    busy = JudgedAnswer("not judged", "unstable", 1.0)
-    assert reward_of(busy, 0.0) is None
-    assert reward_of(None, 0.0) == 0
-    assert with_group_means([1.0, None, 0.5, None], ["a", "a", "a", "b"]) == [1.0, 0.75, 0.5, 0.0]
 
 
 class AcceptingDesk:

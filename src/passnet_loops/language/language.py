@@ -23,99 +23,25 @@ as the symbols of the prompt, and `N2.` is N2 as a real number.
 from dataclasses import dataclass
 from typing import TypeAlias
 
-UNARY = frozenset(
-    [
-        "abs",
-        "exp",
-        "exp2",
-        "expm1",
-        "sqrt",
-        "relu",
-        "cos",
-        "sin",
-        "lgamma",
-        "erf",
-        "cosh",
-        "sinh",
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atanh",
-        "erfc",
-        "log10",
-        "log2",
-        "logical_not",
-        "bitwise_not",
-        "rsqrt",
-        "log1p",
-        "tan",
-        "tanh",
-        "sigmoid",
-        "signbit",
-        "log",
-        "isinf",
-        "isnan",
-        "round",
-        "floor",
-        "sign",
-        "trunc",
-        "ceil",
-        "neg",
-        "reciprocal",
-    ]
-)
-COMPARISONS = frozenset(
-    [
-        "eq",
-        "ne",
-        "lt",
-        "gt",
-        "le",
-        "ge",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-    ]
-)
-BINARY = COMPARISONS | frozenset(
-    [
-        "add",
-        "sub",
-        "mul",
-        "truediv",
-        "minimum",
-        "maximum",
-        "bitwise_and",
-        "bitwise_or",
-        "bitwise_xor",
-        "bitwise_left_shift",
-        "bitwise_right_shift",
-        "pow",
-        "fmod",
-        "atan2",
-        "copysign",
-        "hypot",
-        "mod",
-        "floordiv",
-        "truncdiv",
-    ]
-)
-CASTS = frozenset(
-    [
-        "float32",
-        "float64",
-        "bfloat16",
-        "float16",
-        "int64",
-        "int32",
-        "int16",
-        "int8",
-        "uint8",
-        "bool",
-    ]
-)
+_UNARY = """
+    abs exp exp2 expm1 sqrt relu cos sin lgamma erf cosh sinh acos acosh asin asinh atan atanh
+    erfc log10 log2 logical_not bitwise_not rsqrt log1p tan tanh sigmoid signbit log isinf isnan
+    round floor sign trunc ceil neg reciprocal
+"""
+UNARY = frozenset(_UNARY.split())
+_COMPARISONS = """
+    eq ne lt gt le ge logical_and logical_or logical_xor
+"""
+COMPARISONS = frozenset(_COMPARISONS.split())
+_BINARY = """
+    add sub mul truediv minimum maximum bitwise_and bitwise_or bitwise_xor bitwise_left_shift
+    bitwise_right_shift pow fmod atan2 copysign hypot mod floordiv truncdiv
+"""
+BINARY = COMPARISONS | frozenset(_BINARY.split())
+_CASTS = """
+    float32 float64 bfloat16 float16 int64 int32 int16 int8 uint8 bool
+"""
+CASTS = frozenset(_CASTS.split())
 LOW_FLOATS = ("bfloat16", "float16")
 TERNARY = frozenset(("where", "masked"))
 BOOLEAN_CALLS = COMPARISONS | {"logical_not", "isinf", "isnan", "signbit"}
