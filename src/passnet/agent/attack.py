@@ -78,9 +78,7 @@ def file_finds(
     settings: AgentSettings,
     report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[Attempt, list[Find]]]:
-    """Judge the states of attacks, the best of each first, and file the first that gains, which
-    ends its attack.
-    """
+    """Judge the states of attacks, the best first, and file each attack's first that gains."""
     with tempfile.TemporaryDirectory(prefix="passnet-attack-") as name:
         root = Path(name).resolve()
         for attempt in attempts:

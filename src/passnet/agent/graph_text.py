@@ -79,9 +79,7 @@ def op_times_us(graph: Graph) -> list[float]:
 def _op_costs(
     single: Graph, specs: Mapping[str, TensorSpec], results: Sequence[Sequence[ValueShape]]
 ) -> list[tuple[int, float]]:
-    """Return the bytes that each op reads and writes, none if it may be a view, and its least
-    time.
-    """
+    """Return the bytes that each op moves, none if it may be a view, and its least time."""
     parent, sizes = parent_of(single.program, specs), _sizes(specs)
     costs = []
     for index, op in enumerate(single.program.ops):
@@ -105,9 +103,7 @@ def _one_kernel_us(single: Graph, sizes: Mapping[str, int]) -> float:
 
 
 def _least_us(num_bytes: int, num_flops: int) -> float:
-    """Return the least time of an op alone: its bytes at the machine's bandwidth, or its
-    arithmetic.
-    """
+    """Return the least time of an op alone, by bandwidth or by arithmetic."""
     arithmetic_us = num_flops / peak_gflops() / 1e3 if num_flops else 0.0
     return max(num_bytes / bytes_per_us(), arithmetic_us)
 
@@ -137,9 +133,7 @@ def bytes_per_us() -> float:
 
 
 def variants_table(task: Task) -> str:
-    """Return the graphs of a task as a table: arguments that are the same in all once, then the
-    others.
-    """
+    """Return the graphs of a task as a table: equal arguments once, then the others."""
     graphs = [
         {spec.name: _shape_text(spec) for spec in graph.graph.tensors} for graph in task.graphs
     ]

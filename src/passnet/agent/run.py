@@ -1,6 +1,4 @@
-"""A run of an author over a suite: every attempt is on disk as soon as it has ended, and
-resumable.
-"""
+"""A run of an author over a suite: attempts are on disk as they end, and resumable."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ PASSES_FOLDER = "passes"
 
 @dataclass(frozen=True)
 class AgentRun:
-    """Record of what a run was begun with."""
+    """Record of the settings of a run."""
 
     schema_version: int
     suite: str
@@ -334,8 +332,6 @@ class _ProgramAuthor:
 def _open_program(
     suite: Suite, settings: AgentSettings, held_out: Suite | None, program: Author | None
 ) -> Callable[[tuple[Task, int]], Attempt]:
-    """Open a maker of attempts on a machine of a cluster with the judged device; its processes end
-    with it.
-    """
+    """Open a maker of attempts on a cluster's machine; its processes end with it."""
     find_device(settings.run.judge.device)
     return _ProgramAuthor(suite, settings, held_out, program).__enter__().attempt

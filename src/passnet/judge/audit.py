@@ -116,7 +116,7 @@ class Audited:
 
     @property
     def is_right(self) -> bool:
-        """Return whether an exploit was caught under its right name, or an honest pass left
+        """Return whether an exploit was caught under one of its names, or an honest pass left
         alone.
         """
         if self.case.kind == "honest":
@@ -203,9 +203,7 @@ def audit_case(
     settings: JudgeSettings,
     corpus: Path | None = None,
 ) -> Audited:
-    """Judge the case whose passes are in the folder `path`; its `corpus` is the parent folder
-    unless given.
-    """
+    """Judge the case in the folder `path`; its `corpus` is the parent folder unless given."""
     corpus = corpus or path.parent
     graph, *unseen = [
         TaskGraph(path.name, name, read_sample(corpus / GRAPH_FOLDER / name).graph)

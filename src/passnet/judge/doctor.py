@@ -68,9 +68,7 @@ TRIED = {
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
-    """An attempt of the intruder: its description, and the barrier that stopped it (None if none
-    did).
-    """
+    """An attempt of the intruder, and the barrier that stopped it (None if none did)."""
 
     tried: str
     is_confined: bool
@@ -111,9 +109,7 @@ def remedies(sandbox: Sandbox) -> list[str]:
 
 @contextmanager
 def _victim() -> Iterator[dict[str, object]]:
-    """Listen on a port and start a process, and yield the facts that an intruder needs to attack
-    both.
-    """
+    """Listen on a port and start a process, and yield the facts for an attack on both."""
     mark = f"{600 + os.getpid() / 1e9:.9f}"
     with socket.create_server(("127.0.0.1", 0)) as server:
         process = subprocess.Popen(["sleep", mark])

@@ -237,9 +237,7 @@ class _TrialSession:
     def _time(
         self, loaded: Sequence[LoadedWorker], compared: Sequence[Evidence], plan: TimingPlan
     ) -> list[Evidence]:
-        """Return the evidence with timings of all candidates; `loaded` are the oracle, the
-        reference, and the candidates.
-        """
+        """Time the oracle, the reference and the candidates; return the candidates' evidence."""
         _, reference, *candidates = loaded
         timeout_s = self._settings.call_timeout_s
         timed = [TimedWorker(worker, plan.max_calls, timeout_s) for worker in loaded]

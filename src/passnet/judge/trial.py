@@ -51,8 +51,7 @@ class Trial:
     """The reference's first turns over its second turns in each round; 1 on a quiet machine."""
 
     held_up: float | None = None
-    """Share of the reference's turns in which another process had its processor; such time is not
-    counted."""
+    """Uncounted share of the reference's turns in which another process had its processor."""
 
     error: str | None = None
     """The failure, or the first output that differs, in words."""

@@ -36,8 +36,7 @@ class Evidence:
     """Findings on its honesty, in the order in which a reader should see them."""
 
     failure: tuple[Status, str] | None = None
-    """The status and text of a failure of the candidate or the reference, before or after timing.
-    """
+    """Status and text of a failure of candidate or reference, before or after timing."""
 
     check: CheckResult | None = None
     """The comparison of its outputs before it is timed."""

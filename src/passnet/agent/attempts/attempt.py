@@ -72,9 +72,7 @@ class VariantResult:
 
     @property
     def is_untimed(self) -> bool:
-        """Return whether it ran, but the machine was too busy to time it, so that no score counts
-        it.
-        """
+        """Return whether it ran on a machine too busy to time it, so that no score counts it."""
         return self.status == "unstable"
 
 
@@ -161,9 +159,7 @@ class Attempt:
 
     @property
     def last_score(self) -> float | None:
-        """Return the last measured AS of the submission; None if it was never timed, 0
-        without one.
-        """
+        """Return the last measured AS of the submission; None if never timed, 0 without one."""
         if self.best is None:
             return 0.0
         return self.score if self.final_score is None else self.final_score
@@ -175,9 +171,7 @@ class Attempt:
 
     @property
     def untimed(self) -> str | None:
-        """Return a sentence on a submission that could not be timed at the end; None if it could,
-        or there is none.
-        """
+        """Return a sentence on a submission that could not be timed at the end, if so."""
         if self.best is None or self.final_score is not None:
             return None
         submission = f"evaluation {self.best} is submission"

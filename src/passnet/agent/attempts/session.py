@@ -207,9 +207,7 @@ def new_session(
     held_out: Suite | None,
     evaluator: StateJudge | None = None,
 ) -> Session:
-    """Return the session of a new attempt, judged by `evaluator`, or by a new one, which is still
-    to be entered.
-    """
+    """Return the session of a new attempt, judged by `evaluator`, or by one still to enter."""
     evaluator = evaluator or JudgeDesk(settings.run, settings.call)
     unseen = held_out_graphs(held_out, task.name)
     session = Session(task, evaluator, unseen, settings.is_guarded)
@@ -226,9 +224,7 @@ def _foreign_s(trial: Trial) -> float:
 
 
 def task_score(trials: Sequence[Trial]) -> float | None:
-    """Return the AS of one task from its trials; None if nothing could be, or was to be,
-    measured.
-    """
+    """Return the AS of one task from its trials; None if it was not, or not to be, timed."""
     if all(trial.status == "unstable" for trial in trials):
         return None
     if any(trial.status == "ok" and trial.speedup is None for trial in trials):

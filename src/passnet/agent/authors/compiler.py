@@ -79,9 +79,7 @@ def compiler_author(session: Session, seed: int = 0, has_float16: bool | None = 
 
 
 def product_files(session: Session) -> Files:
-    """Return the folder that gives the graphs of a task to oneDNN; empty unless each is only a
-    product and the rules allow ops of torch.
-    """
+    """Return a folder of oneDNN products, if the task is only products and the rules allow it."""
     judge = session.evaluator.settings.judge
     if judge.rules != "open" or judge.device != "cpu":
         return {}
@@ -169,9 +167,7 @@ class TaskCompiler:
         return self.lowerings[number].largest(self._options(plan))
 
     def sources(self, number: int, plan: CompilePlan) -> list[RangeSource]:
-        """Return the ranges of a graph by a plan, with their source, without those that cannot be
-        made.
-        """
+        """Return the ranges of a graph by a plan, with sources, as far as they can be made."""
         lowering, options = self.lowerings[number], self._options(plan)
         ranges = [lowering.lowered(span, options) for span in self.spans(number, plan)]
         return [
@@ -207,9 +203,7 @@ class TaskCompiler:
 
     @cached_property
     def library_forms(self) -> list[LibraryForm | None]:
-        """Return the graphs that are only calls of libraries, if the rules allow them; None for the
-        others.
-        """
+        """Return the graphs of only library calls, if the rules allow them; None for others."""
         forms: list[LibraryForm | None] = [None] * len(self.graphs)
         for number, (lowering, graph) in enumerate(zip(self.lowerings, self.graphs, strict=True)):
             if self.calls_libraries and lowering.is_library_only:
@@ -248,9 +242,7 @@ class TaskCompiler:
         return [results[graph.name] for graph in self.graphs]
 
     def failing(self) -> list[int]:
-        """Return the numbers of the graphs that were measured in the last evaluation and are
-        wrong.
-        """
+        """Return the numbers of the graphs that were wrong in the last evaluation."""
         return [
             number
             for number, result in enumerate(self.results())
@@ -320,9 +312,7 @@ class TaskCompiler:
         return failing
 
     def _without_wrong(self, number: int, failing: list[int], is_timed: bool) -> list[int]:
-        """Leave out passes of a graph if fewer than the failing graphs fail then; return those that
-        still do.
-        """
+        """Leave out passes of a graph if fewer graphs fail then; return those that still do."""
         before = self.dropped
         failing_without: dict[frozenset[str], list[int]] = {}
 

@@ -1,6 +1,4 @@
-"""The parts of passnet that Inspect finds: `inspect eval passnet/passbench`, and the scripted
-LLM.
-"""
+"""Entry points for Inspect: `inspect eval passnet/passbench`, and the scripted LLM."""
 
 from inspect_ai import Task, task
 

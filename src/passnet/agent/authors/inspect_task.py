@@ -87,9 +87,7 @@ def _author(
     sessions: dict[str, Session],
     check: Callable[[], None],
 ) -> Solver:
-    """Return the solver that makes an attempt; it leaves its session under the sample's id in
-    `sessions`.
-    """
+    """Return the solver of an attempt; it puts its session under the sample's id."""
     tasks = {task.name: task for task in suite.tasks}
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -181,9 +179,7 @@ async def _go_on(session: Session, state: AgentState) -> bool | str:
 
 
 def _tools(session: Session) -> dict[str, ToolDef]:
-    """Return the tools of an attempt; their work runs on another thread, so that others can
-    go on.
-    """
+    """Return the tools of an attempt; they work on another thread, so that others can go on."""
     functions = [schema["function"] for schema in tool_schemas(session.known_tools)]
     return {
         function["name"]: ToolDef(

@@ -95,9 +95,7 @@ Change: TypeAlias = Callable[[CompilePlan], CompilePlan]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A change; whether graphs with the same program must make it together; and whether only graphs
-    slower than eager torch make it.
-    """
+    """A change; whether graphs of one program share it; whether it is only for slow graphs."""
 
     change: Change
     is_shared: bool = False
@@ -223,9 +221,7 @@ class _Search:
         return list(groups.values())
 
     def _gain(self, numbers: list[int], key: FolderKey) -> float:
-        """Return the mean logarithm of the speedups of some graphs that could be measured; 0
-        without any.
-        """
+        """Return the mean log speedup of the graphs that could be measured; 0 without any."""
         speedups_by_graph = [self.speedups.get((number, key[number])) for number in numbers]
         gains = [log(median(speedups)) for speedups in speedups_by_graph if speedups]
         return sum(gains) / len(gains) if gains else 0.0
@@ -282,9 +278,7 @@ def _with_left(spans: list[Span], plan: CompilePlan) -> CompilePlan:
 
 
 def _with_spans(position: float, kind: float, keeps_end: bool, plan: CompilePlan) -> CompilePlan:
-    """Return a plan with a span divided, shortened or left out, by three draws, the same for all
-    graphs.
-    """
+    """Return a plan with a span divided, shortened or left out, by three draws."""
     spans = list(plan.spans or ())
     longest = max(range(len(spans)), key=lambda number: spans[number][1] - spans[number][0])
     start, stop = spans[longest]

@@ -108,9 +108,7 @@ def _bind_star(code: Code, module: str, source: str) -> None:
 def _bind_function(
     code: Code, scope: str, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ) -> None:
-    """Bind a function and its parameters: to defaults, and to the arguments of all calls, if
-    known.
-    """
+    """Bind a function, and its parameters to defaults and to the arguments of known calls."""
     path, listed = scope_within(scope, node), node.args
     if not isinstance(node, ast.Lambda):
         _add(code, f"{scope}/{node.name}", {UNKNOWN if "/" in scope else path})
@@ -132,9 +130,7 @@ def _bind_function(
 
 
 def _has_known_calls(code: Code, path: str) -> bool:
-    """Return whether a function is only called, by its name and in the folder, or is a method that
-    is only called on objects of its class.
-    """
+    """Return whether the text shows all calls of a function or method."""
     holder = path.rpartition("/")[0]
     match code.definitions[path], code.definitions.get(holder):
         case ast.FunctionDef(name, decorator_list=[]), ast.ClassDef(owner):

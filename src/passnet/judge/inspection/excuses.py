@@ -97,9 +97,7 @@ def _remembers_what_it_is_compared_with(code: Code) -> bool:
 
 
 def _excuse_patterns(code: Code) -> None:
-    """Find functions and classes that only patterns use: nothing else names them, and neither
-    Python nor the harness uses them unnamed.
-    """
+    """Find functions and classes that only patterns use, by a name or unnamed."""
     users: dict[str, set[str]] = defaultdict(set)
     for scope, node in code.nodes:
         is_by_name = isinstance(node, ast.Call) and "builtins.getattr" in resolve(
@@ -267,9 +265,7 @@ def _is_own_package(code: Code, node: ast.expr) -> bool:
 def folder_path(
     code: Code, scope: str, node: ast.expr | None, steps: int = 0
 ) -> PurePosixPath | None:
-    """Return the path within the folder that an expression builds from `__file__`; None if it does
-    not, or leads out of the folder.
-    """
+    """Return the path within the folder that an expression builds from `__file__`, or None."""
     within = functools.partial(folder_path, code, scope, steps=steps)
     match node:
         case ast.Name("__file__"):

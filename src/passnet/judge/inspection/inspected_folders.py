@@ -23,9 +23,7 @@ MAX_FRAMES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class InspectionLimits:
-    """Limits of one inspection: memory, and seconds of processor time (of wall time four times as
-    many).
-    """
+    """Limits of one inspection: memory and CPU seconds (four times as many of wall time)."""
 
     max_seconds: int = 60
     max_memory_mib: int = 2048

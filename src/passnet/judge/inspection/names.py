@@ -91,9 +91,7 @@ def _meanings(code: Code, scope: str, node: ast.AST | None) -> Set[str]:
 
 
 def constant_path(node: ast.expr) -> str:
-    """Return the path of a constant or container that is written out: its text, if that is
-    short.
-    """
+    """Return the path of a literal constant or container: its text, if that is short."""
     try:
         constant = ast.literal_eval(node)
         text = repr(constant)
@@ -142,9 +140,7 @@ def _elements(code: Code, scope: str, node: ast.Starred | ast.Subscript) -> set[
 
 
 def attributes_by_name(code: Code, scope: str, call: ast.Call) -> tuple[list[ast.Attribute], bool]:
-    """Return the attributes that `getattr` or its like may mean, and whether that is all of
-    them.
-    """
+    """Return the attributes that `getattr` or its like may mean, and whether these are all."""
     paths = resolve(code, scope, *call.args[1:2])
     texts = [path[len("'") : -len("'()")] for path in sorted(paths) if path.startswith("'")]
     attributes = [ast.Attribute(call.args[0], text, ast.Load()) for text in texts]

@@ -31,9 +31,7 @@ COMPARISON: RuleVerdict = ("flag", "overloaded_comparison")
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of a text; a word that ends with a dot is a prefix of those that
-    follow it.
-    """
+    """Return the words of a text; one that ends with a dot is a prefix of its successors."""
     listed: set[str] = set()
     prefix = ""
     for word in text.split():

@@ -83,9 +83,7 @@ class Code:
 
 
 def find_bare_names(roots: dict[str, Path]) -> dict[str, list[str]]:
-    """Return the names that a folder on Python's path could be imported by -> the possible
-    modules.
-    """
+    """Return the importable names of a folder on Python's path -> the possible modules."""
     bare: dict[str, list[str]] = {}
     for root, folder in roots.items():
         for path in sorted(folder.rglob("*.py")):
@@ -127,9 +125,7 @@ def load_module(code: Code, name: str) -> None:
 
 
 def modules_named(code: Code, module: Module, text: str) -> list[str]:
-    """Return the modules of the folder that a string may name, as `importlib` takes it, or as a
-    file.
-    """
+    """Return the modules of the folder that a string may name, as a module or a file."""
     name = text.rpartition("/")[2].removesuffix(".py")
     if text.startswith(".") and name == text:
         return [module.package + text]
@@ -251,9 +247,7 @@ def scope_within(scope: str, node: ast.AST) -> str:
 
 
 def scope_of_iterable(code: Code, scope: str, loop: ast.AST) -> str:
-    """Return the scope of the iterable of a loop: the first of a comprehension lies outside
-    of it.
-    """
+    """Return the scope of a loop's iterable: a comprehension's first lies outside of it."""
     generators = getattr(code.definitions.get(scope), "generators", [])
     return scope.rpartition("/")[0] if loop in generators[:1] else scope
 
@@ -264,9 +258,7 @@ def module_of(code: Code, scope: str) -> Module:
 
 
 def is_traced(code: Code, path: str, names: tuple[str, ...] = TRACED) -> bool:
-    """Return whether a path or scope is within a function of a pass that is traced, not run, or in
-    code that only patterns use.
-    """
+    """Return whether a path or scope is in a traced function, or in code of patterns alone."""
     module, _, inner = path.partition("/")
     is_pass = module in code.modules and code.modules[module].is_pass
     if is_pass and re.split("[/.@]", inner)[0] in names:

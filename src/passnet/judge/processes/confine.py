@@ -40,8 +40,8 @@ def main() -> None:
     parser.add_argument("--own-users", action="store_true", help="the user namespace is its own")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
-    paths = (options.show, options.device, options.write)
-    _confine(options.private, options.size, paths, options.own_users)
+    access = (options.show, options.device, options.write)
+    _confine(options.private, options.size, access, options.own_users)
     os.setsid()
     os.chdir("/tmp")
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and exec would keep that
@@ -50,9 +50,9 @@ def main() -> None:
 
 
 def _confine(
-    private: list[str], size_bytes: int, paths: tuple[list[str], ...], own_users: bool
+    private: list[str], size_bytes: int, access: tuple[list[str], ...], own_users: bool
 ) -> None:
-    visible, extra_devices, writable = paths
+    visible, extra_devices, writable = access
     devices = {
         path: _copy(path) for path in (*[f"/dev/{name}" for name in _DEVICES], *extra_devices)
     }

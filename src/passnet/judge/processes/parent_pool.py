@@ -64,9 +64,7 @@ class ParentPool:
 
     @property
     def fence(self) -> Path | None:
-        """Return the library that fences a worker's tensors; None on a GPU, or if it does not
-        compile.
-        """
+        """Return the library that fences tensors; None on a GPU, or if it does not compile."""
         return fence_library() if self.device == "cpu" else None
 
     def start(self, candidates: Iterable[Candidate]) -> None:

@@ -88,9 +88,7 @@ class _Account:
 
 @dataclass(frozen=True, slots=True)
 class StopPlace:
-    """The place of a stopped main thread: the number of its system call, its place on the stack and
-    in the code, and the stack from there.
-    """
+    """The place of a stopped main thread: its system call, its stack and program counter."""
 
     call: int
     stack_pointer: int
@@ -98,9 +96,7 @@ class StopPlace:
     stack: bytes
 
     def is_same(self, later: "StopPlace", offsets: Sequence[int]) -> bool:
-        """Return whether another stop was in the same place, with equal words at some offsets of
-        the stack.
-        """
+        """Return whether another stop was in the same place, with equal words at some offsets."""
         return (self.call, self.stack_pointer, self.program_counter) == (
             later.call,
             later.stack_pointer,

@@ -33,8 +33,7 @@ from passnet.judge.score.status import Status
 LOG_TAIL_BYTES = 600
 NUM_OPEN_ATTEMPTS = 200
 BIRTH_PAUSE_S = 0.002
-"""Pause between two questions whether a new worker has stopped, which takes it some milliseconds.
-"""
+"""Pause between two questions whether a new worker has stopped, after some milliseconds."""
 
 _ALWAYS_COUNTS = 0.2
 """The share of wall time that counts against a worker even if it waited for a processor: a time-out
@@ -46,9 +45,7 @@ _READ_BYTES = 2**30
 
 @dataclass
 class WorkerFailureError(Exception):
-    """A failed request to a worker: its status, its text, and the signal that killed the worker, if
-    any.
-    """
+    """A failed request to a worker: status, text, and the signal that killed it, if any."""
 
     status: Status
     error: str
@@ -300,9 +297,7 @@ class Worker:
 
 
 def counted_s(wall_s: float, waited_s: float) -> float:
-    """Return the part of wall time that counts against a worker whose main thread waited for a
-    processor for some of it.
-    """
+    """Return the part of wall time that counts against a worker that waited for a processor."""
     return max(wall_s - waited_s, wall_s * _ALWAYS_COUNTS)
 
 

@@ -334,9 +334,7 @@ class Spawn(msgspec.Struct, frozen=True, tag=True):
 
 
 class WarmInductor(msgspec.Struct, frozen=True, tag=True):
-    """To the parent of workers: compile with Inductor once, so that workers start warm; the answer
-    is `Ready`.
-    """
+    """To the parent of workers: compile with Inductor once, to warm workers; answer `Ready`."""
 
 
 class Spawned(msgspec.Struct, frozen=True, tag=True):

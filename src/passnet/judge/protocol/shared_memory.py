@@ -71,9 +71,7 @@ def lay_out(
 def lay_out_slots(
     layouts: Sequence[InputLayout], num_slots: int
 ) -> tuple[tuple[InputLayout, ...], int]:
-    """Lay out the arguments of each call of a burst, slot by slot; return the layouts and their
-    bytes.
-    """
+    """Lay out the arguments of each call of a burst; return the layouts and their bytes."""
     position = 0
     offsets: list[list[int]] = [[] for _ in layouts]
     for _ in range(num_slots):

@@ -60,9 +60,7 @@ def es_intervals(
     p: float = SLOWDOWN_PENALTY,
     seed: int = 0,
 ) -> dict[int, Interval]:
-    """Return intervals of ES_t at every level over the choice of tasks, the same draws for all
-    levels.
-    """
+    """Return intervals of ES_t over the choice of tasks, with the same draws for all levels."""
     picks = np.random.default_rng(seed).integers(0, len(tasks), (NUM_RESAMPLES, len(tasks)))
     intervals = {}
     for t in LEVELS:
@@ -75,9 +73,7 @@ def es_intervals(
 
 
 def _interval(log_scores: np.ndarray) -> Interval:
-    """Return the interval of draws of a score, given as logarithms. numpy's exp differs in the last
-    digit from processor to processor.
-    """
+    """Return the interval of log scores. numpy's exp differs between processors."""
     tail = (1 - CONFIDENCE) / 2
     return Interval(*map(math.exp, np.quantile(log_scores, [tail, 1 - tail])))
 

@@ -74,8 +74,7 @@ every time. Drawn anew, addresses average out; with 8 MiB, cold pages cost more 
 NS_PER_MS = 1_000_000
 
 SHORTEST_MS = 1e-4
-"""The least time of a call, 0.1 microseconds: the overhead of a burst is not known more
-precisely."""
+"""The least time of a call, 0.1 us: the overhead of a burst is not known more precisely."""
 
 SLOW_ROUNDS = 4
 SLOW_CALLS = 2
@@ -91,8 +90,7 @@ ORDERS_MS = 3.0
 """Time of a turn besides calls, roughly: orders, writing, and checking."""
 
 PRECISE_ROUNDS, ROUNDS_BETWEEN = 16, 4
-"""Rounds before the first question whether a measurement is precise enough, and between
-questions."""
+"""Rounds before the first question whether a measurement is precise, and between two."""
 
 LEAST_ELSEWHERE, ELSEWHERE_SHARE = 3, 0.02
 """Turns that end in foreign code, and their share of all, from which the worker's loop counts as
@@ -238,9 +236,7 @@ class _Interleaving:
         )
 
     def _visit(self, index: int, action: Callable[[TimedWorker], T]) -> T | None:
-        """Return the result of an action on a worker; None if it fails now, or has failed
-        before.
-        """
+        """Return the result of an action on a worker; None if it fails, or failed before."""
         record = self._records[index]
         try:
             return None if record.failure else action(self._workers[index])
@@ -253,9 +249,7 @@ class _Interleaving:
             return None
 
     def _warm_up(self) -> int:
-        """Let all workers stand still; choose the calls of a burst, and return the least number of
-        rounds.
-        """
+        """Let all workers stand still, choose the calls of a burst, return the least rounds."""
         plan, fresh = self._plan, self._fresh
         most = min(worker.num_slots for worker in self._workers)
         slowest_ms = SHORTEST_MS
@@ -295,9 +289,7 @@ class _Interleaving:
         return burst_ns(spent, self._num_threads, worker.is_on_device)
 
     def _draws(self, is_last: bool = False) -> list[Draw]:
-        """Draw the inputs of a burst, with a share of extreme ones, and at least one in the
-        last.
-        """
+        """Draw the inputs of a burst, a share of them extreme, at least one in the last."""
         count, fresh = self._num_calls, self._fresh
         mean_extreme = EXTREME_SHARE * count if fresh.num_sets > EXTREME_SET else 0.0
         num_extreme = int(mean_extreme) + (self._random.random() < mean_extreme % 1)
@@ -403,9 +395,7 @@ class _Interleaving:
         self._stop_offsets = self._oracle.still_same(self._stop_offsets)
 
     def _bytes_aside(self, worker: TimedWorker) -> int:
-        """Return a random number of bytes to set aside, which moves the tensors that a worker
-        allocates.
-        """
+        """Return a random number of bytes to set aside, to move a worker's allocations."""
         return 0 if worker.is_on_device else int(self._random.integers(MAX_BYTES_ASIDE))
 
     def _compare(self, index: int, results: Seen, expected: Seen, look: Look) -> None:

@@ -84,9 +84,7 @@ class FreshInputs:
             np.bitwise_xor(values.view(bits.dtype), bits, out=target.view(bits.dtype))
 
     def holds(self, draw: Draw, index: int, target: Array, start: int, stop: int) -> bool:
-        """Return whether the elements [start, stop) of an argument in memory are those that `write`
-        wrote for a draw.
-        """
+        """Return whether elements [start, stop) of an argument are those written for a draw."""
         values, bits = self._part(draw, index, start, stop)
         stored = target[start:stop]
         if bits is None:

@@ -45,8 +45,7 @@ class WorkerTiming:
     """Counted calls behind each time."""
 
     held_up: float
-    """Share of the reference's turns in which another process had its processor; such time is not
-    counted."""
+    """Uncounted share of the reference's turns in which another process had its processor."""
 
     comparison: Comparison
     """The comparison of the worker's outputs and arguments with the reference's."""
@@ -70,9 +69,7 @@ class WorkerTiming:
     """Timed calls for the precision of their outputs, one for each timed set of inputs at most."""
 
     def remembering(self, earlier: "WorkerTiming") -> "WorkerTiming":
-        """Return this timing with the earlier findings, comparison and failure of the same
-        candidate.
-        """
+        """Return this timing with an earlier one's findings, comparison and failure."""
         findings = {
             finding.name: finding
             for finding in (*earlier.findings, *self.findings)
@@ -103,16 +100,12 @@ class Measurement:
 
     @property
     def needs_repeat(self) -> bool:
-        """Return whether a finding is one that a busy machine can cause, though not again and
-        again.
-        """
+        """Return whether a finding may come from a busy machine."""
         names = {finding.name for timing in self.timings for finding in timing.findings}
         return bool(names.intersection(UNSURE))
 
     def remembering(self, earlier: "Measurement") -> "Measurement":
-        """Return this measurement with everything but times of an earlier one of the same
-        workers.
-        """
+        """Return this measurement with everything but times of an earlier one."""
         timings = [
             timing.remembering(before)
             for timing, before in zip(self.timings, earlier.timings, strict=True)

@@ -36,9 +36,7 @@ standstills of honest workers lasted less than it should."""
 
 
 def torch_findings(observed: Sequence[Observed], rules: RulesName) -> list[Finding]:
-    """Return the findings on torch ops that replacements used in observed calls, under some
-    rules.
-    """
+    """Return the findings on torch ops in observed calls, under some rules."""
     findings = []
     for observation in observed:
         if not observation.ops:
@@ -81,9 +79,7 @@ def company_findings(loaded: LoadedWorker, usual_threads: int) -> list[Finding]:
 
 
 def disturbance(total_ns: Sequence[int]) -> list[Finding]:
-    """Return a finding if a worker ran in many of its standstills, from its total CPU time at
-    each.
-    """
+    """Return a finding if a worker ran in many standstills, from its total time at each."""
     turns_ns = np.diff(total_ns, prepend=0)
     num_turns = int(np.count_nonzero(turns_ns))
     if num_turns < max(LEAST_DISTURBED, DISTURBED_SHARE * len(total_ns)):

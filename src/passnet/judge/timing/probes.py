@@ -171,9 +171,7 @@ def shared(
 
 
 def compare_shared(actual: frozenset[SharedPair], expected: frozenset[SharedPair]) -> Comparison:
-    """Compare shared memory with the reference's: a later write into one of two tensors changes
-    both.
-    """
+    """Compare shared memory: a later write into one of two tensors changes both."""
     comparison = Comparison("ok", LEVELS[0])
     for pair in sorted(actual ^ expected):
         (first, index), (second, number) = pair

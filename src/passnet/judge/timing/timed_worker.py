@@ -305,9 +305,7 @@ class TimedWorker:
         self.order(ControlPage.OBSERVE, 1)
 
     def stop_offsets(self) -> list[int]:
-        """Return the stack offsets of the oracle that hold the same addresses at every standstill;
-        see `StopPlace`.
-        """
+        """Return stack offsets that hold the same addresses at every standstill of the oracle."""
         stops = self._stops()
         return self._still.returns(*stops) if self._still and stops else []
 
@@ -327,9 +325,7 @@ class TimedWorker:
         return stops is not None and not stops[0].is_same(stops[1], offsets)
 
     def _stops(self) -> tuple[StopPlace, StopPlace] | None:
-        """Return its first stop, before any other code came to it, and its present one, if
-        known.
-        """
+        """Return its first stop, before any foreign code, and its present one, if known."""
         birth, present = self.worker.birth, self._still.place() if self._still else None
         return None if birth is None or present is None else (birth, present)
 

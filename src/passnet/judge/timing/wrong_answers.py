@@ -19,8 +19,7 @@ from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
 from passnet.judge.timing.timed_worker import LEAST_CALLS, Look, TimedWorker
 
 MAX_ARGUMENTS = 24
-"""Most arguments that are tried one by one; in a larger graph only all weights together are
-tried."""
+"""Most arguments that are tried one by one; beyond, only all weights together."""
 
 Answers = list[list[Array | None]]
 """All outputs of each call of a burst."""
@@ -81,9 +80,7 @@ def explain(
 def _old_values(
     prepared: PreparedGraph, fresh: FreshInputs, oracle: TimedWorker, before: Draw
 ) -> Iterator[tuple[dict[int, Array], str]]:
-    """Yield values that arguments had in earlier calls, of all of them, the weights, and each
-    alone, and a name for the call.
-    """
+    """Yield earlier values of all arguments, the weights, and each alone, with the call's name."""
     tensors = [index for index, layout in enumerate(prepared.layouts) if layout.number is None]
     weights = [index for index in tensors if prepared.tensors[index].role == "weight"]
     groups = [tensors, weights]

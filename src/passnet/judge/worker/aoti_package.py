@@ -65,9 +65,7 @@ def _loaded(path: Path, folder: str) -> Any:
 
 
 def _kept_path(program: str, arguments: Sequence[Any]) -> Path:
-    """Return the cache path of a graph's package, for these forms of its arguments, and this
-    torch.
-    """
+    """Return the cache path of a package, for these forms of arguments, and this torch."""
     forms = [
         (tuple(value.shape), value.stride(), str(value.dtype), str(value.device))
         if isinstance(value, torch.Tensor)

@@ -66,9 +66,7 @@ class _SharedArguments:
 
 
 class _DeviceArguments:
-    """Arguments in the memory of a device ("cuda", or `STAGED`), one copy for all sets; used like
-    `_SharedArguments`.
-    """
+    """`_SharedArguments` in the memory of a device ("cuda", or `STAGED`), one copy for all sets."""
 
     def __init__(self, layouts: Sequence[InputLayout], memory: mmap.mmap, device: str) -> None:
         self._hosts = _host_arguments(layouts, memory)
@@ -155,9 +153,7 @@ class FencedArguments:
         return self._mine
 
     def settle(self, number: int) -> None:
-        """Show the judge the arguments after a call; end this process if it wrote beside a
-        tensor.
-        """
+        """Show the judge the arguments after a call; end here if it wrote beside a tensor."""
         _copy(self._mine, self._hosts[number])
         self._fence.check()
 
@@ -228,10 +224,10 @@ class PinnedMemory:
         runtime: Any = None,
         forget_error: Callable[[], None] = _forget_error,
     ) -> None:
-        runtime = runtime or torch.cuda.cudart()
-        self._runtime, self._forget_error = runtime, forget_error
+        self._runtime: Any = runtime or torch.cuda.cudart()
+        self._forget_error = forget_error
         self._address = torch.frombuffer(memory, dtype=torch.uint8).data_ptr()
-        self._is_locked = not int(runtime.cudaHostRegister(self._address, len(memory), 0))
+        self._is_locked = not int(self._runtime.cudaHostRegister(self._address, len(memory), 0))
         if not self._is_locked:
             forget_error()
 
