@@ -7,16 +7,10 @@ import asyncio
 import pytest
 
 from passnet.errors import MeasureError
-from passnet.train.service import dispatch
 from passnet.train.service.dispatch import Dispatcher
 from passnet.train.service.queue import SubmissionQueue
 from passnet.train.service.submission import Judged
 from tests.train.service.scripted_judge import RIGHT, AbsentJudge, ScriptedJudge, item
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(dispatch, "IDLE_S", 0.02)
 
 
 @pytest.fixture
@@ -30,7 +24,7 @@ def dispatched(queue, judges, num_items, item_timeout_s=5.0):
     """The reports on some items, asked for side by side, and the dispatcher."""
 
     async def run():
-        async with Dispatcher(queue, judges, item_timeout_s) as dispatcher:
+        async with Dispatcher(queue, judges, item_timeout_s, idle_s=0.02) as dispatcher:
             for number in range(num_items):
                 await dispatcher.put(f"id{number}", item(number))
             asked = [dispatcher.report(f"id{number}", 10) for number in range(num_items)]

@@ -40,7 +40,7 @@ def test_a_client_gets_what_the_judge_finds_and_what_is_no_pass_folder_does_not_
         assert trials[0].smallest_t == -10 and trials[1].smallest_t > -5
         assert LIST in trials[2].error and str(tmp_path) not in trials[2].error
         assert judge_all_now(address, asked[:1])[0].is_cached
-        with pytest.raises(InputError, match="the token is missing, or another one"):
+        with pytest.raises(InputError, match="the token is missing or wrong"):
             judge_all_now(replace(address, token="no token of this service"), asked)
     assert stat.S_IMODE((tmp_path / "out" / "token").stat().st_mode) == 0o600
     gone = judge_all_now(replace(address, timeout_s=0.5), asked[:1])[0]

@@ -26,12 +26,12 @@ class VerifiedPass:
 
     @property
     def is_used(self) -> bool:
-        """Whether the pass is used on this machine."""
+        """True if the pass is used on this machine."""
         return self.after is not None and self.after.saved_ms > 0
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the pass won before, and now computes something else or fails."""
+        """True if the pass won before, and now computes something else or fails."""
         statuses: tuple[EntryStatus, ...] = ("wrong", "failed")
         return (
             self.entry.status == "wins" and self.after is not None and self.after.status in statuses

@@ -1,4 +1,4 @@
-"""The reward service over HTTP: what clients may ask, and how they are kept from harming it."""
+"""The HTTP interface of the reward service, safe against careless and hostile clients."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 class _TooLargeError(Exception):
-    """A request has more bytes than it may."""
+    """A request has too many bytes."""
 
 
 def make_app(
@@ -37,14 +37,14 @@ def make_app(
     digest: str,
     limits: ServiceLimits,
 ) -> Starlette:
-    """The application: submissions to put, reports to get, and how the service does.
+    """Return the application: submissions to put, reports to get, and the service's state.
 
     Args:
-        dispatcher: what judges, entered by the caller.
+        dispatcher: feeds the judges; entered by the caller.
         suites: suites whose tasks clients may name.
         held_out: other shapes of these tasks.
-        token: what every request but that for `/healthz` must bear.
-        digest: of the settings that answers are made with; see `settings.settings_digest`.
+        token: required of every request but those to `/healthz`.
+        digest: of settings and environment; see `settings.settings_digest`.
         limits: of requests.
     """
 
@@ -105,15 +105,15 @@ def make_app(
 
 
 def _token_guard(token: str) -> Callable[[Endpoint], Endpoint]:
-    """What lets an endpoint answer only those who bear the token."""
-    wanted = f"Bearer {token}".encode()
+    """Return a decorator that lets an endpoint answer only clients with the token."""
+    expected = f"Bearer {token}".encode()
 
     def guard(endpoint: Endpoint) -> Endpoint:
         async def guarded(request: Request) -> Response:
-            borne = request.headers.get("authorization", "").encode()
-            if not hmac.compare_digest(borne, wanted):  # takes the same time wherever they differ
+            credentials = request.headers.get("authorization", "").encode()
+            if not hmac.compare_digest(credentials, expected):  # in constant time
                 headers = {"WWW-Authenticate": "Bearer"}
-                return _refusal(401, "the token is missing, or another one", headers)
+                return _refusal(401, "the token is missing or wrong", headers)
             with suppress(ClientDisconnect):
                 return await endpoint(request)
             return _refusal(400, "the client went away")
@@ -124,10 +124,10 @@ def _token_guard(token: str) -> Callable[[Endpoint], Endpoint]:
 
 
 async def _body(request: Request, limits: ServiceLimits) -> bytes:
-    """What a request holds.
+    """Return the body of a request.
 
     Raises:
-        _TooLargeError: that is more than it may.
+        _TooLargeError: it has too many bytes.
     """
     body = bytearray()
     async for chunk in request.stream():

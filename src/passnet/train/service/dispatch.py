@@ -1,4 +1,4 @@
-"""Items on their way from the queue to judges and back: one at a time to each judge."""
+"""The way of items from the queue to judges and back, one at a time to each judge."""
 
 from __future__ import annotations
 
@@ -18,39 +18,49 @@ from passnet.train.service.submission import Judged, JudgeItem, JudgeReport
 T = TypeVar("T")
 
 MAX_LOSSES = 3
-"""How many judges a submission may cost before it is given up as a fault of ours."""
+"""Most judges that a submission may cost before it is given up as a fault of ours."""
 
 IDLE_S = 1.0
-"""After so many seconds a judge without work looks again, and one that did not start is started."""
+"""Pause before a judge without work looks again, and before another start of a judge."""
 
 NUM_RECENT = 64
-"""Of how many items the seconds with a judge are remembered, to say when to come back."""
+"""Number of judging times from which `retry_after_s` estimates."""
 
 
 class Dispatcher:
     """Feeds judges from a queue for as long as the block runs.
 
-    All that reads or writes the queue does so on one thread of its own, so that waiting for the
-    disk keeps nobody else waiting.
+    One thread reads and writes the queue, so that nobody else waits for the disk.
+
+    Args:
+        queue: the submissions.
+        judges: each gets one item at a time.
+        item_timeout_s: for one item, after which its judge is ended.
+        idle_s: pause before a judge without work looks again.
     """
 
     def __init__(
-        self, queue: SubmissionQueue, judges: Sequence[ServiceJudge], item_timeout_s: float
+        self,
+        queue: SubmissionQueue,
+        judges: Sequence[ServiceJudge],
+        item_timeout_s: float,
+        idle_s: float = IDLE_S,
     ) -> None:
         self._queue = queue
         self._judges = judges
         self._item_timeout_s = item_timeout_s
+        self._idle_s = idle_s
         self._disk = ThreadPoolExecutor(1, "queue")
         self._arrived = asyncio.Event()
         self._ended: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._recent_s: deque[float] = deque([1.0], NUM_RECENT)
         self._started = time.monotonic()
         self.busy_s = 0.0
-        """Seconds that judges have been busy for, all together."""
+        """Seconds of work of all judges together."""
         self.num_judged = 0
-        """Items that were judged since the service began."""
+        """Items judged since the service began."""
         self.num_lost = 0
-        """Judges that were lost since then."""
+        """Judges lost since then."""
 
     async def __aenter__(self) -> Dispatcher:
         self._tasks = [asyncio.create_task(self._feed(judge)) for judge in self._judges]
@@ -66,12 +76,12 @@ class Dispatcher:
 
     @property
     def busy_ratio(self) -> float:
-        """The share of their time that judges have been busy."""
+        """Share of their time for which judges were busy."""
         passed_s = (time.monotonic() - self._started) * len(self._judges)
         return self.busy_s / passed_s if passed_s else 0.0
 
     async def fed(self) -> None:
-        """Wait for as long as judges are fed.
+        """Wait while judges are fed.
 
         Raises:
             MeasureError: a judge does not start.
@@ -79,7 +89,7 @@ class Dispatcher:
         await asyncio.gather(*self._tasks)
 
     async def put(self, submission: str, item: JudgeItem) -> JudgeReport:
-        """Where a submission stands, which waits from now on if it is new.
+        """Return the state of a submission, which starts to wait if it is new.
 
         Raises:
             QueueFullError: too many wait.
@@ -90,7 +100,7 @@ class Dispatcher:
         return report
 
     async def report(self, submission: str, wait_s: float = 0.0) -> JudgeReport | None:
-        """Where a submission stands, once it is done or `wait_s` seconds have passed."""
+        """Return the state of a submission once it is done, or after `wait_s` seconds."""
         if wait_s > 0:
             ended = self._ended[submission]  # before the look at the disk, not to miss its end
             report = await self._on_disk(lambda: self._queue.report(submission))
@@ -103,12 +113,13 @@ class Dispatcher:
         return await self._on_disk(lambda: self._queue.report(submission))
 
     async def counts(self) -> QueueCounts:
-        """How many submissions are in which state."""
+        """Count the submissions in each state."""
         return await self._on_disk(self._queue.counts)
 
     def retry_after_s(self) -> int:
-        """When a client that was told to come back should do so: when a tenth of what waits may
-        have been judged, and in a minute at the latest.
+        """Return when a refused client should ask again.
+
+        A tenth of the waiting submissions should be judged by then; a minute at most.
         """
         mean_s = sum(self._recent_s) / len(self._recent_s)
         tenth_s = mean_s * max(self._queue.max_waiting // 10, 1) / max(len(self._judges), 1)
@@ -118,17 +129,17 @@ class Dispatcher:
         return await asyncio.get_running_loop().run_in_executor(self._disk, action)
 
     async def _feed(self, judge: ServiceJudge) -> None:
-        """Give a judge one item after another."""
+        """Give a judge one item after another, for ever."""
         while True:
             await self._open(judge)
             self._arrived.clear()  # before the look, not to miss what comes after it
-            taken = await self._on_disk(lambda: self._queue.take(judge.name))
-            if taken is None:
+            work = await self._on_disk(lambda: self._queue.take(judge.name))
+            if work is None:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(IDLE_S):
+                    async with asyncio.timeout(self._idle_s):
                         await self._arrived.wait()
                 continue
-            submission, item = taken
+            submission, item = work
             start = time.monotonic()
             judged = await self._judged(judge, submission, item)
             seconds = time.monotonic() - start
@@ -141,10 +152,10 @@ class Dispatcher:
             self._forget(submission, self._ended[submission])
 
     async def _open(self, judge: ServiceJudge) -> None:
-        """See that a judge is there, before it is given anything.
+        """Start a judge unless it runs.
 
         Raises:
-            MeasureError: it does not start, again and again.
+            MeasureError: it did not start several times.
         """
         for attempt in range(1, MAX_LOSSES + 1):
             try:
@@ -152,11 +163,11 @@ class Dispatcher:
             except JudgeLostError as cause:
                 if attempt == MAX_LOSSES:
                     raise MeasureError(f"{cause}, before its first item") from cause
-                await asyncio.sleep(IDLE_S)
+                await asyncio.sleep(self._idle_s)
         raise AssertionError("the last attempt returns or raises")
 
     async def _judged(self, judge: ServiceJudge, submission: str, item: bytes) -> Judged | None:
-        """What comes of an item; None where the judge was lost, and the item waits again."""
+        """Return the result of an item; None where the judge was lost and the item waits again."""
         try:
             async with asyncio.timeout(self._item_timeout_s):
                 return await judge.judge(item)

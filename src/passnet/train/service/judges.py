@@ -1,4 +1,4 @@
-"""The judges of a service, seen from it: each takes an item at a time, and may be lost over it."""
+"""The judges of a service, which take one item at a time and may be lost over it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from passnet.train.service.settings import JudgeDevice, ServiceSettings
 from passnet.train.service.submission import Judged, JudgeItem
 
 MAX_LINE_BYTES = 64 * 2**20
-"""Most bytes of an answer: trials with all their times."""
+"""Most bytes of one answer, which holds trials with all their times."""
 
 
 class JudgeLostError(Exception):
-    """A judge ended before it answered; the text says how, as far as that is known."""
+    """A judge ended before it answered."""
 
 
 class ServiceJudge(Protocol):
-    """Judges items, one at a time, and starts anew after it was lost."""
+    """A judge of one item at a time, which can be started again after it was lost."""
 
     name: str
 
     async def open(self) -> None:
-        """Start the judge where it is not there.
+        """Start the judge unless it runs.
 
         Raises:
             JudgeLostError: it does not start.
@@ -39,7 +39,7 @@ class ServiceJudge(Protocol):
         ...
 
     async def judge(self, item: bytes) -> Judged:
-        """What comes of an item, given as JSON, once the judge is open.
+        """Return the result of an item given as JSON; the judge is open.
 
         Raises:
             JudgeLostError: the judge is gone.
@@ -47,7 +47,7 @@ class ServiceJudge(Protocol):
         ...
 
     async def close(self) -> None:
-        """End the judge at once, with what it is at; `open` starts another one."""
+        """End the judge at once, and its work with it; `open` starts another one."""
         ...
 
 
@@ -64,7 +64,7 @@ class ProcessJudge:
 
     @property
     def pid(self) -> int | None:
-        """The process that judges, while there is one."""
+        """Id of the judging process, while there is one."""
         return None if self._process is None else self._process.pid
 
     async def open(self) -> None:
@@ -112,7 +112,7 @@ class ProcessJudge:
             await process.wait()
 
     async def _ending(self) -> str:
-        """How the process ended, or is ended now."""
+        """Return how the process ended; one that still runs is ended."""
         process = self._process
         assert process is not None, "it was started"
         with suppress(TimeoutError):
@@ -122,12 +122,12 @@ class ProcessJudge:
         await self.close()
         if status is None:
             return f"judge {self.name} stopped answering"
-        how = f"signal {-status}" if status < 0 else f"exit code {status}"
-        return f"judge {self.name} was ended by {how}"
+        ending = f"signal {-status}" if status < 0 else f"exit code {status}"
+        return f"judge {self.name} was ended by {ending}"
 
 
 class RayJudge:
-    """A judge in an actor of a Ray cluster, with processors or a GPU of its own."""
+    """A judge in an actor of a Ray cluster that has its own processors or GPU."""
 
     def __init__(self, name: str, settings: ServiceSettings) -> None:
         self.name = name
@@ -158,7 +158,7 @@ class RayJudge:
 
 
 def _open_in_actor(settings: ServiceSettings) -> Any:
-    """What judges an item given as JSON, for as long as the actor's process is there."""
+    """Return the judge of items given as JSON; it ends with the actor's process."""
     judging = open_judging(settings)
     judge = judging.__enter__()
 

@@ -1,10 +1,10 @@
-"""The queue of submissions on disk: whatever kills the service, nothing is lost or judged twice."""
+"""The queue of submissions on disk: a killed service loses nothing and judges nothing twice."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from passnet.core.records.serialise import decode, encode
@@ -31,12 +31,12 @@ CREATE INDEX IF NOT EXISTS by_state ON submissions (state, number);
 
 
 class QueueFullError(Exception):
-    """No more may wait at present."""
+    """The queue holds as many submissions as may wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueCounts:
-    """How many submissions are in which state."""
+    """Numbers of submissions by state."""
 
     waiting: int
     judging: int
@@ -44,15 +44,15 @@ class QueueCounts:
 
 
 class SubmissionQueue:
-    """Submissions in the order in which they came, in a file; used from one thread at a time.
+    """Submissions in their order of arrival, in a file; used from one thread at a time.
 
-    What a method has done is on disk when it returns. Whatever was with a judge when a service
-    ended waits again when the next one opens the queue.
+    A method's effect is on disk when it returns. Submissions that were with a judge when a service
+    ended wait again when the next one opens the queue.
     """
 
     def __init__(self, folder: Path, max_waiting: int) -> None:
         self.max_waiting = max_waiting
-        """Submissions that wait at most."""
+        """Most submissions that may wait."""
         try:
             self._rows = sqlite3.connect(
                 folder / QUEUE_FILE, isolation_level=None, check_same_thread=False
@@ -69,8 +69,9 @@ class SubmissionQueue:
         self._rows.close()
 
     def put(self, submission: str, item: JudgeItem) -> JudgeReport:
-        """Where a submission stands, which waits from now on if it is new, or if judging it again
-        may say more than the last time.
+        """Return the state of a submission.
+
+        It starts to wait if it is new, or if judging it again may say more than the last time.
 
         Raises:
             QueueFullError: too many wait.
@@ -89,8 +90,10 @@ class SubmissionQueue:
         return JudgeReport(submission, "waiting")
 
     def take(self, judge: str) -> tuple[str, bytes] | None:
-        """The submission that has waited longest, by its id, and its item as JSON: it is with this
-        judge from now on. None where none waits.
+        """Give a judge the submission that has waited longest; None where none waits.
+
+        Returns:
+            Its id, and its item as JSON.
         """
         row = self._rows.execute(
             "UPDATE submissions SET state='judging', judge=?, began_at=? WHERE number="
@@ -101,7 +104,7 @@ class SubmissionQueue:
         return None if row is None else (row[0], row[1])
 
     def lose(self, submission: str) -> int:
-        """How many judges a submission has cost, with one more; it waits again, as the first."""
+        """Put a submission whose judge was lost first in line; return the judges it has cost."""
         (num_losses,) = self._rows.execute(
             "UPDATE submissions SET state='waiting', num_losses=num_losses+1 WHERE id=?"
             " RETURNING num_losses",
@@ -110,16 +113,16 @@ class SubmissionQueue:
         return num_losses
 
     def finish(self, submission: str, judged: Judged) -> None:
-        """Keep what came of a submission. Its files are kept with it only if it cheats."""
-        kept = "item" if judged.has_cheat else "NULL"
+        """Record the result of a submission; its files stay on record only if it cheats."""
+        item = "item" if judged.has_cheat else "NULL"
         self._rows.execute(
-            f"UPDATE submissions SET state='done', judged=?, item={kept}, ended_at=?"
+            f"UPDATE submissions SET state='done', judged=?, item={item}, ended_at=?"
             " WHERE id=? AND state!='done'",
             (encode(judged), time.time(), submission),
         )
 
     def report(self, submission: str) -> JudgeReport | None:
-        """Where a submission stands; None of one that never came."""
+        """Return the state of a submission; None where there is none of this id."""
         row = self._rows.execute(
             "SELECT state, judged, num_losses, put_at, began_at, ended_at, judge FROM submissions"
             " WHERE id=?",
@@ -139,14 +142,11 @@ class SubmissionQueue:
         )
 
     def counts(self) -> QueueCounts:
-        """How many submissions are in which state."""
+        """Count the submissions in each state."""
         rows = self._rows.execute("SELECT state, COUNT(*) FROM submissions GROUP BY state")
         by_state = dict(rows.fetchall())
         return QueueCounts(*(by_state.get(state, 0) for state in ("waiting", "judging", "done")))
 
 
 def _cached(report: JudgeReport) -> JudgeReport:
-    return JudgeReport(
-        report.id, report.state, report.judged, True, report.num_losses, report.waited_s,
-        report.judged_s, report.judge,
-    )  # fmt: skip
+    return replace(report, is_cached=True)

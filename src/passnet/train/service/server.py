@@ -1,4 +1,4 @@
-"""A reward service from its start to its end: folder, token, judges, and the port it listens on."""
+"""A reward service from start to end: its folder, token, judges and port."""
 
 from __future__ import annotations
 
@@ -38,39 +38,44 @@ MIN_TOKEN_CHARACTERS = 16
 
 @dataclass(frozen=True)
 class ServicePlan:
-    """What a service is started with.
-
-    Args:
-        out: its folder, with the queue, which goes on where it stopped.
-        devices: a judge for each.
-        settings: how submissions are judged; the kind of device is set from `devices`.
-        suites: suites whose tasks clients may name.
-        held_out: other shapes of these tasks, on which passes must not be wrong.
-        limits: what is taken, and how long is waited.
-        host: the address to listen on.
-        port: the port; 0 takes a free one.
-        token: what clients must bear; None takes that of the folder, made if there is none.
-        on_ray: judge on the machines of a Ray cluster, as many judges as there are devices.
-    """
+    """All that a service is started with."""
 
     out: Path
+    """Folder of the service, with its queue, which goes on where it stopped."""
+
     devices: Sequence[JudgeDevice]
+    """The devices of the judges, one each."""
+
     settings: ServiceSettings
+    """How submissions are judged; `devices` set the kind of device."""
+
     suites: Mapping[str, Suite] = field(default_factory=dict)
+    """Suites whose tasks clients may name."""
+
     held_out: Suite | None = None
+    """Other shapes of these tasks, on which passes must not be wrong."""
+
     limits: ServiceLimits = ServiceLimits()
+
     host: str = LOOPBACK
+    """The address to listen on."""
+
     port: int = 0
+    """The port; 0 takes a free one."""
+
     token: str | None = None
+    """The clients' token; None takes the one in the folder, made if there is none."""
+
     on_ray: bool = False
+    """Judge on a Ray cluster, with as many judges as there are devices."""
 
 
 def serve(plan: ServicePlan, started: Callable[[str], None]) -> None:
-    """Serve until this process is told to end; `started` is told the service's address.
+    """Serve until this process is told to end; `started` gets the service's address.
 
     Raises:
-        InputError: the libraries of the service are not installed, the port is taken, or the folder
-            is in use or holds answers that were made otherwise.
+        InputError: libraries of the service are missing, the port is taken, or the folder is in
+            use or has answers of other settings.
         MeasureError: a judge does not start.
     """
     missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
@@ -107,7 +112,7 @@ async def _serve(
     from passnet.train.service.app import make_app
 
     class Server(uvicorn.Server):
-        """Leaves signals to the command that serves."""
+        """A server that leaves signals to the command."""
 
         capture_signals = staticmethod(nullcontext)  # type: ignore[assignment]
 
@@ -145,10 +150,10 @@ def _judges(plan: ServicePlan, settings: ServiceSettings) -> list[ServiceJudge]:
 
 @contextmanager
 def _listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket that listens.
+    """Open a socket that listens.
 
     Raises:
-        InputError: it cannot be had.
+        InputError: the address or the port cannot be used.
     """
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -162,7 +167,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def _kept_token(out: Path) -> str:
-    """The token in a folder, which only its owner can read; made if there is none."""
+    """Read the token in a folder, which only its owner can read; make it if there is none."""
     path = out / TOKEN_FILE
     with suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -172,10 +177,10 @@ def _kept_token(out: Path) -> str:
 
 
 def _same_as_before(out: Path, settings: ServiceSettings, environment: Environment) -> str:
-    """The digest of what answers are made with, which is that of the answers in the folder.
+    """Return the digest of settings and environment, after a check against the folder's.
 
     Raises:
-        InputError: those in the folder were made otherwise.
+        InputError: the folder's answers have others.
     """
     digest = settings_digest(settings, environment)
     path = out / SERVICE_FILE

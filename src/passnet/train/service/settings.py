@@ -1,4 +1,4 @@
-"""What a reward service is started with."""
+"""The settings and limits of a reward service."""
 
 import hashlib
 import re
@@ -15,10 +15,7 @@ _DEVICE = re.compile(r"(cpu|cuda):(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class JudgeDevice:
-    """What one judge of a service judges on: a device by its kind and number.
-
-    Judges on the same GPU, or on the CPU, take turns to measure.
-    """
+    """The device of one judge; judges on the same GPU, or on the CPU, take turns to measure."""
 
     kind: str
     number: int
@@ -29,27 +26,18 @@ class JudgeDevice:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """How submissions are judged.
-
-    Args:
-        run: how graphs are judged; its device is that of all judges.
-    """
+    """Settings of the judging of submissions."""
 
     run: RunSettings
+    """Settings of the judge; its device is that of all judges."""
+
     call: CallMode = "compiled"
     """Call rewritten graphs through torch.compile, directly, or behind passnet's own checks."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceLimits:
-    """What a service takes, and how long it waits.
-
-    Args:
-        body_bytes: of one request.
-        body_timeout_s: for a client to send it.
-        wait_s: how long a client may wait for an answer in one request.
-        connections: at a time.
-    """
+    """Limits of a service."""
 
     max_waiting: int = 4096
     """Let at most this many submissions wait; ask clients to come back later."""
@@ -61,14 +49,21 @@ class ServiceLimits:
     """
 
     body_bytes: int = 4 * 2**20
+    """Most bytes of a request."""
+
     body_timeout_s: float = 30.0
+    """Seconds for a client to send a request."""
+
     wait_s: float = 30.0
+    """Longest wait of one request for an answer."""
+
     connections: int = 1024
+    """Most connections at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceInfo:
-    """The record of a service in its folder: what its answers were made with."""
+    """The record of a service in its folder: the settings and environment of its answers."""
 
     schema_version: int
     settings: ServiceSettings
@@ -76,21 +71,23 @@ class ServiceInfo:
 
 
 def settings_digest(settings: ServiceSettings, environment: Environment) -> str:
-    """A hash over all that an answer depends on beside task and files: settings, hardware and
-    versions.
-    """
+    """Hash the settings, hardware and versions that an answer depends on."""
     facts = (
-        environment.cpu, environment.python, environment.torch, environment.passnet,
-        environment.compiler, environment.gpu and environment.gpu.name,
-    )  # fmt: skip
+        environment.cpu,
+        environment.python,
+        environment.torch,
+        environment.passnet,
+        environment.compiler,
+        environment.gpu and environment.gpu.name,
+    )
     return hashlib.sha256(encode((SCHEMA_VERSION, settings, facts))).hexdigest()
 
 
 def parse_devices(text: str) -> tuple[JudgeDevice, ...]:
-    """The devices that a list names, a judge each: "cpu:0,cpu:1" or "cuda:0,cuda:1".
+    """Read a list of devices, one for each judge: "cpu:0,cpu:1" or "cuda:0,cuda:1".
 
     Raises:
-        InputError: another word, or devices of both kinds.
+        InputError: a word is no device, or there are devices of both kinds.
 
     Examples:
         >>> [str(device) for device in parse_devices("cuda:0, cuda:1")]

@@ -1,4 +1,4 @@
-"""What is asked of the reward service, and what it answers: the records that cross the wire."""
+"""The requests and answers of the reward service, as records."""
 
 import hashlib
 from collections.abc import Mapping
@@ -20,32 +20,34 @@ SubmissionState: TypeAlias = Literal["waiting", "judging", "done"]
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A pass folder to judge on a task.
-
-    Args:
-        task: its name.
-        files: the pass folder.
-        suite: the suite of the task, one that the service was started with; None where `graphs`
-            hold the task.
-        graphs: the graphs of the task, for one that the service does not know.
-        unseen: graphs of it in other shapes, on which passes must not be wrong; for a task of a
-            suite the service has its own.
-        is_timed: measure too, not only compare.
-        repeat: another number than before has what was answered once judged again.
-    """
+    """A pass folder to judge on a task."""
 
     task: str
+    """Name of the task."""
+
     files: Files
+    """The pass folder."""
+
     suite: str | None = None
+    """A suite of the service that has the task; None where `graphs` are the task."""
+
     graphs: tuple[SuiteRow, ...] = ()
+    """The graphs of a task that the service does not know."""
+
     unseen: tuple[SuiteRow, ...] = ()
+    """Graphs of the task in other shapes, on which passes must not be wrong; the service has its
+    own for tasks of its suites."""
+
     is_timed: bool = True
+    """False only compares."""
+
     repeat: int = 0
+    """Another number than before asks for another judgement."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeItem:
-    """What a judge is told of a submission: everything, so that it knows no suites."""
+    """A submission as a judge gets it, complete, so that judges know no suites."""
 
     graphs: tuple[SuiteRow, ...]
     unseen: tuple[SuiteRow, ...]
@@ -55,55 +57,58 @@ class JudgeItem:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a judge makes of an item: trials; or a fault of ours, in a sentence, and no trials."""
+    """The result of an item: trials, or a fault of ours in a sentence and no trials."""
 
     trials: tuple[Trial, ...] = ()
     fault: str | None = None
 
     @property
     def is_final(self) -> bool:
-        """Whether judging again could not say more: nothing failed that is not the answer's."""
+        """True if judging again could say no more: no fault of ours, and nothing unstable."""
         return self.fault is None and all(trial.status != "unstable" for trial in self.trials)
 
     @property
     def has_cheat(self) -> bool:
-        """Whether a trial was found to cheat."""
+        """True if a trial is a cheat."""
         return any(trial.status == "cheat" for trial in self.trials)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeReport:
-    """Where a submission stands.
-
-    Args:
-        id: its own, by its content.
-        state: done once `judged` is there.
-        judged: what came of it.
-        is_cached: it was asked for before, and answered then.
-        num_losses: how many judges were lost over it.
-        waited_s: seconds in the queue.
-        judged_s: seconds with a judge.
-        judge: which judge.
-    """
+    """The state of a submission."""
 
     id: str
+    """Hash of its content."""
+
     state: SubmissionState
+
     judged: Judged | None = None
+    """The result, once the state is "done"."""
+
     is_cached: bool = False
+    """True if an earlier submission was answered so."""
+
     num_losses: int = 0
+    """Judges lost over it."""
+
     waited_s: float | None = None
+    """Seconds in the queue."""
+
     judged_s: float | None = None
+    """Seconds with a judge."""
+
     judge: str | None = None
+    """Name of the judge."""
 
 
 def judge_item(
     submission: Submission, suites: Mapping[str, Suite], held_out: Suite | None
 ) -> JudgeItem:
-    """The task and the files of a submission, checked.
+    """Check a submission and complete it with the graphs of its task.
 
     Raises:
-        InputError: no such suite or task, graphs that are none or do not share one op sequence, or
-            files that a pass folder cannot have.
+        InputError: no such suite or task, graphs that cannot be read or do not share one op
+            sequence, or files that a pass folder cannot have.
     """
     files: Files = {}
     for name in sorted(submission.files):
@@ -111,7 +116,7 @@ def judge_item(
     if submission.suite is None:
         graphs, unseen = submission.graphs, submission.unseen
         if len(graphs) > MAX_GRAPHS or len(unseen) > MAX_GRAPHS:
-            raise InputError(f"a task may bring {MAX_GRAPHS} graphs, and so many in other shapes")
+            raise InputError(f"a task may have {MAX_GRAPHS} graphs, and as many in other shapes")
         for part in filter(None, (graphs, unseen)):
             where = f"task {submission.task}"
             make_suite(where, [graph_of_row(row, where) for row in part])
@@ -119,9 +124,9 @@ def judge_item(
             raise InputError(f"give graphs of task {submission.task}, or the suite that it is in")
         return JudgeItem(graphs, unseen, files, submission.is_timed)
     if submission.suite not in suites:
-        known = ", ".join(suites) or "none"
+        names = ", ".join(suites) or "none"
         raise InputError(
-            f"no suite {submission.suite!r} here; there is {known}; send the graphs of the task, "
+            f"no suite {submission.suite!r} here; there is {names}; send the graphs of the task, "
             "or start the service with --suite"
         )
     tasks = {task.name: task for task in suites[submission.suite].tasks}
@@ -134,9 +139,9 @@ def judge_item(
 
 
 def submission_id(item: JudgeItem, settings_digest: str, repeat: int) -> str:
-    """The id of an item: the same for the same task, files and settings.
+    """Return the id of an item, equal for equal graphs, files, settings and number of repeats.
 
-    Where graphs were found makes no difference.
+    The origins of the graphs make no difference.
     """
     bare = [
         tuple(replace(row, source="null") for row in rows) for rows in (item.graphs, item.unseen)
