@@ -1,4 +1,4 @@
-"""What times depend on besides the code: the processor or card, its threads, and torch."""
+"""The hardware and software that a time depends on: the processor or card, threads and torch."""
 
 import platform
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What a pass was timed on.
+    """The machine that a pass was timed on.
 
     Args:
         device: "cpu" or "cuda".
@@ -25,12 +25,13 @@ class Hardware:
 
     @property
     def text(self) -> str:
-        """All of it in a few words."""
+        """Return one line that describes the machine."""
         return f"{self.name}, {self.num_threads} threads, torch {self.torch}"
 
 
 def this_hardware(num_threads: int = 1, device: str = "cpu") -> Hardware:
-    """What this process runs on, with some threads; for "cuda" torch is asked for the card.
+    """Return the hardware of this process with a number of threads; for "cuda", ask torch for the
+    card.
 
     Raises:
         RuntimeError: there is no card.
@@ -49,12 +50,14 @@ _KIND_NUMBERS = {
     "CPU implementer": "implementer",
     "CPU part": "part",
 }
-"""What tells kinds of processors apart, of x86 and of ARM, as the kernel calls it and as we do."""
+"""Fields of /proc/cpuinfo that tell kinds of processors apart, on x86 and ARM, and our names for
+them."""
 
 
 def processor_name() -> str:
-    """The processor as the system names it, and the numbers of its kind: a virtual machine says no
-    more than "AMD EPYC" of generations that have different instructions.
+    """Return the processor's name and the numbers of its kind.
+
+    Virtual machines call generations with different instructions alike ("AMD EPYC").
     """
     facts = processor_facts()
     name = facts.get("model name") or platform.processor() or platform.machine()
@@ -63,26 +66,24 @@ def processor_name() -> str:
 
 
 FLOAT16_ARITHMETIC = {"avx512_fp16", "amx_fp16", "fphp", "asimdhp"}
-"""What the kernel calls it if a processor computes in float16: of x86, and of ARM."""
+"""Flags of processors that compute in float16, on x86 and ARM."""
 
 
 def multiplies_float16() -> bool:
-    """Whether the processor has arithmetic in float16; where that is not known, it is said to."""
+    """Return whether the processor has float16 arithmetic; if unknown, return True."""
     instructions = processor_instructions()
     return not instructions or not FLOAT16_ARITHMETIC.isdisjoint(instructions)
 
 
 def processor_instructions() -> frozenset[str]:
-    """The sets of instructions that the processor has, as the kernel calls them; none where it does
-    not say.
-    """
+    """Return the processor's instruction sets by Linux's names; empty if unknown."""
     facts = processor_facts()
     return frozenset((facts.get("flags") or facts.get("Features", "")).split())
 
 
 @cache
 def processor_facts() -> dict[str, str]:
-    """What the system says of the first processor, by its own names; nothing where it does not."""
+    """Return the fields of the first processor in /proc/cpuinfo; empty if there is no such file."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
@@ -92,7 +93,7 @@ def processor_facts() -> dict[str, str]:
 
 
 def torch_minor_version() -> str:
-    """The first two numbers of torch's version, which is not imported for that."""
+    """Return the first two numbers of torch's version, without importing torch."""
     try:
         return ".".join(version("torch").split(".")[:2])
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Work on items by actors of a Ray cluster, each of which owns a device for the length of a run."""
+"""Items worked on by Ray actors; each actor owns a device for the length of a run."""
 
 import os
 import socket
@@ -16,24 +16,24 @@ I = TypeVar("I")  # noqa: E741 (an item)
 R = TypeVar("R")
 
 MAX_LOSSES = 3
-"""How many actors an item may cost before the run is given up."""
+"""Actors that one item may cost before the run ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActorDevice:
-    """What an actor has for itself: processors, and GPUs of the same machine."""
+    """The processors and GPUs of one machine that an actor owns."""
 
     num_cpus: int = 1
     num_gpus: int = 0
 
 
 def this_machine() -> str:
-    """The name of the machine that this process runs on."""
+    """Return this machine's name."""
     return socket.gethostname()
 
 
 class _Actor:
-    """What runs in a process of Ray: a worker, opened at its first item."""
+    """A worker in a Ray process, opened at its first item."""
 
     def __init__(self, open_worker: Callable[[], Callable[[Any], Any]]) -> None:
         self._open = open_worker
@@ -49,7 +49,7 @@ class _Actor:
 
 
 class OpenActor:
-    """One actor with a device of its own, for work that comes as it comes; opened at its first.
+    """One actor for single items; it opens its worker at the first.
 
     Raises:
         InputError: Ray is not installed, or no machine of the cluster has such a device.
@@ -65,15 +65,15 @@ class OpenActor:
 
     @property
     def lost(self) -> type[Exception]:
-        """What is raised where the actor is gone, with its process or its machine."""
+        """Return the type of error raised when the actor, its process or its machine is gone."""
         return self._ray.exceptions.RayActorError
 
     def work(self, item: Any) -> Any:
-        """What can be awaited for what becomes of an item."""
+        """Return an awaitable for the result of an item."""
         return self._actor.work.remote(item)
 
     def end(self) -> None:
-        """End its process at once."""
+        """End the actor's process at once."""
         self._ray.kill(self._actor)
 
 
@@ -84,7 +84,7 @@ def run_actors(
     device: ActorDevice,
     home: Callable[[I], str | None] = lambda item: None,
 ) -> Iterator[R]:
-    """The results of all items, in any order, made by `num_workers` actors with a device each.
+    """Yield the results of all items, in any order, from `num_workers` actors.
 
     An actor calls `open_worker` once, on its own machine, and what that gives with one item after
     another. An item whose actor is lost, with its process or its machine, is worked on again by
@@ -136,8 +136,8 @@ def results_of(
     open_worker: Callable[[], AbstractContextManager[Callable[[I], R]]],
     num_actors: int | None,
 ) -> Generator[R, None, None]:
-    """The results of items: of one after another in this process, each when it is asked for; or, in
-    any order, of so many actors with a processor each.
+    """Yield the results of items: one after another in this process, or from `num_actors` actors in
+    any order.
 
     Raises:
         InputError: actors are wanted, and Ray is not installed or has no machine for them.
@@ -153,7 +153,7 @@ def results_of(
 def _opened(
     open_worker: Callable[[], AbstractContextManager[Callable[[Any], Any]]],
 ) -> Callable[[Any], Any]:
-    """A worker that stays open until its process ends."""
+    """Return a worker that stays open until its process ends."""
     stack = ExitStack()
     work = stack.enter_context(open_worker())
     _held.append(stack)
@@ -161,12 +161,12 @@ def _opened(
 
 
 _held: list[ExitStack] = []
-"""What the workers of this process, which is an actor, hold open."""
+"""Open workers of this process. State of the process, as an actor ends without notice."""
 
 
 class _Actors:
-    """The actors of a run, which end with it, and what each is busy with: an item with its number,
-    or None while it starts.
+    """The actors of a run and their current items, each with its number; None while an actor
+    starts.
     """
 
     def __init__(self, ray: Any, device: ActorDevice, open_worker: Callable[[], Any]) -> None:
@@ -195,8 +195,8 @@ class _Actors:
         self._ray.kill(actor)
 
     def next_done(self) -> tuple[Any, tuple[int, Any] | None, Any]:
-        """The first actor that is done, with what it was busy with, and the result; an error of Ray
-        where the actor is lost.
+        """Return the first actor that is done, its item and the result; an error of Ray if it was
+        lost.
         """
         [ready], _ = self._ray.wait(list(self.running), num_returns=1)
         actor, task = self.running.pop(ready)
@@ -210,7 +210,7 @@ class _Actors:
 
 
 def _check_fit(ray: Any, device: ActorDevice) -> None:
-    """See to it that a machine of the cluster has such a device; an actor would wait for it."""
+    """Raise an error if no machine of the cluster has such a device."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     for node in nodes:
         if node.get("CPU", 0) >= device.num_cpus and node.get("GPU", 0) >= device.num_gpus:

@@ -1,4 +1,4 @@
-"""Where work is done on many items: in workers on this machine, or on a Ray cluster."""
+"""Executors of work on many items: workers on this machine, or a Ray cluster."""
 
 import logging
 import os
@@ -18,12 +18,12 @@ EXECUTORS = {"local": "run_local", "ray": "run_ray"}
 
 
 class Executor(Protocol):
-    """Works on named items, so many at a time, and gives each result as soon as it is there."""
+    """A function that works on named items and yields each result as soon as it is ready."""
 
     def __call__(
         self, names: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
     ) -> Iterator[R]:
-        """The results of `work` on every name, in any order, `num_workers` at a time.
+        """Yield the results of `work` on every name, in any order, `num_workers` at a time.
 
         `work` is called with what runs jobs in processes of their own, and with a name; it can be
         pickled.
@@ -32,7 +32,7 @@ class Executor(Protocol):
 
 
 def executor(name: str) -> Executor:
-    """The executor of a name.
+    """Return the executor of a name.
 
     Raises:
         InputError: there is none.
@@ -119,8 +119,8 @@ def run_ray(
 
 
 def ray_cluster(num_cpus: int) -> Any:
-    """The module `ray`, connected to the cluster that is running, or else to one that is started
-    here, with so many processors.
+    """Connect to the running Ray cluster, or start one here with `num_cpus` processors; return
+    `ray`.
 
     Raises:
         InputError: Ray is not installed, or broken, or does not start.

@@ -1,4 +1,4 @@
-"""The lock on the folder of a run: one process at a time works in it."""
+"""The lock on a run's folder: one process at a time works in it."""
 
 import errno
 import fcntl
@@ -18,12 +18,12 @@ from passnet.errors import InputError, naming
 LOCK_FILE = "run.lock"
 
 _WITHOUT_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
-"""What file systems answer that have no locks, as some that are mounted over a network."""
+"""Errors of file systems without locks, such as some network mounts."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockHolder:
-    """Who works in a folder: the process, its machine, when it began, and its command line."""
+    """The process that works in a folder: its id, machine, start and command line."""
 
     pid: int
     host: str
@@ -63,7 +63,7 @@ def _this_process() -> LockHolder:
 
 
 def _locked(path: Path) -> int:
-    """The descriptor of the lock file, which is locked where the file system can."""
+    """Open the lock file, lock it where the file system can, and return its descriptor."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:

@@ -38,7 +38,7 @@ MAX_LOG_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class JobLimits:
-    """What a job may use: wall time in seconds, memory in MiB."""
+    """The limits of a job."""
 
     seconds: float = field(default=180.0, metadata={"option": "timeout"})
     """Give up on an item after this many seconds."""
@@ -49,8 +49,8 @@ class JobLimits:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A call of `function` with `payload` and the path of a folder, in which it leaves its record
-    as `RECORD_FILE` and its rows, if any, as `ROWS_FILE`.
+    """A call of `function` with `payload` and a folder, where it leaves `RECORD_FILE` and perhaps
+    `ROWS_FILE`.
 
     `prepare` is called with `argument` by a parent before its first job; a parent that was prepared
     in another way is not used. Functions are named "module:name".
@@ -65,7 +65,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobEnd:
-    """How a job's process ended: by an exit status or a signal, and what it used."""
+    """The end of a job's process: exit status or signal, and resources used."""
 
     status: int | None
     signal: int | None
@@ -76,7 +76,7 @@ class JobEnd:
 
 @dataclass(frozen=True)
 class JobOutcome(Generic[R]):
-    """What came of a job: its record, and rows as a Parquet file, None without any."""
+    """A job's record, and its rows as a Parquet file or None."""
 
     record: R
     rows: bytes | None = None
@@ -84,7 +84,7 @@ class JobOutcome(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """How a job ended, and the bytes of what it left: a record, rows, and what it printed."""
+    """The end of a job, and the files it left: record, rows and log."""
 
     job: Job
     end: JobEnd
@@ -94,19 +94,19 @@ class JobResult:
 
     @property
     def is_done(self) -> bool:
-        """Whether the job returned."""
+        """Return whether the job returned."""
         return self.end.status == 0
 
     @property
     def failure(self) -> str:
-        """Why the job did not return, in words."""
+        """Return the reason why the job did not return."""
         if self.end.timed_out:
             return f"not done in {self.job.limits.seconds:g} s"
         ending = f"signal {self.end.signal}" if self.end.signal else f"status {self.end.status}"
         return self.log[-MAX_REASON_CHARACTERS:] or f"ended by {ending}"
 
     def outcome(self, kind: type[R]) -> JobOutcome[R] | None:
-        """The record of type `kind` that it left, with its rows; None where it left none."""
+        """Return the job's record of type `kind` and its rows; None if it left none."""
         if not self.is_done or self.record is None:
             return None
         return JobOutcome(decode(self.record, kind, RECORD_FILE), self.rows)
@@ -114,7 +114,7 @@ class JobResult:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """What the parent is told of a job."""
+    """A job as its parent process receives it."""
 
     function: str
     payload: str
@@ -123,7 +123,7 @@ class _Order:
 
 
 class JobRunner:
-    """Runs jobs in processes of their own, one at a time.
+    """A runner of jobs in child processes, one at a time.
 
     Their parent stays until a job needs one that is prepared in another way.
     """
@@ -139,7 +139,7 @@ class JobRunner:
         self.close()
 
     def close(self) -> None:
-        """End the parent; it may be called from another thread than the one that runs jobs."""
+        """End the parent process; any thread may call it."""
         parent, self._parent = self._parent, None
         if parent is not None:
             parent.kill()
@@ -150,7 +150,7 @@ class JobRunner:
                         stream.close()
 
     def run(self, job: Job) -> JobResult:
-        """Run one job; what goes wrong in it is in the result.
+        """Run one job; its failures are part of the result.
 
         Raises:
             WorkerError: our own machinery failed, twice; or what the job leaves cannot be written.
@@ -173,7 +173,7 @@ class JobRunner:
             return JobResult(job, end, record, rows, log.decode(errors="replace").strip())
 
     def _ask(self, order: _Order, job: Job) -> JobEnd | None:
-        """Let the parent work on a job; None where the parent ends over it."""
+        """Send a job to the parent; return None if the parent ends first."""
         parent = self._ready(job)
         assert parent.stdin is not None and parent.stdout is not None, "both are pipes"
         try:
@@ -214,7 +214,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def main() -> None:
-    """Serve jobs until the input ends, or whoever wants them does, be it in mid-preparation."""
+    """Serve jobs until the input ends, even in mid-preparation."""
     end_with_parent()
     hangup = select.poll()
     hangup.register(0, 0)
@@ -238,7 +238,7 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 def _fork(order: _Order, orders: int, answers: int) -> JobEnd | None:
-    """Let a child work on a job; None if whoever wants it is gone meanwhile."""
+    """Run a job in a child; return None if the caller is gone meanwhile."""
     start = time.monotonic()
     pid = os.fork()
     if pid == 0:

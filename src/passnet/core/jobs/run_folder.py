@@ -1,4 +1,4 @@
-"""The folder of a run over many items, which goes on where it stopped.
+"""The resumable folder of a run over many items.
 
 It has a file that says what the run was begun with, a file with a record a line of every item that
 is done, and for most items a file of rows. A kill loses at most the items in flight. One process
@@ -36,7 +36,7 @@ line reports what is on disk."""
 
 
 def used_runs() -> list["RunFolder[Any, Any, Any]"]:
-    """The folders that this process has begun a run in or stored records in, as they came."""
+    """Return the folders in which this process began a run or stored records, in order."""
     return list(_used.values())
 
 
@@ -65,13 +65,13 @@ class RunFolder(Generic[I, R, K]):
 
     @property
     def records_path(self) -> Path:
-        """Where the records are."""
+        """Return the path of the records file."""
         return self.out / self.records_file
 
     @contextmanager
     def begin(self, info: I, resume: bool, continued: Callable[[I, I], I]) -> Iterator[None]:
-        """Write down what the run is begun with, or go on with the run that is there if `resume`.
-        The folder is this run's for the length of the block.
+        """Write the settings of a run, or resume the run that exists; lock the folder for the
+        block.
 
         `continued`, given what the run that is there was begun with and `info`, gives what it goes
         on with, or raises an InputError that says what may not differ.
@@ -106,7 +106,7 @@ class RunFolder(Generic[I, R, K]):
         write_json(path, info)
 
     def held(self) -> str | None:
-        """How many records are on disk, in words ("1 captured net"); None without any."""
+        """Return the number of records on disk in words ("1 captured net"); None without any."""
         try:
             count = self.records_path.read_bytes().count(b"\n")
         except OSError:
@@ -114,7 +114,7 @@ class RunFolder(Generic[I, R, K]):
         return f"{count} {self.holds[: None if count > 1 else -1]}" if count else None
 
     def read_info(self) -> I:
-        """What the run was begun with.
+        """Return the settings that the run was begun with.
 
         Raises:
             InputError: there is no run, or none of this version.
@@ -122,19 +122,18 @@ class RunFolder(Generic[I, R, K]):
         return read_json(self.out / self.info_file, self.info)
 
     def records(self) -> dict[K, R]:
-        """The record of every item that is done; a torn last line is left out."""
+        """Return the record of every finished item; skip a torn last line."""
         return last_records(self.records_path, self.record, self.key)
 
     def forget(self, is_stale: Callable[[R], bool]) -> None:
-        """Take records out, so that their items are done again."""
+        """Remove stale records, so that their items run again."""
         if self.records_path.exists():
             remaining = [record for record in self.records().values() if not is_stale(record)]
             lines = b"".join(encode(record) + b"\n" for record in remaining)
             replace_file(self.records_path, lines)
 
     def take(self, others: Iterable[R], records: dict[K, R], is_done: Callable[[R], bool]) -> None:
-        """Store records of other folders among `records`, which this one holds: of items that are
-        missing, or that are done there and not here.
+        """Store records of other folders that this one lacks, or that succeeded only there.
 
         Raises:
             InputError: the operating system refuses something, as when the disk is full.
@@ -153,7 +152,7 @@ class RunFolder(Generic[I, R, K]):
         num_safe: int,
         rows_path: Callable[[R], Path] | None = None,
     ) -> Iterator[R]:
-        """Store every outcome as soon as it is there, in any order, and give its record then.
+        """Store every outcome as soon as it is ready, and yield its record.
 
         `num_safe` items were done before; `rows_path` gives where the rows that belong to a record
         go, for runs whose items have rows.
@@ -172,7 +171,7 @@ class RunFolder(Generic[I, R, K]):
 
     @contextmanager
     def recorder(self, num_safe: int) -> Iterator[Callable[[R], None]]:
-        """What stores a record, one at a time; it is on disk when that returns.
+        """Yield a function that stores a record on disk before it returns.
 
         `num_safe` items were done before. An error that ends the block says how many are safe.
 
@@ -201,9 +200,7 @@ class RunFolder(Generic[I, R, K]):
 
 
 def unchanged(complaint: str) -> Callable[[I, I], I]:
-    """For `RunFolder.begin`: nothing that a run was begun with may differ, else an InputError says
-    `complaint`, which should name the folder.
-    """
+    """Return a `continued` for `RunFolder.begin` that raises `complaint` if any setting differs."""
 
     def continued(begun: I, info: I) -> I:
         if begun != info:
@@ -214,7 +211,7 @@ def unchanged(complaint: str) -> Callable[[I, I], I]:
 
 
 def last_records(path: Path, kind: type[R], key: Callable[[R], K]) -> dict[K, R]:
-    """The records of a file, the last of each item, which `key` names; none where there is no file.
+    """Return the last record of each item of a file, by `key`; empty without a file.
 
     A torn last line is left out.
     """

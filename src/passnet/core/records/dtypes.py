@@ -14,7 +14,7 @@ _DTYPES += ["int64", "int32", "int16", "int8", "uint8", "bool"]
 STORAGE: dict[str, np.dtype[Any]] = {
     name: np.dtype("uint16" if name == "bfloat16" else name) for name in _DTYPES
 }
-"""How numpy stores each dtype; bfloat16 as the upper half of a float32."""
+"""Numpy type that stores each dtype; bfloat16 is the upper half of a float32."""
 
 LARGEST: dict[str, float] = {
     "float64": float(np.finfo(np.float64).max),
@@ -26,7 +26,7 @@ LARGEST: dict[str, float] = {
 
 
 def storage(dtype: str) -> np.dtype[Any]:
-    """Numpy's storage type for a dtype of torch.
+    """Return numpy's storage type for a dtype of torch.
 
     Raises:
         GraphError: the dtype is not one of `STORAGE`.
@@ -40,12 +40,13 @@ def storage(dtype: str) -> np.dtype[Any]:
 
 
 def is_float(dtype: str) -> bool:
-    """Whether a dtype is a real floating-point type."""
+    """Return whether a dtype is a real floating-point type."""
     return dtype in LARGEST
 
 
 def to_storage(values: Array, dtype: str) -> Array:
-    """Numbers (float32 or wider) as the storage of a dtype, rounded to nearest, ties to even.
+    """Convert numbers (float32 or wider) to the storage of a dtype, rounded to nearest, ties to
+    even.
 
     Examples:
         >>> hex(int(to_storage(np.array([1.00390625], np.float32), "bfloat16")[0]))
@@ -62,7 +63,7 @@ def to_storage(values: Array, dtype: str) -> Array:
 
 
 def from_storage(stored: Array, dtype: str) -> Array:
-    """The numbers that the storage of a dtype holds: bfloat16 as float32, the rest unchanged."""
+    """Convert storage of a dtype to numbers: bfloat16 to float32, the rest unchanged."""
     if dtype != "bfloat16":
         return stored
     return np.asarray(stored.astype(np.uint32) << 16).view(np.float32)

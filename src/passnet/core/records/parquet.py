@@ -30,10 +30,10 @@ SHARD_TEXT_BYTES = 256 * 2**20
 
 ROWS_AT_ONCE = 256
 ROW_GROUP_ROWS = 32_768
-"""Rows that readers take as one piece of work: fewer are slower to scan, more leave cores idle."""
+"""Rows that a reader takes at once: with fewer a scan is slower, with more cores idle."""
 
 MAX_BATCH_BYTES = 2**30
-"""Most text of `ROWS_AT_ONCE` rows; what many of them share stands once in a file."""
+"""Most text of `ROWS_AT_ONCE` rows; text that rows share is stored once in a file."""
 
 _PLAIN: dict[Any, pa.DataType] = {
     str: pa.string(),
@@ -43,7 +43,7 @@ _PLAIN: dict[Any, pa.DataType] = {
     bool: pa.bool_(),
     tuple[str, ...]: pa.list_(pa.string()),
 }
-"""Types of fields that are columns of their own kind. All others are stored as JSON."""
+"""Types of fields with columns of their kind. Others are stored as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,13 @@ class FileLimits:
     ratio_free_bytes: int = 2 * SHARD_TEXT_BYTES
 
     def most_unpacked(self, file_bytes: int) -> int:
-        """The most bytes that a file of this size may unpack to."""
+        """Return the most bytes that a file of this size may unpack to."""
         return min(self.unpacked_bytes, max(self.ratio_free_bytes, self.ratio * file_bytes))
 
 
 @dataclass(frozen=True)
 class Format(Generic[T]):
-    """How rows of one dataclass are stored.
+    """The Parquet format for rows of one dataclass.
 
     Args:
         kind: the dataclass.
@@ -99,7 +99,7 @@ class Format(Generic[T]):
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns, with the version of the schema beside them."""
+        """Return the columns, with the schema version in their metadata."""
         columns = [(name, _PLAIN.get(kind, pa.string())) for name, kind in self._types.items()]
         return pa.schema(columns, {VERSION_KEY: str(SCHEMA_VERSION).encode()})
 
@@ -131,7 +131,7 @@ class Format(Generic[T]):
                 partial.unlink()
 
     def read(self, path: Path) -> Iterator[T]:
-        """The rows of a file.
+        """Yield the rows of a file.
 
         Raises:
             InputError: it is no file of such rows, one of another version, damaged or too large.
@@ -142,7 +142,7 @@ class Format(Generic[T]):
                 yield self._row(values, str(path))
 
     def _batches(self, path: Path) -> Iterator[list[dict[str, Any]]]:
-        """The values of some rows at a time, refused before they would be too large in memory."""
+        """Yield the values of some rows at a time; refuse rows that would take too much memory."""
         num_bytes = 0
         with (
             boundary(InputError, f"{path}: damaged"),
@@ -170,7 +170,7 @@ class Format(Generic[T]):
             )
 
     def rows(self, table: pa.Table, where: str) -> Iterator[T]:
-        """The rows that a table with the columns of `schema`, in any order, holds.
+        """Yield the rows of a table that has the columns of `schema`, in any order.
 
         Raises:
             InputError: a value is missing, or none that its field can have; it names `where`.
@@ -180,7 +180,7 @@ class Format(Generic[T]):
                 yield self._row(values, where)
 
     def check(self, path: Path) -> int:
-        """The number of rows of a file, which is checked but for what its rows hold.
+        """Check all of a file except the content of its rows, and return the number of rows.
 
         Raises:
             InputError: it is no file of such rows, one of another version, or too large.
@@ -212,7 +212,7 @@ class Format(Generic[T]):
 
 
 def _leaf_names(schema: pa.Schema) -> list[str]:
-    """The columns as Parquet names them: those of lists by what is in them."""
+    """Return Parquet's names of columns; a list's is that of its items."""
     is_list = pa.types.is_list
     return [field.name + ".list.element" * is_list(field.type) for field in schema]
 
@@ -228,7 +228,7 @@ def _page_bytes(path: Path, meta: pq.FileMetaData) -> int:
 
 
 def _text_bytes(batch: pa.RecordBatch) -> int:
-    """What the texts of a batch take as texts of their own."""
+    """Return the bytes of a batch's texts, with shared texts counted for each row."""
     num_bytes = 0
     for column in batch.columns:
         texts = column.flatten() if pa.types.is_list(column.type) else column
@@ -261,7 +261,7 @@ def _from_column(value: Any, kind: Any, where: str) -> Any:
 def write_shards(
     out: Path, name: str, rows: Sequence[T], row_format: Format[T], size: Callable[[T], int]
 ) -> tuple[Shard, ...]:
-    """Write rows as `name-000.parquet` and on in the folder `out`, in their order.
+    """Write rows to the folder `out` as `name-000.parquet` and so on, in order.
 
     What was there of these files is replaced. `size` gives the bytes of text of a row.
     """
@@ -276,7 +276,7 @@ def write_shards(
 
 
 def check_shards(folder: Path, shards: Sequence[Shard], manifest: str) -> list[Path]:
-    """The files of a set.
+    """Return the files of a set, after a check of their hashes.
 
     Raises:
         InputError: one is missing, or not the one that the manifest describes.
@@ -291,7 +291,7 @@ def check_shards(folder: Path, shards: Sequence[Shard], manifest: str) -> list[P
 
 
 def shard_path(folder: Path, shard: Shard, manifest: str) -> Path:
-    """The file of a shard, which lies in the folder of its manifest.
+    """Return the file of a shard, which must lie in the folder of its manifest.
 
     Raises:
         InputError: it is missing, or the manifest, or a link, points elsewhere.
@@ -313,7 +313,7 @@ def _digest(file: Path) -> str:
 
 
 def split_rows(rows: Sequence[T], size: Callable[[T], int]) -> Iterator[list[T]]:
-    """Rows in their order, cut where a shard has enough text; one empty part without any.
+    """Yield rows in order, in parts of limited text; yield one empty part if there are none.
 
     `size` gives the bytes of text of a row.
     """

@@ -1,4 +1,4 @@
-"""What the pages of a Parquet file unpack to, by their headers, before anything is unpacked."""
+"""The unpacked size of a Parquet file's pages, by their headers, before anything is unpacked."""
 
 from mmap import mmap
 from typing import Any
@@ -6,16 +6,17 @@ from typing import Any
 import pyarrow.parquet as pq
 
 _ENCODINGS = {5: {2: (0, 2, 8), 3: (3,), 4: (3,)}, 7: {2: (0, 2)}, 8: {4: (0, 2, 8)}}
-"""By kind of page: its fields that are encodings, and which they may be: plain, by a dictionary, in
-runs. The others make a long text of the one before it and a few bytes."""
+"""Allowed encodings of each kind of page, by field: plain, dictionary and runs. The others build a
+long text from the previous one and a few bytes."""
 
 VALUE_BYTES = 16
-"""What a value takes in memory at the least, be it empty: an index, an offset and a pointer."""
+"""Least memory of a value, even an empty one: an index, an offset and a pointer."""
 
 
 def unpacked_bytes(data: bytes | mmap, chunk: pq.ColumnChunkMetaData) -> int:
-    """Bytes that the pages of a column chunk unpack to, by their own headers, and `VALUE_BYTES` for
-    each of their values, of which a run of equal ones is packed into a few bytes.
+    """Return the bytes that a column chunk's pages unpack to, by their own headers.
+
+    That includes `VALUE_BYTES` for each value: a run of equal values is packed into a few bytes.
 
     `data` is the whole file, `chunk` one column of one row group. The sizes in the footer are not
     asked: Parquet readers allocate what the page headers say.
@@ -54,8 +55,8 @@ def unpacked_bytes(data: bytes | mmap, chunk: pq.ColumnChunkMetaData) -> int:
 
 
 def _thrift_struct(data: bytes | mmap, offset: int) -> tuple[dict[int, Any], int]:
-    """The fields of a struct in Thrift's compact protocol that are whole numbers or structs, and
-    where it ends.
+    """Read a struct in Thrift's compact protocol: return its whole numbers and structs, and its
+    end.
     """
     fields: dict[int, Any] = {}
     number = 0

@@ -37,7 +37,7 @@ def _check_finite(value: object, path: str) -> None:
 
 
 def encode(record: object) -> bytes:
-    """One line of JSON (no newline) for a record.
+    """Return a record as one line of JSON, without a newline.
 
     Raises:
         ValueError: a float in it is NaN or infinite.
@@ -47,7 +47,7 @@ def encode(record: object) -> bytes:
 
 
 def decode(data: bytes | str, kind: type[T], where: str = "record") -> T:
-    """The record of type `kind` that `data` holds, checked field by field.
+    """Decode a record of type `kind` and check every field.
 
     Raises:
         InputError: it is not JSON, or a field is missing or of another type.
@@ -108,7 +108,7 @@ def unpack_lines(path: Path) -> None:
 
 
 class LineWriter:
-    """Appends records to a JSON-lines file; each one is on disk when `write` returns.
+    """A writer of a JSON-lines file; each record is on disk when `write` returns.
 
     A kill leaves at most one torn line at the end, which the next `LineWriter` on the same
     path cuts off; a line that does not fit on the disk is taken back.
@@ -147,7 +147,7 @@ class LineWriter:
 
 
 def drop_torn_line(path: Path) -> None:
-    """Cut off what follows the last newline of a file, the rest of a write that was killed."""
+    """Cut the text after the last newline of a file: a write that was killed."""
     if not path.exists():
         return
     data = path.read_bytes()
@@ -158,9 +158,7 @@ def drop_torn_line(path: Path) -> None:
 
 
 def drop_lines(path: Path, kind: type[T], is_stale: Callable[[T], bool]) -> None:
-    """Take records out of a JSON-lines file, and a torn last line with them; after a kill all are
-    out or none. Nothing is done where there is no file.
-    """
+    """Remove records and a torn last line from a JSON-lines file, all at once or not at all."""
     unpack_lines(path)
     if path.exists():
         records = read_lines(path, kind, skip_torn=True)
@@ -168,7 +166,7 @@ def drop_lines(path: Path, kind: type[T], is_stale: Callable[[T], bool]) -> None
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, with those above it, where it is not there yet.
+    """Make a folder and its parents if missing.
 
     Raises:
         InputError: it cannot be made.
@@ -212,7 +210,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """The record of type `kind` stored in a JSON file.
+    """Read the record of type `kind` from a JSON file.
 
     Raises:
         InputError: the file is missing or not a valid record.
