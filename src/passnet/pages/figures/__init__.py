@@ -1,6 +1,6 @@
 """Plots and drawn graphs.
 
 es_figure, styles                        scores by tolerance
-drawing, boxes, dot_layout, layered      a graph as a picture
+drawing, layout                          a graph as a picture
 study_page, profile_page, training_page  studies as paragraphs, tables and plots
 """

@@ -1,6 +1,4 @@
-"""A graph as a picture: SVG with the arguments on top, ops below what they read, outputs last; with
-the time of each op and what is fused, where these are known.
-"""
+"""A graph as an SVG picture: arguments on top, ops below their inputs, outputs last."""
 
 from __future__ import annotations
 
@@ -12,16 +10,24 @@ from xml.sax.saxutils import escape
 from passnet.graph.spec import Graph, Op, Ref, op_refs, refs
 from passnet.graph.text.render import render_arg
 from passnet.graph.values.fake import infer_shapes
-from passnet.pages.figures.boxes import BOLD_WIDTH, LINE_HEIGHT, PADDING, Box, BoxKind, Placed
-from passnet.pages.figures.dot_layout import has_dot, place_by_dot
-from passnet.pages.figures.layered import place_in_rows
+from passnet.pages.figures.layout import (
+    BOLD_WIDTH,
+    LINE_HEIGHT,
+    PADDING,
+    Box,
+    BoxKind,
+    Placed,
+    has_dot,
+    place_by_dot,
+    place_in_rows,
+)
 
 FONT = "ui-monospace, monospace"
 BOLD = ' font-weight="bold"'
 TITLE_HEIGHT = 22
 MAX_CHARACTERS = 44
 MAX_ARGUMENTS = 24
-"""A graph with more of them is drawn without a box for each."""
+"""A graph with more arguments is drawn without a box for every one."""
 
 COLOURS: Mapping[BoxKind, tuple[str, str]] = {
     "input": ("#eef2f7", "#8aa0b8"),
@@ -31,35 +37,37 @@ COLOURS: Mapping[BoxKind, tuple[str, str]] = {
 """Fill and stroke."""
 
 HEAT = ((255, 255, 255), (230, 110, 20))
-"""The fill of an op that takes no time, and of the one that takes most."""
+"""The fill of an op that takes no time, and of the op that takes most."""
 
 FRAME = ("#f2f0fa", "#7b68b5")
-"""Fill and stroke of what is fused."""
+"""Fill and stroke of a fused kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpNote:
-    """What is known of an op beside the graph: the milliseconds that it takes, and the number of
-    the kernel that it is part of; None where that is not known, or it is part of none.
-    """
+    """Facts about an op besides the graph; None where they are not known."""
 
     ms: float | None = None
+    """Milliseconds that it takes."""
+
     kernel: int | None = None
+    """The number of the kernel that it is part of."""
 
 
 def draw(graph: Graph, title: str = "", notes: Sequence[OpNote] = ()) -> str:
-    """The SVG text of a picture of a graph, with shape and dtype of every value. Graphviz lays it
-    out where it is installed.
+    """Return a picture of a graph as SVG, with shape and dtype of every value.
+
+    Graphviz lays it out if it is installed; else boxes lie in plain rows.
 
     Args:
         graph: the graph.
         title: a line above.
-        notes: for each op, what else is shown; none shows nothing else.
+        notes: times and kernels of the ops, one for each, or none at all.
 
     Raises:
-        GraphError: an op refuses the shapes it is given.
+        GraphError: an op refuses its shapes.
         MeasureError: Graphviz fails.
-        ValueError: there are notes, but not as many as ops.
+        ValueError: the number of notes is not that of the ops.
     """
     if notes and len(notes) != len(graph.program.ops):
         raise ValueError(f"{len(notes)} notes for {len(graph.program.ops)} ops")
@@ -78,16 +86,16 @@ def _boxes(graph: Graph, notes: Sequence[OpNote]) -> list[Box]:
         box = Box("input", (spec.name, f"{spec.dtype} {_shape(spec.shape)}"))
         makers[spec.name] = box
         boxes.append(box)
-    shown = notes or [OpNote()] * len(graph.program.ops)
-    most_ms = max((note.ms for note in shown if note.ms is not None), default=0.0)
-    total_ms = sum(note.ms for note in shown if note.ms is not None)
-    for op, values, note in zip(graph.program.ops, infer_shapes(graph), shown, strict=True):
+    all_notes = notes or [OpNote()] * len(graph.program.ops)
+    times_ms = [note.ms for note in all_notes if note.ms is not None]
+    most_ms, total_ms = max(times_ms, default=0.0), sum(times_ms)
+    for op, values, note in zip(graph.program.ops, infer_shapes(graph), all_notes, strict=True):
         forms = [
             f"{value.dtype} {_shape(value.shape)}" for value in values if value.shape is not None
         ]
         lines = [op.target, _literals(op), *forms[:3], "..." if len(forms) > 3 else ""]
-        held = [folded[name] for name in dict.fromkeys(op_refs(op)) if name in folded]
-        lines += [f"reads {count} × {form}" for form, count in Counter(held).items()]
+        weights = [folded[name] for name in dict.fromkeys(op_refs(op)) if name in folded]
+        lines += [f"reads {count} × {form}" for form, count in Counter(weights).items()]
         if note.ms is not None and total_ms:
             lines.append(f"{1e3 * note.ms:.1f} µs, {100 * note.ms / total_ms:.0f} %")
         box = Box("op", tuple(_short(line) for line in lines if line), group=note.kernel)
@@ -104,8 +112,9 @@ def _boxes(graph: Graph, notes: Sequence[OpNote]) -> list[Box]:
 
 
 def _folded_arguments(graph: Graph) -> dict[str, str]:
-    """The arguments that get no box of their own but a line in that of the op that reads them, with
-    their forms: in a graph of many, those that a single op reads, as weights are.
+    """Return the arguments without a box, with their dtype and shape.
+
+    In a graph with many arguments, a weight that only one op reads is a line in that op's box.
     """
     if len(graph.tensors) <= MAX_ARGUMENTS:
         return {}
@@ -123,7 +132,7 @@ def _shape(shape: Sequence[int]) -> str:
 
 
 def _literals(op: Op) -> str:
-    """The arguments that are no values, in one line."""
+    """Return the literal arguments, in one line."""
     literals = [render_arg(arg) for arg in op.args if not isinstance(arg, Ref)]
     literals += [f"{name}={render_arg(arg)}" for name, arg in op.kwargs if not isinstance(arg, Ref)]
     return ", ".join(literals)
@@ -172,6 +181,6 @@ def _box(box: Box) -> str:
 
 
 def _heat(share: float) -> str:
-    """A colour between the two of `HEAT`, dark only where a good part of the time is."""
+    """Return a colour between the two of `HEAT`."""
     parts = (round(cold + (hot - cold) * share) for cold, hot in zip(*HEAT, strict=True))
     return "#" + "".join(f"{part:02x}" for part in parts)
