@@ -1,4 +1,4 @@
-"""Imports of torchvision and torchaudio beside a torch that their compiled code does not fit.
+"""Imports of torchvision and torchaudio where their compiled code does not fit torch.
 
 Wheels on PyPI are built for CUDA; next to a CPU build of torch their libraries do not load.
 """

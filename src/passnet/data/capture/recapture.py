@@ -43,9 +43,9 @@ def recapture(
 ) -> Recaptured:
     """Capture an entry on inputs of other sizes, with fake weights.
 
-    The net is built anew, as nets keep tables from one call to the next. `sizes` are those of axes
-    by name, for all inputs that have it; other axes stay. The net and its inputs are cast to
-    `dtype`; None leaves both as they are. `train` captures the forward pass of training.
+    The net is built anew, as nets keep tables between calls. `sizes` are by axis name, for all
+    inputs with that axis; other axes stay. The net and its inputs are cast to `dtype` unless it is
+    None. `train` captures the forward pass of training.
 
     Raises:
         InputError: there is no such entry.

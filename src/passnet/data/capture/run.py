@@ -38,8 +38,8 @@ def run_extract(
     """Capture entries into a folder, and merge their graphs without duplicates.
 
     `out/nets.jsonl` gets a line for each net and `out/nets/` its graphs, both when the net is done;
-    `out/graphs-*.parquet` and `out/manifest.json` follow at the end. With `plan.retry`, nets of
-    one's own whose file has changed are captured again too.
+    `out/graphs-*.parquet` and `out/manifest.json` follow at the end. With `plan.retry`, nets whose
+    file has changed are captured again too.
 
     Returns:
         The records of all nets in `out`, and what its shards hold.

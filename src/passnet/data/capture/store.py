@@ -84,10 +84,9 @@ class Manifest:
 def merge(paths: Iterable[Path], out: Path, versions: dict[str, list[str]]) -> Manifest:
     """Write one set of shards with each graph of some files once.
 
-    Graphs are told apart by their full fingerprint, and sorted by structure, so that those that
-    differ in shapes alone lie together; sources are merged. The order of files has no influence.
-    Shards that `out` has are replaced. `versions` are those of the packages that the graphs come
-    from, for the manifest.
+    Graphs are distinguished by their full fingerprint and sorted by structure, so that graphs that
+    differ only in shapes lie together; sources are merged. The order of files has no influence.
+    Existing shards of `out` are replaced. `versions` are of the graphs' packages, for the manifest.
     """
     return write_set(out, merged_rows(paths), versions)
 

@@ -1,7 +1,7 @@
 """Builds of datasets: fold the corpus, mine every graph, capture nets at other sizes, merge.
 
-Each graph is mined in a process of its own, with limits. What is done is kept: a build that was
-killed goes on.
+Each graph is mined in its own process, with limits. Finished results are kept: a killed build can
+be resumed.
 """
 
 import gc
@@ -102,12 +102,13 @@ def build_dataset(
         settings: how it is made.
         plan: how the build is worked off: its parts are of nets, its workers mine a graph or resize
             a net at a time.
-        announce: told what is done and how often; what it gives is called after each.
+        announce: called with the title and total of each phase; returns the step to call after
+            each.
         resized: the captured graphs, by their full fingerprints, that are made at other sizes; all
             without it.
 
     Returns:
-        What came of every graph that is done, of every net at another size, and the dataset.
+        The records of all graphs and of all nets at other sizes, and the dataset.
 
     Raises:
         InputError: there are no graphs; `out` holds a build and `plan.resume` is off, or another
@@ -263,7 +264,7 @@ def mine_to(payload: str, folder: Path) -> None:
 def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
     """Return the subgraphs of one captured graph, each once with all its places in it.
 
-    What was captured comes first, then the same in other dtypes.
+    Captured subgraphs come first, then those in other dtypes.
     """
     row = job.row
     graph = graph_from_row(row.program, row.tensors, row.full)

@@ -27,11 +27,11 @@ SizeFailure: TypeAlias = Literal[
 ]
 """The cause why a graph was not made at another size.
 
-no_size: its net has no further size, as its inputs name no batch. no_library: a library that the
-net needs cannot be imported; a build that goes on tries it again. refused_by_net: the net cannot be
-built, called or traced at it. other_graph: it gives other ops, or another data flow, there.
-refused_by_op: an op takes no such shapes. too_large: it takes more memory than a variant may.
-timeout, crash: the process that worked on it came to no end of its own.
+no_size: the net has no further size, as its inputs name no batch. no_library: a library of the net
+cannot be imported; a resumed build tries it again. refused_by_net: the net cannot be built, called
+or traced at the size. other_graph: it gives other ops, or another data flow. refused_by_op: an op
+takes no such shapes. too_large: it takes more memory than a variant may. timeout, crash: the
+process was ended, or died.
 """
 
 
@@ -60,8 +60,8 @@ class MinedRecord:
 class MinedCounts:
     """Totals over all mined graphs; `num_failed` gave nothing.
 
-    `found` and `refused` are ranges by kind, `reasons` the most frequent ones for a refusal.
-    `varied` and `unvaried` are graphs by dtype: those made in it, and those that could not be.
+    `found` and `refused` count ranges by kind, `reasons` the most frequent refusals. `varied` and
+    `unvaried` count graphs by dtype: made in it, and not.
     """
 
     num_graphs: int
@@ -91,8 +91,8 @@ class SizedGraph:
 class SizedRecord:
     """The result of one net at one size.
 
-    `key` names both; `axes` are the sizes at which the net was captured first, empty where they are
-    not known; `size` says what was changed, "batch=4,sequence=16".
+    `key` names both; `axes` are the sizes of the first capture, empty where unknown; `size` is the
+    change, "batch=4,sequence=16".
     """
 
     key: str

@@ -1,6 +1,6 @@
 """SQL queries over a dataset by DuckDB, which reads only the dataset's files.
 
-A question may take any time and memory, so each is answered in a process of its own, with limits.
+A query may take any time and memory, so each runs in its own process, with limits.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Answer:
 class Dataset:
     """A dataset that is open for queries.
 
-    The files are those that the manifest names, with as many rows as it says, and of this version;
-    their checksums are not computed (see `verification.verify`). `limits` are those of a question.
+    Files must be those of the manifest, with as many rows and of this version; their checksums are
+    not computed (see `verification.verify`). `limits` bound each query.
 
     Raises:
         InputError: it holds no dataset, or a file is missing, damaged or of another version.

@@ -52,12 +52,12 @@ class SubgraphRow:
     """One subgraph: fingerprints, text, arguments (JSON), ops, and its origin.
 
     `dtype`: the floating-point dtype of most elements of its arguments, "none" without any.
-    `variant`: the dtype that a captured subgraph was made in ("float16"), or the sizes of the axes
-    of its net at which it was ("batch=4,sequence=16"); `original` the full fingerprint of the row
-    that was captured; both are empty for what was captured.
-    `kinds`: how it was found; see `mine.subgraphs`. `places` are the first few of `num_places`
-    places in `num_graphs` captured graphs; `nets` the entries of the catalog whose graphs they are,
-    the first few by name; `domain` that of the first.
+    `variant`: the dtype of a converted subgraph ("float16"), or the sizes of its net's axes
+    ("batch=4,sequence=16"); `original`: the full fingerprint of its captured row. Both are empty
+    for captured rows.
+    `kinds`: see `mine.subgraphs`. `places` are the first few of `num_places` places in `num_graphs`
+    captured graphs; `nets` the entries of these graphs, the first few by name; `domain` that of the
+    first.
     """
 
     full: str
@@ -87,7 +87,7 @@ def row_of_graph(graph: Graph, provenance: Provenance, where: str) -> SubgraphRo
     """Return the row of a graph.
 
     Raises:
-        InputError: nothing is known of its arguments, or a number of theirs cannot be stored.
+        InputError: its arguments have no specs, or a number cannot be stored.
     """
     prints = fingerprints(graph)
     if prints.full is None:
@@ -123,7 +123,7 @@ def graph_of(row: SubgraphRow) -> Graph:
 class DatasetManifest:
     """The content of a dataset; equal datasets have equal manifests.
 
-    `kinds` counts rows by kind; `versions` are those of the packages that the nets come from.
+    `kinds` counts rows by kind; `versions` are of the nets' packages.
     """
 
     schema_version: int
@@ -190,7 +190,7 @@ def merge_subgraphs(
     """Write one dataset with each subgraph of some files once.
 
     Files must have different places of a subgraph: these are added up, and the first few kept. The
-    order of files has no influence; `versions` are those of the packages that the nets come from.
+    order of files has no influence; `versions` are of the nets' packages.
     """
     merged: dict[str, SubgraphRow] = {}
     for path in sorted(paths):
@@ -293,8 +293,8 @@ def mined_rows(
 ) -> list[SubgraphRow]:
     """Return the rows of the subgraphs of one graph, with all places in it.
 
-    `variant` says what differs from what was captured; `captured` is the full fingerprint of the
-    captured graph, and `nets` are those that it is of.
+    `variant` names the difference from the captured graph, whose full fingerprint is `captured`;
+    `nets` are the nets of that graph.
     """
     names = tuple(sorted(nets)[:MAX_PLACES])
     rows = []

@@ -1,8 +1,8 @@
 """Variants of captured graphs: the same ops at other sizes and in other dtypes.
 
 A net is captured again at each size, and once in each dtype for the literals that follow it. Each
-variant is checked, and run where it is small; for one that cannot be made there is a record that
-says why. The rows of a dataset are made by `dataset.build` and `dataset.resize`.
+variant is checked, and run if it is small; a failed one gives a record with the reason. The rows of
+a dataset are made by `dataset.build` and `dataset.resize`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,9 +38,9 @@ VariantFailure: TypeAlias = Literal[
 """The cause why there is no variant.
 
 refused_by_net: the net cannot be built, called or traced at these sizes. other_graph: it gives
-other ops, or another data flow, there. no_float: no argument has a floating-point dtype.
-refused_by_op: an op takes no such shapes or dtypes. not_finite: an output is infinite or NaN where
-that of the original dtype is not. too_large: it takes more than `MAX_BYTES`.
+other ops, or another data flow. no_float: no argument has a floating-point dtype. refused_by_op: an
+op takes no such shapes or dtypes. not_finite: an output is infinite or NaN where the original's is
+not. too_large: it takes more than `MAX_BYTES`.
 """
 
 
@@ -48,10 +48,9 @@ that of the original dtype is not. too_large: it takes more than `MAX_BYTES`.
 class Variant:
     """A variant of a graph.
 
-    `name` says what differs from the original: "batch=4,sequence=16,float16", nothing for the
-    original itself. `was_run`: it ran on the CPU; else it was checked by shapes and dtypes alone.
-    `follows`: the literals of its dtype are those that the net has in it; None where the dtype is
-    that of the original.
+    `name` is the difference from the original: "batch=4,sequence=16,float16", empty for the
+    original itself. `was_run`: it ran on the CPU; else only its shapes and dtypes were checked.
+    `follows`: its literals are those of the net in its dtype; None in the original dtype.
     """
 
     number: int
@@ -92,10 +91,10 @@ def dtype_variants(
     Args:
         graph: at any sizes.
         captures: of its net, for the literals that follow the dtype.
-        dtypes: in which to make it.
+        dtypes: the dtypes to make.
         float32_norms: norms whose parameters stay float32; see `in_dtype`.
-        sizes: how the graph differs from the original.
-        number: of the graph among those of its net.
+        sizes: the difference of the graph from the original.
+        number: the graph's number among the graphs of its net.
     """
     sizes = sizes or {}
     captures = captures or Captures(graph, {})
@@ -128,7 +127,7 @@ def _checked(
 ) -> tuple[Variant | Failure, list[torch.Tensor] | None]:
     """Return the checked variant, and the finite elements of its outputs if it was run.
 
-    It is to be finite where the outputs of the original are, if that was run.
+    It must be finite where the outputs of the original are, if that was run.
 
     Raises:
         GraphError: an op refuses its shapes or dtypes, or fails when it runs.
@@ -162,9 +161,9 @@ def net_variants(
     Args:
         entry: of the catalog.
         graphs: captured from it, each under its number among the net's graphs.
-        train: they are those of the forward pass of training.
+        train: the graphs are forward passes of training.
         dtypes: see `dtype_variants`.
-        shapes: whether to make them at other sizes, too.
+        shapes: also make them at other sizes.
         float32_norms: see `in_dtype`.
     """
     try:
@@ -233,8 +232,8 @@ def crossed_rows(
 ) -> Iterator[SubgraphRow]:
     """Yield rows at other sizes in their other dtypes, each made of its row without its net.
 
-    Which arguments of a subgraph change follows from its own ops, so that a weight whose norm lies
-    outside takes the dtype of what it meets. Rows without a floating-point argument give none.
+    The subgraph's own ops decide which arguments change. So a weight whose norm lies outside takes
+    the dtype of the values it meets. Rows without a floating-point argument give none.
     """
     for row in rows:
         if not row.variant or names_dtype(row.variant):

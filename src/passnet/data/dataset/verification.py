@@ -1,7 +1,6 @@
 """Checks of a dataset: its files, every row against its text, and runs of a sample.
 
-Rows come from anyone: nothing of them is executed but in a process of its own, and there only ops
-of tensors.
+Rows are not trusted: their graphs run only in processes of their own, and only with ops of tensors.
 """
 
 import random
@@ -79,10 +78,11 @@ def verify(
 
     Args:
         folder: of the dataset.
-        num_runs: how many rows to build and run, with recorded inputs.
-        num_processes: how many rows at a time.
+        num_runs: the number of rows to build and run with recorded inputs.
+        num_processes: the number of rows checked at a time.
         seed: of the choice of rows to run, and of their inputs.
-        announce: told what is done and how often; what it gives is called after each.
+        announce: called with the title and total of each phase; returns the step to call after
+            each.
 
     Raises:
         InputError: there is no manifest, or one of another version.

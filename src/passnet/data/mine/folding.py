@@ -1,10 +1,10 @@
 """Recursive Folding: repeats in a corpus of op sequences, as nested patterns and ranges.
 
-The pattern that saves most is replaced by a symbol of its own, wherever it occurs, again and again;
-patterns may contain the symbols of earlier ones. Every graph becomes a tree of ranges.
+The pattern that saves most becomes a new symbol wherever it occurs, again and again. Patterns may
+contain earlier symbols, so that every graph becomes a tree of ranges.
 
-Source: PassNet paper (arXiv 2605.29357), Recursive Folding. Repeats are found exactly, of every
-length, where the published way hashes windows of up to 64 tokens.
+Source: PassNet paper (arXiv 2605.29357), Recursive Folding. Repeats are exact and of any length
+here; the published method hashes windows of up to 64 tokens.
 """
 
 import math
@@ -92,9 +92,9 @@ def alphabet(sequences: Sequence[Sequence[str]]) -> tuple[list[list[int]], list[
 def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
     """Fold a corpus.
 
-    In each step the window is chosen that maximises (length - 1) (occurrences - 1), of those that
-    have two disjoint occurrences; of equals the longest, then the first. Its occurrences,
-    taken greedily from the left, become a new symbol.
+    Each step chooses the window that maximises (length - 1) (occurrences - 1), with at least two
+    disjoint occurrences; of equals the longest, then the first. Its occurrences, taken greedily
+    from the left, become a new symbol.
 
     The sequences hold tokens, integers from 0; no pattern spans two of them.
 
@@ -156,8 +156,8 @@ def _longest(tokens: Ints, sizes: Sequence[int], plan: FoldingPlan) -> Ints | No
 def ranges(folded: Folded, plan: FoldingPlan) -> Iterator[Range]:
     """Yield the ranges of a folded corpus: the fitting ones of every tree of nested symbols.
 
-    A symbol whose ops are as many as the plan allows gives its range; one that is longer is looked
-    into; one that is shorter gives nothing.
+    A symbol with a number of ops within the plan gives its range. A longer one is expanded, a
+    shorter one gives nothing.
     """
 
     def fitting(symbols: Sequence[int], sequence: int, start: int) -> Iterator[Range]:

@@ -32,8 +32,8 @@ def with_ops(program: Program, ops: Iterable[Op]) -> Program:
 def adopt_literals(graph: Graph, base: Graph, variant: Graph) -> Graph:
     """Return a graph with the literals of `variant` that differ from `base`.
 
-    Where `base` and `variant` are captures of one net in two dtypes, the first in that of `graph`,
-    these are the literals that follow the dtype of the net. `graph` has their ops, and any sizes.
+    `base` and `variant` are captures of one net in two dtypes, the first in that of `graph`. The
+    literals that differ between them follow the dtype. `graph` has the same ops, at any sizes.
 
     Raises:
         GraphError: the ops differ, or a literal of the graph depends on its sizes as well.

@@ -1,7 +1,7 @@
 """Ranges of ops that a compiler fuses, from the kernel counts of all prefixes.
 
-K(P) is the number of kernels of the first P ops. Where it does not grow, op P was absorbed into a
-kernel that was there; a plateau of K is a fusible range.
+K(P) is the number of kernels of the first P ops. If it does not grow at op P, the op was absorbed
+into an existing kernel. A plateau of K is a fusible range.
 
 Source: PassNet paper (arXiv 2605.29357), Execution-driven Prefix Analysis.
 """

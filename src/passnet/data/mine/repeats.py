@@ -26,9 +26,8 @@ corpora are sorted by indices; two million tokens take half as long again.
 class Windows:
     """Windows of tokens that occur more than once, each as long as all its occurrences allow.
 
-    `order` lists where the suffixes of the tokens begin, sorted by what they hold. The i-th window
-    stands where `order[low[i]:high[i]]` say, overlaps included; `first` and `last` of these are the
-    outermost.
+    `order` has the starts of the sorted suffixes. Window i occurs at `order[low[i]:high[i]]`,
+    overlaps included; `first` and `last` are the outermost of these.
     """
 
     order: Ints
@@ -42,8 +41,8 @@ class Windows:
 def repeated_windows(tokens: Ints, longest: Ints | None = None) -> Windows:
     """Return the windows that occur more than once, of two tokens or more.
 
-    `longest` is the longest window to look at, for every index where one may begin, the same
-    wherever the same tokens stand; None looks at all.
+    `longest` is the longest window to consider from every start, equal for equal tokens; None for
+    any length.
 
     Raises:
         ValueError: there are more than `MAX_TOKENS` tokens.
@@ -128,8 +127,8 @@ def _extremes(order: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
 def _smaller(values: Ints) -> tuple[Ints, Ints]:
     """Return for every index the nearest smaller value before it, and after it.
 
-    What the two enclose, the first included, are the suffixes that share the prefix. The first
-    index holds 0; behind the last stands one that holds less than any.
+    Between them, the first included, are the suffixes that share the prefix. The first index holds
+    0; an imaginary last one holds less than any.
     """
     size = len(values)
     held = np.append(values, -1)
@@ -149,7 +148,7 @@ def _smaller(values: Ints) -> tuple[Ints, Ints]:
 def disjoint(starts: Ints, length: int) -> list[int]:
     """Return occurrences of a window that do not overlap, greedily from the left.
 
-    `starts` are those of all occurrences, sorted.
+    `starts` are the sorted starts of all occurrences.
     """
     gaps = np.diff(starts)
     if not len(gaps) or gaps.min() >= length:

@@ -76,9 +76,9 @@ def subgraphs(
 
     A single op that makes a tuple comes with the ops right behind it that take the tuple apart.
 
-    The graph has the specs of its arguments. `classical` are the ranges that a corpus was folded
-    into, see `folding.ranges`; one that cannot be cut loses up to `MAX_TRIMMED_OPS` ops at its
-    ends. `where` is named in what is refused; `planned_ops` are the most that are planned at once.
+    The graph has the specs of its arguments. `classical` are the ranges from folding a corpus, see
+    `folding.ranges`; a range that cannot be cut loses up to `MAX_TRIMMED_OPS` ops at its ends.
+    `where` is named in refusals; `planned_ops` is the most ops to plan at once.
 
     Raises:
         GraphError: an op is unknown, or refuses the shapes it is given.

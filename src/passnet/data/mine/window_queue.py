@@ -1,9 +1,9 @@
 """The order of folds, decided many times from one suffix array.
 
-A fold changes little of a corpus: what a window without folded ops scored, it still scores. And a
-window with a new symbol in it stands for a longer one that the suffix array knows, and that scored
-no less. So every window of the array has a bound on all that may come of it, and the best bound
-is the next fold where it is reached. Where it is not, a new suffix array is due.
+A fold changes little of a corpus. A window without folded ops keeps its score. A window with a new
+symbol stands for a longer one that the suffix array knows, and that scored no less. So every window
+of the array bounds all windows that come of it, and a bound that is reached gives the next fold. If
+the best bound is not reached, a new suffix array is due.
 """
 
 import heapq

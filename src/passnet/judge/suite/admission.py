@@ -73,8 +73,8 @@ class Note:
 class Admission:
     """The effect of wrong programs on one graph.
 
-    `degenerate` are those that pass on all sets that the judge uses: with any, the graph should
-    not be scored. `partial` pass on one set and fail on another.
+    `degenerate` pass on all sets of the judge: with any, the graph should not be scored. `partial`
+    pass on one set and fail on another.
     """
 
     task: str
@@ -111,8 +111,8 @@ def admit_suite(
 def admit_graph(candidate: TaskGraph, seed: int = 0, is_brief: bool = False) -> Admission:
     """Return the admission of one graph; `reference_error` is the reason if it cannot be run.
 
-    A brief one only tells whether the graph is degenerate: it ends at the first edit of an op that
-    passes on all sets, does not run one that fails on a set on the others, and has no `partial`.
+    A brief admission only decides whether the graph is degenerate. It ends at the first edit that
+    passes on all sets, skips further sets once an edit fails, and has no `partial`.
     """
     try:
         reasons, notes = _reasons_and_notes(retarget(candidate.graph, "cpu"), seed, is_brief)

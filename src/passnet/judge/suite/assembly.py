@@ -1,7 +1,7 @@
 """Suites made of a dataset: tasks are selected, and their subgraphs admitted, until all are.
 
-A subgraph is admitted if no wrong program passes on it, and it is not too much work to judge. Every
-subgraph is tried in a process of its own; what is known is kept, so that it can be resumed.
+A subgraph is admitted if no wrong program passes on it, and it is not too much work to judge. Each
+trial runs in its own process; results are kept, so that an assembly can be resumed.
 """
 
 from collections import defaultdict

@@ -1,8 +1,7 @@
 """Selections of tasks that represent a corpus: held to shares of domains and of lengths.
 
-A task is offered once for each domain that has enough of its subgraphs, and then has those of the
-domain alone. Its subgraphs are taken by turns from what was captured, each other dtype, and other
-sizes, and by turns from each library.
+Each task is offered once for every domain with enough of its subgraphs, restricted to that domain.
+Captured subgraphs, other dtypes, other sizes, and libraries take turns.
 """
 
 import math
@@ -41,10 +40,10 @@ LONG_OPS = 6
 class Shares:
     """Bounds on the tasks of a suite, as shares of their number.
 
-    `domains`: of each domain, which together are all. `max_short`: the most tasks of two ops or
-    fewer. `min_long`: the fewest tasks of `LONG_OPS` ops and more. With `least_graphs`, tasks with
-    fewer subgraphs than the plan's, but at least so many, are taken once no other keeps to the
-    shares; with `fills` the others may then take the room that a domain has too few tasks for.
+    `domains`: the share of each domain; they add up to 1. `max_short`: the most tasks of two ops or
+    fewer. `min_long`: the fewest tasks of `LONG_OPS` ops and more. With `least_graphs`, smaller
+    tasks with at least that many subgraphs are selected once no other fits the shares. With
+    `fills`, domains may then use the room that another domain cannot fill.
     """
 
     domains: Mapping[Domain, float]
@@ -62,8 +61,8 @@ def balanced_tasks(
 ) -> Iterator[TaskRows]:
     """Yield the tasks of a suite, in the order of their selection.
 
-    They are taken as `select_tasks` takes them, but for those that would break a share, and with
-    the subgraphs of one domain each.
+    Tasks are selected as in `select_tasks`, but within the shares, and with the subgraphs of one
+    domain each.
 
     Raises:
         InputError: there are fewer tasks that keep to the shares.
@@ -93,7 +92,7 @@ def unseen_tasks(
 ) -> list[TaskRows]:
     """Return held-out subgraphs of some tasks, up to `max_graphs` of each.
 
-    None of them has the shapes and dtypes of one that is shown. Tasks without any are left out.
+    None has the shapes and dtypes of a shown subgraph. Tasks without any are left out.
     """
     looks = {task.ops: {_look(row) for row in task.rows} for task in shown}
     unseen: dict[tuple[str, ...], dict[Hashable, SubgraphRow]] = {task.ops: {} for task in shown}
@@ -142,7 +141,7 @@ def turns(groups: Sequence[Sequence[T]]) -> list[T]:
 class _Room:
     """The number of further tasks of each domain and length.
 
-    Short tasks that a domain needs, as it has too few others, are kept for it.
+    A domain with too few longer tasks has its short ones reserved.
     """
 
     def __init__(

@@ -189,9 +189,9 @@ def rarities(sequences: Sequence[Sequence[str]]) -> list[float]:
 def select_tasks(tasks: Sequence[TaskRows], num_tasks: int) -> Iterator[TaskRows]:
     """Yield the tasks of a suite, in the order of their selection.
 
-    Each next task is the one that gains most: the pairs of ops that no task before has, times
-    (1 + rarity). Among equals it is the larger task. Where no task has a new pair, all pairs count
-    as new again, which the published selection leaves open.
+    Each next task is the one with the most gain: its new pairs of ops times (1 + rarity); among
+    equals the larger task. Once no task has a new pair, all pairs count as new again, which the
+    published selection leaves open.
 
     Raises:
         InputError: there are fewer tasks.

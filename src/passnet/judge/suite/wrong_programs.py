@@ -35,8 +35,8 @@ class Edit:
 
     `skipped_op`: the result is the op's argument number `argument`, which has its shape and dtype
     (None: a statement without a value is left out). `zeroed_op`: the result is zeros.
-    `ignored_argument`: the op sees zeros in place of that argument. Arguments are counted as
-    `torch.fx.Node.all_input_nodes` does. An op that writes into its first argument writes the wrong
+    `ignored_argument`: the op sees zeros for that argument. Arguments are counted as in
+    `torch.fx.Node.all_input_nodes`. An op that writes into its first argument writes the wrong
     result there.
     """
 
@@ -64,7 +64,7 @@ class Value:
 class WrongPrograms:
     """A built graph with the edits to try on it.
 
-    `idle` are the ops that can be skipped without a difference to the bit, on all sets tried.
+    `idle` are ops whose removal changes no bit on all sets.
     """
 
     graph: Graph
@@ -97,8 +97,8 @@ def make_wrong_programs(graph: Graph, input_sets: Sequence[Sequence[InputValue]]
 def record_values(programs: WrongPrograms, inputs: Sequence[InputValue]) -> NodeValues | None:
     """Record all values of a right run, for edits on the same inputs.
 
-    None where an edit has to run everything again: the values are too many, or an op writes into
-    one, draws random numbers or switches a state.
+    The result is None if edits must run everything again: the values are too many, or an op writes
+    into one, draws random numbers or switches a state.
 
     Raises:
         GraphError: it cannot be run.

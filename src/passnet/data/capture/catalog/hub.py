@@ -30,7 +30,7 @@ def names() -> list[str]:
 def repositories(path_or_name: str) -> list[str]:
     """Return the repositories in a .txt file, one a line, or the given name itself.
 
-    What follows a `#` is a comment.
+    A `#` starts a comment.
 
     Raises:
         InputError: the file cannot be read, or lists nothing.

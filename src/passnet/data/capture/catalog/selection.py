@@ -51,7 +51,7 @@ def _matching(pattern: str, names: dict[str, list[str]]) -> list[str]:
     prefix, name = split_entry(pattern)
     if not name:
         raise InputError(
-            f"{pattern!r} names no entry: give LIBRARY/ENTRY, or --all {pattern} for all of a "
+            f"{pattern!r} names no entry: give LIBRARY/ENTRY, or --catalog {pattern} for all of a "
             "library"
             if pattern in libraries() or pattern.endswith(".py")
             else f"no entry {pattern!r}: give LIBRARY/ENTRY of {', '.join(libraries())}, "

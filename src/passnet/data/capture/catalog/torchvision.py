@@ -28,8 +28,8 @@ that differ from Faster R-CNN only after cropping regions, an op without a CPU k
 class DenseDetector(nn.Module):
     """A detector up to its scores and boxes for each anchor.
 
-    What follows, suppressing overlapping boxes and cropping regions, needs ops that have no kernel
-    beside a CPU build of torch.
+    Suppressing overlapping boxes and cropping regions is left out: these ops have no kernel next to
+    a CPU build of torch.
     """
 
     def __init__(self, detector: Any) -> None:

@@ -36,7 +36,7 @@ class ExportPlan:
     """The rows to export, and their layout.
 
     Args:
-        layout: of what is written.
+        layout: of the output.
         where: an expression of SQL for the rows to export; all without one.
         name: of the set in the PassNet layout, and of the dataset on the card for Hugging Face.
         sides: the split of rows by their full fingerprint, for Hugging Face; all train without it.
@@ -67,8 +67,8 @@ def export_dataset(
 ) -> Exported:
     """Write the rows of a dataset in another layout; `import_dataset` reads it back.
 
-    The folder `out` must be empty or absent, and is there whole or not at all. `announce` is told
-    how many rows there are; what it gives is called after each.
+    The folder `out` must be empty or absent; it is written whole or not at all. `announce` is
+    called with the number of rows, and returns the step to call after each.
 
     Raises:
         InputError: the plan names no row; a row cannot be read, or is in no part of the split.

@@ -1,7 +1,7 @@
 """Rows as graph directories in the layouts of GraphNet and PassNet, and back.
 
-What the files of these layouts have no place for (kinds, nets, variants) stands under a key of its
-own in `graph_net.json`; of a directory without that key, names and files are read instead.
+Facts without a place in these layouts (kinds, nets, variants) are under our own key in
+`graph_net.json`. For a directory without that key, names and files are read instead.
 
 Source: GraphNet and PassNet, as released (directory layouts of graphs and of samples).
 """
@@ -100,7 +100,7 @@ def graph_folder(row: SubgraphRow) -> PurePosixPath:
 def passnet_folder(row: SubgraphRow, name: str, type_folder: str) -> PurePosixPath:
     """Return the path of a row in the PassNet layout, under the name of a set.
 
-    The bucket is 0 for what was captured, and one of 1 to 9 for variants.
+    The bucket is 0 for captured rows, and one of 1 to 9 for variants.
     """
     bucket = 0 if not row.variant else 1 + int(row.full[:8], 16) % 9
     library, folder = library_folder(row), name_of(row)

@@ -55,7 +55,8 @@ def import_dataset(
         folder: with directories of the GraphNet or PassNet layout, or with `data/*.parquet`.
         out: the folder of the dataset; must be empty or absent.
         strict: stop at a directory that cannot be read; else it is left out.
-        announce: told how many directories or files there are; what it gives is called after each.
+        announce: called with the number of directories or files; returns the step to call after
+            each.
 
     Raises:
         InputError: there is no graph, none can be read, or one cannot and `strict` is on.

@@ -1,7 +1,7 @@
 """The origins of imported rows, so that an export restores their directories.
 
-Directories of one row may differ in what their files say beside the graph, and in the names and
-statistics of arguments.
+Directories of one row may differ in their other files, and in the names and statistics of
+arguments.
 """
 
 import json
@@ -23,9 +23,9 @@ SHARD_NAME = "origins"
 class Origin:
     """A directory that a row was read from.
 
-    `path` is relative to the folder that was imported; `info`, `constraints`, `graph_hash` and
-    `sources` are what its files say (`graph_net.json` and `subgraph_sources.json` as JSON, "" for a
-    file that is absent); `program` and `tensors` are empty where they are those of the row.
+    `path` is relative to the imported folder. `info`, `constraints`, `graph_hash` and `sources` are
+    the content of its files (`graph_net.json` and `subgraph_sources.json` as JSON, "" for an absent
+    file). `program` and `tensors` are empty where they equal the row's.
     """
 
     full: str

@@ -37,9 +37,9 @@ _NOT_NETS = re.compile(
 
 @functools.cache
 def import_transformers() -> Any:
-    """Import the package so that its nets load beside a CPU build of torch.
+    """Import the package so that its nets load next to a CPU build of torch.
 
-    A torchaudio that does not load is not to be seen by it: nets do without.
+    A torchaudio that does not load is hidden from it: nets do without.
 
     Raises:
         ImportError: transformers is not installed.
@@ -71,7 +71,7 @@ def build(name: str) -> Net:
     """Build the net of a class in its default configuration, with a few layers in each stack.
 
     Raises:
-        ValueError: the class has no default configuration, or takes what is not known here.
+        ValueError: the class has no default configuration, or takes an unknown argument.
     """
     net_class = getattr(import_transformers(), name)
     if name in _COMPOSED:

@@ -18,7 +18,7 @@ def inputs(net: torch.nn.Module, config: Any) -> dict[str, NetInput]:
     """Return the inputs of a net by name.
 
     Raises:
-        ValueError: forward takes something that is not known here how to make.
+        ValueError: forward requires an argument without a rule.
     """
     view = ConfigView(net, config)
     arguments: dict[str, NetInput] = {}
@@ -60,8 +60,8 @@ def omitted_inputs(net: torch.nn.Module, arguments: Mapping[str, NetInput]) -> t
 def insert_placeholders(view: ConfigView, arguments: dict[str, NetInput]) -> None:
     """Put a placeholder before the text for each feature of the image or sound.
 
-    The net is asked how many these are, by the method that it makes them with. Where that fails,
-    what is not text is left out.
+    The net's own method for features gives their number. Where that method fails, all but the text
+    is left out.
     """
     if "input_ids" not in arguments:
         return
