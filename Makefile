@@ -26,7 +26,7 @@ demo: .venv/core
 	$(BIN)/passnet bench run --suite demo --out runs/demo --seconds 0.4 \
 	  --candidate eager --candidate null --candidate null@direct \
 	  --candidate examples/passes --candidate examples/passes@direct
-	$(BIN)/passnet bench run --suite demo-small --out runs/demo-small --seconds 0.2 --brief \
+	$(BIN)/passnet bench run --suite demo-small --out runs/demo-small --seconds 0.2 \
 	  --candidate eager --candidate inductor --candidate inductor@direct \
 	  --candidate examples/passes --candidate examples/passes@direct
 

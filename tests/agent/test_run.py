@@ -176,7 +176,7 @@ def test_time_is_limited(tmp_path: Path, suite: Path) -> None:
     slow = GOOD.replace("    return", "    import time\n    time.sleep(20)\n    return")
     files = [WRITE[0], call("create", name="Fuse.py", text=PATTERN + slow)]
     llm = script(tmp_path / "s.toml", [*files, call("evaluate")], [call("submit")])
-    run(tmp_path / "out", suite, llm, "--time", "15")
+    run(tmp_path / "out", suite, llm, "--timeout", "15")
     (attempt,) = attempts(tmp_path / "out")
     assert attempt.ending == "time" and attempt.best is None
 

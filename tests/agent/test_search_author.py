@@ -13,7 +13,7 @@ from passnet.agent.attempts.session import Session
 from passnet.agent.authors.compiler import CompilePlan, TaskCompiler
 from passnet.agent.authors.search import OPTIONS, _Search, search_author
 from passnet.agent.settings import SEARCH_TURNS
-from passnet.cli.options import attempt_limits
+from passnet.cli.fields import turns_of
 from passnet.core.records.serialise import read_lines
 from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.task import Task, TaskGraph
@@ -63,9 +63,8 @@ def test_a_run_of_the_search_takes_the_turns_that_it_is_given(tmp_path: Path) ->
 
 
 def test_turns_that_are_not_given_are_those_of_the_author() -> None:
-    options = {"turns": None, "tokens": None, "max_seconds": None, "cost": None}
-    assert attempt_limits(options, "search").turns == SEARCH_TURNS
-    assert attempt_limits(options).turns == 50
+    assert turns_of(None, "search") == SEARCH_TURNS
+    assert turns_of(None, "llm") == 50
 
 
 class SpanTimes:

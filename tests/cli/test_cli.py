@@ -66,22 +66,20 @@ def test_graph_show_prints_arguments_and_shapes(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_suites_are_listed_shown_and_drawn_also_by_their_aliases(tmp_path: Path) -> None:
+def test_suites_are_listed_shown_and_drawn(tmp_path: Path) -> None:
     listed = passnet("suite", "list", "demo", "--json")
     assert len(json.loads(listed.stdout)) >= 12
-    assert passnet("bench", "list", "demo", "--json").stdout == listed.stdout
     words = ("show", "demo", "--task", "rms_norm")
     shown = passnet("suite", *words, "--svg", tmp_path / "svg")
     assert shown.returncode == 0 and "rsqrt" in shown.stdout
     assert len(list((tmp_path / "svg").glob("rms_norm-*.svg"))) == 6
-    assert shown.stdout.startswith(passnet("bench", *words).stdout)
 
 
 def test_bench_show_prints_the_tables_of_a_run(tmp_path: Path) -> None:
     shown = passnet("bench", "show", ROOT / "baselines" / "demo", "--task", "rms_norm")
     assert shown.returncode == 0 and "AS by task" in shown.stdout
     done = passnet("bench", "show", tmp_path)
-    assert done.returncode == 2 and "holds no trials.jsonl of a run, and no suite" in done.stderr
+    assert done.returncode == 2 and "holds no trials.jsonl of a run" in done.stderr
 
 
 def test_a_check_names_the_graphs_on_which_a_wrong_program_passes(tmp_path: Path) -> None:

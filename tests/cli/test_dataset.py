@@ -112,12 +112,12 @@ def test_a_split_is_made_checked_and_exported(folder: Path, tmp_path: Path):
     suite = tmp_path / "own.parquet"
     write_suite(suite, make_suite("own", [TaskGraph("t", "g", graph_of(CHAIN))]))
     place = tmp_path / "split"
-    done = run("split", folder, "--out", place, "--share", 0, "--suite", suite)
+    done = run("split", folder, "--out", place, "--share", 0, "--eval", suite)
     assert "train: 5 rows of 2 op sequences, eval: 1 rows of 1 op sequences" in done.stdout
-    done = run("leaks", folder, "--split", place, "--suite", suite)
+    done = run("leaks", folder, "--split", place, "--eval", suite)
     assert done.exit_code == 0 and "0 of 6 rows leak" in done.stdout
     run("split", folder, "--out", tmp_path / "other", "--share", 0)
-    done = run("leaks", folder, "--split", tmp_path / "other", "--suite", suite)
+    done = run("leaks", folder, "--split", tmp_path / "other", "--eval", suite)
     assert done.exit_code == 1
     assert f"LEAK {ROWS[-1].full}: op sequence of own" in done.stdout
     done = run("export", folder, "--out", tmp_path / "hf", "--layout", "hf", "--split", place)

@@ -12,7 +12,7 @@ from passnet.agent.trajectories.selection import TrainingForm
 from passnet.bench.cluster import JUDGES
 from passnet.bench.groups import GROUPINGS
 from passnet.cli import main
-from passnet.cli.options import DTYPES, KINDS
+from passnet.cli.fields import DTYPES, KINDS
 from passnet.core.jobs.executors import EXECUTORS
 from passnet.data.dataset.layouts.export import Layout
 from passnet.data.mine import dtypes, subgraphs
@@ -89,15 +89,6 @@ def test_kinds_and_dtypes_are_those_that_are_mined() -> None:
     assert (subgraphs.SUBGRAPH_KINDS, dtypes.DTYPES) == (KINDS, DTYPES)
 
 
-@pytest.mark.parametrize(("old", "new"), [("list", "list"), ("make", "make"), ("admit", "check")])
-def test_an_alias_says_what_it_stands_for_and_is_not_listed(old: str, new: str) -> None:
-    command = command_of(("bench", old))
-    assert command.hidden and f"An alias of `passnet suite {new}`" in (command.help or "")
-    assert command.callback is command_of(("suite", new)).callback
-    listed = CliRunner().invoke(main, ["bench", "--help"]).stdout
-    assert f"\n  {old} " not in listed and "\n  run " in listed
-
-
 MISSPELT = {
     "a command": (("bench", "rn"), "'run'"),
     "a group": (("suit", "list"), "'suite'"),
@@ -110,7 +101,7 @@ MISSPELT = {
     "another flag": (("bench", "run", "--candidate", "null@garded"), "; did you mean @guarded?"),
     "a library": (("extract", "--list", "tim/resnet18"), "; did you mean timm?"),
     "a bare library": (("extract", "--list", "torchvison"), "; did you mean torchvision or"),
-    "a library of --all": (("extract", "--list", "--all", "kornja"), "; did you mean kornia?"),
+    "a library of --catalog": (("extract", "--list", "--catalog", "tim"), "; did you mean timm?"),
 }
 
 

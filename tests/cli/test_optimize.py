@@ -7,7 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from passnet.cli.commands import main
-from passnet.cli.optimize import InputSize, TimeSpan
+from passnet.cli.optimize import InputSize
+from passnet.core.jobs.run_plan import seconds_of
+from passnet.errors import InputError
 
 NET = """
 import torch
@@ -22,13 +24,13 @@ def make():
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("1.5m", 90), ("1h", 3600)])
 def test_durations(text: str, seconds: float) -> None:
-    assert TimeSpan().convert(text, None, None) == seconds
+    assert seconds_of(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "x", "10d", "-1", "0", "nan", "1e9"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="write 90s, 10m or 1h"):
-        TimeSpan().convert(text, None, None)
+    with pytest.raises(InputError, match="write 90s, 10m or 1h"):
+        seconds_of(text)
 
 
 @pytest.mark.parametrize("text", ["", "8", "batch", "batch=0", "batch=-1", "batch=1.5", "=8"])
@@ -39,7 +41,7 @@ def test_what_is_no_size_of_an_axis_is_refused(text: str) -> None:
 
 def test_the_inputs_may_have_another_batch(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(NET)
-    command = ["optimize", f"{tmp_path}/net.py:make", "--engine", "graph", "--seconds", "0.02"]
+    command = ["optimize", f"{tmp_path}/net.py:make", "--backend", "graph", "--seconds", "0.02"]
     result = CliRunner().invoke(main, [*command, "--size", "batch=6", "--json"])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["forms"][0]["inputs"] == ["float32[6, 4]"]
@@ -51,7 +53,7 @@ def test_the_inputs_may_have_another_batch(tmp_path: Path) -> None:
 def test_a_net_of_a_file_is_optimised_and_kept(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(NET)
     out = tmp_path / "out"
-    command = ["optimize", f"{tmp_path}/net.py:make", "--engine", "graph", "--seconds", "0.02"]
+    command = ["optimize", f"{tmp_path}/net.py:make", "--backend", "graph", "--seconds", "0.02"]
     result = CliRunner().invoke(main, [*command, "--out", str(out), "--json"])
     assert result.exit_code == 0, result.output
     record = json.loads(result.stdout)

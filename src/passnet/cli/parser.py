@@ -198,6 +198,7 @@ def _option(owner: type, name: str, default: Any, metadata: Mapping[str, Any]) -
         [f"--{word}", word.replace("-", "_")],
         help=f"{text[:-1]} (repeatable)." if kind.get("multiple") else text,
         required=default is dataclasses.MISSING and "default" not in metadata,
+        show_default=True,
         callback=_callback(convert),
         metavar=metadata.get("metavar"),
         **kind,

@@ -71,7 +71,7 @@ def test_an_unknown_entry_lists_near_names():
     ("patterns", "libraries", "text"),
     [
         (["nolib/net"], [], "no library 'nolib'"),
-        (["timm"], [], "--all timm"),
+        (["timm"], [], "--catalog timm"),
         (["resnet18"], [], "give LIBRARY/ENTRY"),
         (["nowhere.py:make"], [], "no such file"),
         ([], ["hub"], "cannot be captured as a whole"),

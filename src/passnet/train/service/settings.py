@@ -98,9 +98,9 @@ def parse_devices(text: str) -> tuple[JudgeDevice, ...]:
         match = _DEVICE.fullmatch(word.strip())
         if match is None:
             raise InputError(
-                f"--devices: {word.strip()!r} is no device; give for example cpu:0 or cuda:0,cuda:1"
+                f"--device: {word.strip()!r} is no device; give for example cpu:0 or cuda:0,cuda:1"
             )
         devices.append(JudgeDevice(match[1], int(match[2])))
     if len({device.kind for device in devices}) > 1:
-        raise InputError("--devices: give either CPUs or GPUs; times of both are never compared")
+        raise InputError("--device: give either CPUs or GPUs; times of both are never compared")
     return tuple(devices)

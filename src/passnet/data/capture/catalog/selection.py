@@ -33,9 +33,9 @@ def resolve(patterns: Sequence[str], whole_libraries: Sequence[str] = ()) -> lis
     """
     if HUB in whole_libraries:
         raise InputError("the hub cannot be captured as a whole; name repositories of it")
-    chosen = [canonical_name(name) for name in whole_libraries]
-    names = {name: names_of(name) for name in chosen}
-    entries = [entry for name in chosen for entry in names[name]]
+    selected = [canonical_name(name) for name in whole_libraries]
+    names = {name: names_of(name) for name in selected}
+    entries = [entry for name in selected for entry in names[name]]
     for pattern in patterns:
         entries += _matching(pattern, names)
     return list(dict.fromkeys(entries))
