@@ -18,9 +18,9 @@ import torch
 from rich.console import Console
 from torch.utils._pytree import tree_flatten
 
-from passnet.optimizer.call.call_check import call_form, python_check
+from passnet.optimizer.call.built_backend import BuiltBackend
+from passnet.optimizer.call.call_check import input_signature, python_check
 from passnet.optimizer.call.compiled_check import compiled_check, num_watched_bytes
-from passnet.optimizer.call.entry import Entry
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import weights_of
 from passnet.pages.tables.tables import Table, print_table
@@ -90,11 +90,11 @@ def folded_table() -> Table:
         for number in range(num_weights):
             net.register_buffer(f"weight_{number}", torch.randn(mib * 2**18))
         leaves, args_spec = tree_flatten(((x,), {}))
-        entry = Entry(
+        entry = BuiltBackend(
             "empty", args_spec, tuple(leaves), lambda tensors: tensors, tree_flatten(x)[1],
             weights_of(net), is_frozen=True, compares=True,
         )  # fmt: skip
-        form = call_form(net, entry)
+        form = input_signature(net, entry)
         checks = [compiled_check(form), compiled_check(form, is_to_watch=False)]
         calls = [partial(check, (x,), {}) for check in checks]
         hot: list[list[float]] = [[], []]
@@ -113,11 +113,11 @@ def folded_table() -> Table:
 def _ways(net: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> dict[str, Callable[[], Any]]:
     args, out = tuple(inputs), torch.zeros(3, 4)
     leaves, args_spec = tree_flatten((args, {}))
-    entry = Entry(
+    entry = BuiltBackend(
         "empty", args_spec, tuple(leaves), lambda tensors: (out,), tree_flatten(out)[1],
         weights_of(net),
     )  # fmt: skip
-    form, fast = call_form(net, entry), FastNet(net, [entry])
+    form, fast = input_signature(net, entry), FastNet(net, [entry])
     in_cpp, in_python = compiled_check(form), python_check(form)
     torch._dynamo.reset()
     compiled: Any = torch.compile(net, backend=lambda module, example: lambda *args: (out,))

@@ -32,7 +32,7 @@ from passnet.core.terminal.progress import progress
 from passnet.data.capture.catalog import build_entry
 from passnet.data.capture.net import input_values
 from passnet.data.capture.recapture import axis_sizes, resized_value
-from passnet.optimizer.record import EngineRecord, OptimizedRecord
+from passnet.optimizer.record import BackendRecord, OptimizedRecord
 from passnet.optimizer.settings import OptimizeSettings
 from passnet.pages.tables.tables import Table, markdown, print_table
 
@@ -45,8 +45,15 @@ BUDGET_S = 600.0
 """Seconds after which no further way of a net is built."""
 
 OTHERS = ("openvino_frozen", "onnxruntime_frozen")
-ENGINES = ("compile", "graph", "aot", "aot_frozen", "script_frozen", "aot_autotune_frozen", *OTHERS,
-           "compile_autotune")  # fmt: skip
+BACKENDS = (
+    "compile",
+    "graph",
+    "aot",
+    "aot_frozen",
+    "aot_autotune_frozen",
+    *OTHERS,
+    "compile_autotune",
+)
 """Other runtimes than torch, and all ways that are measured."""
 
 RIVALS = ("eager", "compile", "aot")
@@ -65,9 +72,9 @@ class BuiltError(Exception):
 def build(entry: str, folder: Path, threads: int, batch: int) -> None:
     """Build the ways of one net into its folder, and time none."""
 
-    def told(record: EngineRecord) -> None:
+    def told(record: BackendRecord) -> None:
         print(f"{entry}: {record.engine} {record.status} in {record.build_s:.0f} s", flush=True)
-        if record.engine == ENGINES[-1]:
+        if record.engine == BACKENDS[-1]:
             raise BuiltError
 
     net = build_entry(entry)
@@ -75,7 +82,7 @@ def build(entry: str, folder: Path, threads: int, batch: int) -> None:
     if not sizes.keys() <= axis_sizes(net).keys():
         return
     inputs = input_values(net, partial(resized_value, sizes=sizes))
-    settings = OptimizeSettings(freeze=True, budget_s=BUDGET_S, threads=threads, engines=ENGINES)
+    settings = OptimizeSettings(freeze=True, budget_s=BUDGET_S, threads=threads, backends=BACKENDS)
     with suppress(BuiltError):
         optimize_calls(net.module, [inputs], settings, folder, True, told)
 
@@ -85,7 +92,7 @@ def measure(
     threads: int,
     folder: Path,
     batch: int = 0,
-    engines: Sequence[str] = ENGINES,
+    engines: Sequence[str] = BACKENDS,
     authors: Sequence[str] = (),
     limit_s: float = LIMIT_S,
 ) -> dict[str, object]:
@@ -167,7 +174,7 @@ def _table(
     return table
 
 
-def returned_ms(engine: EngineRecord, is_frozen: bool) -> float | None:
+def returned_ms(engine: BackendRecord, is_frozen: bool) -> float | None:
     """Milliseconds of the returned net if this were the way."""
     if engine.engine == "eager":
         return engine.plain_ms
@@ -189,7 +196,7 @@ def build_all(records: Path, threads: int, count: int, batch: int) -> None:
     """Build all nets that are not yet built, each in a process of its own."""
     for entry in drawn(count):
         folder = folder_of(records, entry)
-        if not (folder / "form-0" / ENGINES[-1] / "engine.json").exists():
+        if not (folder / "form-0" / BACKENDS[-1] / "engine.json").exists():
             command = [sys.executable, "-m", "benchmarks.optimize", "build-one", entry,
                        str(folder), str(threads), str(batch)]  # fmt: skip
             with suppress(subprocess.TimeoutExpired):

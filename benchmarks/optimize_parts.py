@@ -24,7 +24,7 @@ from rich.console import Console
 from benchmarks.optimize import folder_of
 from benchmarks.optimize_bounds import fastest_rate, operations
 from passnet.core.records.serialise import decode
-from passnet.optimizer.backends.other_runtimes import ONNX_FILE, OPENVINO_FILE, OPENVINO_SETTINGS
+from passnet.optimizer.backends.runtimes import ONNX_FILE, OPENVINO_FILE, OPENVINO_SETTINGS
 from passnet.optimizer.record import OptimizedRecord
 from passnet.pages.tables.tables import Table, markdown, print_table
 

@@ -23,7 +23,7 @@ from passnet.core.records.serialise import decode
 from passnet.core.terminal.progress import progress
 from passnet.data.capture.catalog import build_entry
 from passnet.data.capture.net import input_values
-from passnet.optimizer.record import EngineRecord, OptimizedRecord
+from passnet.optimizer.record import BackendRecord, OptimizedRecord
 from passnet.pages.tables.tables import Table, markdown, print_table
 
 NUM_NETS = 8
@@ -35,7 +35,7 @@ READING = ("compile", "graph", "aot")
 READING_PASSES = ("passes", "passes_compiled", "aot_passes")
 FOLDING = ("aot_frozen",)
 FOLDING_PASSES = ("aot_passes_frozen",)
-ENGINES = READING + FOLDING + READING_PASSES + FOLDING_PASSES
+BACKENDS = READING + FOLDING + READING_PASSES + FOLDING_PASSES
 """Ways that read weights at each call and such that fold them in, without passes and with them."""
 
 
@@ -88,7 +88,7 @@ def table_of(records: Sequence[dict[str, object]]) -> Table:
     return table
 
 
-def _fastest(ways: dict[str, EngineRecord], names: Sequence[str]) -> float:
+def _fastest(ways: dict[str, BackendRecord], names: Sequence[str]) -> float:
     """Milliseconds of the fastest of some ways, infinity if there is none: as torch itself calls
     what it has, as the returned net calls passes; folded weights not compared.
     """
@@ -107,7 +107,7 @@ def main(records: Path, count: int) -> None:
         for entry in chosen:
             if entry not in done:
                 folder = folder_of(records, entry)
-                done[entry] = measure(entry, 1, folder, 0, ENGINES, AUTHORS, LIMIT_S)
+                done[entry] = measure(entry, 1, folder, 0, BACKENDS, AUTHORS, LIMIT_S)
                 file.write(json.dumps(done[entry]) + "\n")
                 file.flush()
             step(entry)

@@ -64,7 +64,7 @@ def measure(row: GraphRow) -> dict[str, object]:
             module(*arguments)
             if (time.perf_counter() - start) * 1e3 > MAX_MS:
                 return {"full": row.full, "slow": True}
-        settings = OptimizeSettings(engines=WAYS, threads=1, seconds=0.4)
+        settings = OptimizeSettings(backends=WAYS, threads=1, seconds=0.4)
         [form] = optimize_calls(module.eval(), [(arguments, {})], settings).record.forms
     except Exception as error:  # noqa: BLE001 (boundary: graphs of others may raise anything)
         return {"full": row.full, "error": str(error)[:200]}

@@ -50,7 +50,7 @@ def optimize(
     Examples:
         >>> import torch
         >>> net = torch.nn.Linear(4, 2).eval()
-        >>> fast = optimize(net, torch.ones(1, 4), engines=("graph",), seconds=0.1)
+        >>> fast = optimize(net, torch.ones(1, 4), backends=("graph",), seconds=0.1)
         >>> torch.equal(fast(torch.ones(1, 4)), net(torch.ones(1, 4)))
         True
     """

@@ -1,4 +1,4 @@
-"""Every error type of passnet, and the one context manager that turns foreign errors into ours."""
+"""Every error type of passnet, and one context manager that converts foreign errors."""
 
 import errno
 import os
@@ -12,66 +12,66 @@ class PassnetError(Exception):
 
 
 class InputError(PassnetError, ValueError):
-    """The caller gave something wrong (argument, option, file); the text says what to do."""
+    """A wrong argument, option or file; the text says what to do."""
 
 
 class GraphError(InputError):
-    """A graph file cannot be read, printed or built; the text names file, line and construct."""
+    """A graph file that cannot be read, printed or built; the text names file and line."""
 
 
 class SuiteError(InputError):
-    """A suite or run folder cannot be read."""
+    """A suite or run folder that cannot be read."""
 
 
 class PassFolderError(InputError):
-    """A pass folder is incomplete or unreadable, as far as can be told without running it."""
+    """A pass folder that is incomplete or unreadable; its code has not run."""
 
 
 class PassError(PassnetError):
-    """Code of a pass failed while it was loaded, traced or applied."""
+    """A failure of a pass's code while it was loaded, traced or applied."""
 
 
 class ActionError(InputError):
-    """An author asked for something that a tool cannot do; the text is what it is told."""
+    """An author's call that a tool cannot do; the author reads the text."""
 
 
 class AuthorError(PassnetError):
-    """An author of passes could not go on: an llm without a key, of an unknown name, that refuses,
-    or a compiler that cannot lower the graph.
+    """A failure of a pass author: an LLM without a key or of an unknown name, or a compiler that
+    cannot lower the graph.
     """
 
 
 class CaptureError(PassnetError):
-    """A net could not be captured."""
+    """A net that could not be captured."""
 
 
 class CutError(PassnetError):
-    """A range of a graph cannot be cut out as a graph of its own."""
+    """A range of a graph that cannot be cut out as a graph."""
 
 
-class EngineError(PassnetError):
+class BackendError(PassnetError):
     """A net cannot be run in some way; the text says why."""
 
 
 class FusionError(PassnetError):
-    """A compiler's plan for a graph could not be had."""
+    """A graph whose fusion plan no compiler could make."""
 
 
 class WorkerError(PassnetError):
-    """Our own worker machinery failed (not the candidate); the trial is re-run, never scored."""
+    """A failure of our own worker machinery; the trial is re-run, never scored."""
 
 
 class MeasureError(PassnetError):
-    """The machine cannot be measured on: no lock, no clock, or too noisy."""
+    """A machine that cannot be measured on: no lock, no clock, or too noisy."""
 
 
 class TrainingStoppedError(PassnetError):
-    """A monitor ended a training: what is learned is not what was meant, or nothing any more."""
+    """A training ended by a monitor, because it learns the wrong thing or nothing."""
 
 
 @contextmanager
 def boundary(error: type[PassnetError], what: str) -> Iterator[None]:
-    """Re-raise whatever foreign code raises inside the block as `error`, with the cause attached.
+    """Re-raise any foreign error of the block as `error`, with its cause.
 
     Args:
         error: the type named after the boundary that is crossed.
@@ -103,7 +103,7 @@ _REMEDIES = {
 
 
 def os_error_sentence(cause: OSError) -> str:
-    """What the operating system refused, and what to do about it: "PATH: REASON; REMEDY".
+    """Return what the OS refused and what to do about it: "PATH: REASON; REMEDY".
 
     Examples:
         >>> os_error_sentence(OSError(28, "", "runs/trials.jsonl"))
@@ -122,8 +122,9 @@ def os_error_sentence(cause: OSError) -> str:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let an OSError of the block name the file that it writes, where it names none: Python's own
-    does so when a file is opened, and not when what is written does not fit.
+    """Let an OSError of the block name the file that it writes.
+
+    Python names it when a file is opened, but not when a write does not fit.
     """
     try:
         yield
@@ -134,9 +135,9 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """The end of an error text about a word that is none of the choices: up to three that are spelt
-    like it, or that contain it, as a question; empty where there are none. Of words with slashes
-    only what comes after the last is compared.
+    """Return a question that offers up to three choices like a misspelt word; empty if none is.
+
+    Of words with slashes only the part after the last is compared.
 
     Examples:
         >>> did_you_mean("inductr", ["eager", "null", "inductor"])
@@ -159,7 +160,7 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 
 
 def neighbours(path: Path) -> list[str]:
-    """The paths in the folder of a path that does not exist; none if that cannot be read."""
+    """Return the paths next to a missing path; empty if its folder cannot be read."""
     with suppress(OSError):
         return [str(neighbour) for neighbour in path.parent.iterdir()]
     return []

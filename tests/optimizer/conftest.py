@@ -2,7 +2,7 @@
 
 import pytest
 
-from passnet.optimizer.call.call_check import call_form
+from passnet.optimizer.call.call_check import input_signature
 from tests.optimizer.checks import WAYS
 
 
@@ -11,6 +11,6 @@ def check_of(request):
     """A function that makes the check of an entry, in C++ and in Python."""
 
     def make(net, entry):
-        return WAYS[request.param](call_form(net, entry))
+        return WAYS[request.param](input_signature(net, entry))
 
     return make

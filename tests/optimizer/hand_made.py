@@ -3,7 +3,7 @@
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from passnet.optimizer.call.entry import Entry
+from passnet.optimizer.call.built_backend import BuiltBackend
 
 
 class Net(torch.nn.Module):
@@ -48,7 +48,7 @@ def entry_of(
     if isinstance(net, torch.nn.Module):
         weights |= dict(net.named_parameters(remove_duplicate=False))
         weights |= dict(net.named_buffers(remove_duplicate=False))
-    return Entry(
+    return BuiltBackend(
         engine,
         args_spec,
         tuple(leaves),

@@ -13,7 +13,7 @@ def relu_net(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 def agreement(run: Callable[[list[torch.Tensor]], Sequence[torch.Tensor]], **options: bool) -> str:
     call = NetCall(relu_net, (torch.randn(4, 4),), {})
-    found = EagerComparison(call, **options).agreement(call.entry("other", run))
+    found = EagerComparison(call, **options).agreement(call.built("other", run))
     return found.wrong or "right"
 
 
@@ -61,11 +61,11 @@ def test_a_way_that_folds_a_weight_in_is_found_and_weights_are_put_back() -> Non
         return [net[1](torch.nn.functional.linear(tensors[0], net[0].weight, bias))]
 
     with torch.no_grad():
-        found = EagerComparison(call).agreement(call.entry("folds", folds_bias))
+        found = EagerComparison(call).agreement(call.built("folds", folds_bias))
         assert "when its weights are updated, output 0 is off by" in str(found.wrong)
-        frozen = call.entry("folds", folds_bias, is_frozen=True)
+        frozen = call.built("folds", folds_bias, is_frozen=True)
         assert EagerComparison(call).agreement(frozen).wrong is None
-        reads = call.entry("reads", lambda tensors: [net(tensors[0])])
+        reads = call.built("reads", lambda tensors: [net(tensors[0])])
         assert EagerComparison(call).agreement(reads).wrong is None
     assert all(torch.equal(before[name], weight) for name, weight in call.weights.items())
     assert versions == [weight._version for weight in call.weights.values()]
@@ -95,8 +95,8 @@ def test_what_a_net_makes_of_a_rounding_is_no_error_of_a_way() -> None:
     call = NetCall(net, (torch.arange(3 * 4096.0).view(3, 4096) % 17,), {})  # its sums are exact
     with torch.no_grad():
         comparison = EagerComparison(call)
-        assert comparison.agreement(call.entry("reads", other_order)).wrong is None
-        assert "off by" in str(comparison.agreement(call.entry("lower", lower)).wrong)
+        assert comparison.agreement(call.built("reads", other_order)).wrong is None
+        assert "off by" in str(comparison.agreement(call.built("lower", lower)).wrong)
 
 
 def test_a_float64_far_from_eager_torch_makes_nothing_right() -> None:
@@ -129,7 +129,7 @@ def test_weights_that_overlap_stay_as_they_are() -> None:
         return [net(tensors[0])]
 
     with torch.no_grad():
-        assert EagerComparison(call).agreement(call.entry("reads", run)).wrong is None
+        assert EagerComparison(call).agreement(call.built("reads", run)).wrong is None
     assert all(torch.equal(seen[0], each) for each in seen)
 
 
@@ -139,7 +139,7 @@ def frozen_agreement(
     example: torch.Tensor,
 ) -> Agreement:
     call = NetCall(net, (example,), {})
-    entry = call.entry("folded", lambda tensors: [run(tensors[0])], is_frozen=True)
+    entry = call.built("folded", lambda tensors: [run(tensors[0])], is_frozen=True)
     return EagerComparison(call).agreement(entry)
 
 
@@ -173,7 +173,7 @@ def test_a_right_value_in_places_only_is_wrong() -> None:
     example = torch.randn(4, 4)
     call = NetCall(relu_net, (example,), {})
     kept = [output.clone() for output in relu_net(example)]
-    found = EagerComparison(call).agreement(call.entry("kept", lambda tensors: kept))
+    found = EagerComparison(call).agreement(call.built("kept", lambda tensors: kept))
     assert found.wrong is not None
 
 
@@ -199,7 +199,7 @@ WAYS_OF_INDICES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], bool]] 
 def test_an_index_that_is_none_must_be_an_error(case: str) -> None:
     run, is_right = WAYS_OF_INDICES[case]
     call = NetCall(embedded, (torch.tensor([1, 4, 9]),), {})
-    entry = call.entry(case, lambda tensors: [run(tensors[0])])
+    entry = call.built(case, lambda tensors: [run(tensors[0])])
     wrong = EagerComparison(call).agreement(entry).wrong
     assert wrong is None if is_right else "it does not fail" in str(wrong)
     assert EagerComparison(call, finite=True).agreement(entry).wrong is None
@@ -216,15 +216,15 @@ def test_whole_numbers_that_must_fit_stay_as_they_are() -> None:
         seen.append(tensors[0].clone())
         return [net(*tensors)]
 
-    assert EagerComparison(call, finite=True).agreement(call.entry("same", run)).wrong is None
+    assert EagerComparison(call, finite=True).agreement(call.built("same", run)).wrong is None
     assert len(seen) >= 4 and not torch.equal(seen[0], seen[1])
-    found = EagerComparison(call).agreement(call.entry("example", lambda _: call.outputs))
+    found = EagerComparison(call).agreement(call.built("example", lambda _: call.outputs))
     assert found.wrong is not None
 
 
 def test_float64_is_left_out_where_the_net_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     call = NetCall(relu_net, (torch.randn(4, 4),), {})
-    same = call.entry("same", lambda tensors: relu_net(*tensors))
+    same = call.built("same", lambda tensors: relu_net(*tensors))
     assert EagerComparison(call).agreement(same).eager_error == 0.0
     monkeypatch.setattr("passnet.optimizer.compare.agreement.MAX_EXACT_S", 0.0)
     assert EagerComparison(call).agreement(same).eager_error is None

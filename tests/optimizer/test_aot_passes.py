@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from passnet.errors import EngineError, InputError
+from passnet.errors import BackendError, InputError
 from passnet.optimizer.backends.aot_passes import rewritten_program
-from passnet.optimizer.backends.engines import build_entry_of, load_entry_of
-from passnet.optimizer.backends.graph_engine import CHOSEN_FOLDER
+from passnet.optimizer.backends.backends import build_backend, load_backend
+from passnet.optimizer.backends.dynamo_graph import CHOSEN_FOLDER
 from passnet.optimizer.call.net_call import NetCall
 from passnet.passes.folder import LIST_FILE
 from passnet.passes.kernel_op import kernels_of
@@ -110,7 +110,7 @@ def test_a_replacement_that_cannot_be_put_in_gives_way(
 
 def test_a_way_all_of_whose_passes_give_way_is_none(tmp_path: Path) -> None:
     passes = [write_pass(tmp_path / "bad", MISFIT)]
-    with pytest.raises(EngineError, match="no pass can be in a package: Rectify: its replacement "
+    with pytest.raises(BackendError, match="no pass can be in a package: Rectify: its replacement "
                        "returns float64"):  # fmt: skip
         rewritten_program(block_call(), passes)
 
@@ -121,7 +121,7 @@ def test_a_package_with_passes_calls_their_kernels_and_reads_weights_as_they_are
 ) -> None:
     call = block_call()
     write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS)
-    entry = build_entry_of("aot_passes", call, tmp_path / "aot_passes")
+    entry = build_backend("aot_passes", call, tmp_path / "aot_passes")
     torch.testing.assert_close(list(entry.run(call.tensors())), tripled(call))
     assert entry.plain is None  # it takes the tensors alone, and the net one of them by name
     with torch.no_grad():
@@ -134,19 +134,19 @@ def test_a_package_with_passes_calls_their_kernels_and_reads_weights_as_they_are
         entry.run(call.tensors())
     (tmp_path / "aot_passes" / "kernels" / "kernels.json").unlink()
     with pytest.raises(InputError, match="cannot read .*kernels.json"):
-        load_entry_of("aot_passes", call, tmp_path / "aot_passes")
+        load_backend("aot_passes", call, tmp_path / "aot_passes")
 
 
 IN_ANOTHER_PROCESS = """
 import sys
 from pathlib import Path
 import torch
-from passnet.optimizer.backends.engines import load_entry_of
+from passnet.optimizer.backends.backends import load_backend
 from tests.optimizer.test_aot_passes import block_call, tripled
 
 call = block_call()
 for folder in sys.argv[2:]:
-    entry = load_entry_of(sys.argv[1], call, Path(folder))
+    entry = load_backend(sys.argv[1], call, Path(folder))
     torch.testing.assert_close(list(entry.run(call.tensors())), tripled(call))
 """
 
@@ -161,7 +161,7 @@ def test_packages_with_passes_are_had_back_elsewhere(engine: str, tmp_path: Path
     write_pass(tmp_path / "two" / CHOSEN_FOLDER / "000", other)
     folders = []
     for name in ("one", "two"):
-        build_entry_of(engine, call, tmp_path / name / engine)
+        build_backend(engine, call, tmp_path / name / engine)
         shutil.move(tmp_path / name / engine, tmp_path / f"moved-{name}")
         folders.append(str(tmp_path / f"moved-{name}"))
     command = [sys.executable, "-c", IN_ANOTHER_PROCESS, engine, *folders]

@@ -3,7 +3,7 @@ import torch
 
 from passnet.data.capture.capture import module_graph
 from passnet.optimizer import blocks as blocks_module
-from passnet.optimizer.backends.graph_engine import net_graph
+from passnet.optimizer.backends.dynamo_graph import net_graph
 from passnet.optimizer.blocks import block_times, op_blocks
 from passnet.optimizer.call.net_call import NetCall
 from tests.optimizer.nets import block

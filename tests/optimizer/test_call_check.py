@@ -14,9 +14,9 @@ from passnet.errors import InputError
 from passnet.optimizer.call import compiled_check
 from passnet.optimizer.call.call_check import (
     Misfit,
-    call_form,
     can_be_bounded,
     find_misfit,
+    input_signature,
     python_check,
 )
 from tests.optimizer.checks import Anything, X, fits
@@ -245,20 +245,20 @@ def test_what_can_be_bounded_lies_dense_in_memory():
 def test_what_cannot_be_watched_is_refused():
     net = Net().eval()
     with pytest.raises(InputError, match="input 1 is object"):
-        call_form(net, entry_of(Anything(), object()))
+        input_signature(net, entry_of(Anything(), object()))
     with pytest.raises(InputError, match="input mask is Tensor; only plain dense"):
-        call_form(net, entry_of(Anything(), mask=X.to_sparse()))
+        input_signature(net, entry_of(Anything(), mask=X.to_sparse()))
     with pytest.raises(InputError, match=r"weight layers\.0\.weight of the entry is not that"):
-        call_form(Net().eval(), entry_of(net, X))
+        input_signature(Net().eval(), entry_of(net, X))
     with torch.inference_mode():
         unwatched = Net().eval()
     with pytest.raises(InputError, match="made in inference mode"):
-        call_form(unwatched, entry_of(unwatched, X))
+        input_signature(unwatched, entry_of(unwatched, X))
 
 
 def test_sentences_say_what_is_given_and_what_is_wanted():
     net = Net().eval()
-    form = call_form(net, entry_of(net, X, factor=2.0))
+    form = input_signature(net, entry_of(net, X, factor=2.0))
     with torch.no_grad():
         sentences = [
             find_misfit(form, (torch.ones(1, 4),), {"factor": 2.0}),
@@ -277,7 +277,7 @@ def test_sentences_say_what_is_given_and_what_is_wanted():
 
 def test_without_a_compiler_calls_are_checked_in_python(monkeypatch, tmp_path, caplog):
     compiled_check._extension.cache_clear()
-    form = call_form(Anything(), entry_of(Anything(), X))
+    form = input_signature(Anything(), entry_of(Anything(), X))
     with monkeypatch.context() as patch, caplog.at_level("INFO", logger="passnet"):
         patch.setenv("CXX", "no-such-compiler")
         check = compiled_check.call_check(form)
@@ -295,7 +295,7 @@ def test_a_check_that_nobody_holds_is_collected():
 
     net = Net().eval()
     gone = weakref.ref(net.layers[0])
-    net.check = compiled_check.compiled_check(call_form(net, entry_of(net, X)))
+    net.check = compiled_check.compiled_check(input_signature(net, entry_of(net, X)))
     del net
     gc.collect()
     assert gone() is None
@@ -331,7 +331,7 @@ values = st.recursive(
 @settings(max_examples=150, deadline=None, database=None)
 @given(values, values)
 def test_both_ways_say_the_same(example, value):
-    form = call_form(Anything(), entry_of(Anything(), example))
+    form = input_signature(Anything(), entry_of(Anything(), example))
     in_cpp, in_python = compiled_check.compiled_check(form), python_check(form)
     for call in (((value,), {}), ((example,), {}), ((), {"a": value}), ((value, value), {})):
         first, second = in_cpp(*call), in_python(*call)

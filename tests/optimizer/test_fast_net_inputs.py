@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passnet.optimizer.call.entry import Entry
+from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.fast_net import FastNet
 from tests.optimizer.hand_made import Net, entry_of
 
@@ -85,7 +85,7 @@ def test_hostile_inputs_give_what_the_net_gives(values, form, has_gradients):
         ]
         return entry.run(tensors)
 
-    counted = Entry(
+    counted = BuiltBackend(
         "counted", entry.args_spec, entry.leaves, run, entry.out_spec, entry.weights, False
     )
     fast = FastNet(net, [counted])

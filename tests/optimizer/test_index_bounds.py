@@ -43,7 +43,7 @@ def agreement(call: NetCall, wrong_above: int = 40) -> Agreement:
             outputs = call.net(ids % 40, kinds % 2, mask)
         return [outputs * (1 + (ids >= wrong_above).any())]
 
-    return EagerComparison(call).agreement(call.entry("folded", run, is_frozen=True))
+    return EagerComparison(call).agreement(call.built("folded", run, is_frozen=True))
 
 
 def test_bounds_are_the_rows_of_the_tables_that_an_argument_indexes() -> None:
@@ -65,7 +65,7 @@ def test_what_may_end_the_process_is_asked_for_indices_in_range_alone() -> None:
         with torch.no_grad():
             return [call.net(*tensors)]
 
-    entry = replace(call.entry("compiled", run), ends_process=True)
+    entry = replace(call.built("compiled", run), ends_process=True)
     found = EagerComparison(call).agreement(entry)
     assert found.wrong is None and found.index_bounds == ((0, 39), (0, 1), (0, 1))
     found = EagerComparison(call, finite=True).agreement(entry)
@@ -83,7 +83,7 @@ def test_what_may_end_the_process_for_floats_is_wrong_or_bounded() -> None:
 
         call = NetCall(function, (torch.ones(8),), {})
         run = lambda tensors: [tensors[0] + 1]  # noqa: E731
-        entry = replace(call.entry("compiled", run), ends_process=True)
+        entry = replace(call.built("compiled", run), ends_process=True)
         found = EagerComparison(call).agreement(entry)
         assert (found.bound is not None) == is_bounded
         assert (found.wrong is None) == is_bounded
@@ -94,7 +94,7 @@ import sys, torch, passnet
 net = torch.nn.Sequential(torch.nn.Embedding(40, 64), torch.nn.ReLU()).eval()
 ids = torch.randint(40, (8, 256))
 fast = passnet.optimize(
-    net, ids, threads=2, engines=("compile", "aot", "graph"), seconds=0.02, out=sys.argv[1]
+    net, ids, threads=2, backends=("compile", "aot", "graph"), seconds=0.02, out=sys.argv[1]
 )
 torch.set_num_threads(2)
 assert torch.equal(fast(ids), net(ids))
@@ -125,7 +125,7 @@ def test_what_raises_the_same_errors_needs_no_bounds() -> None:
         with torch.no_grad():
             return [call.net(*tensors)]
 
-    entry = call.entry("folded", run, is_frozen=True)
+    entry = call.built("folded", run, is_frozen=True)
     found = EagerComparison(call).agreement(entry)
     assert found.wrong is None and not found.index_bounds
 

@@ -152,7 +152,7 @@ def test_an_llm_that_does_not_answer_is_a_sentence_and_not_asked_again(
 @pytest.mark.slow
 def test_a_net_with_a_break_gets_what_an_llm_wrote_and_is_had_back(tmp_path: Path) -> None:
     def optimized(out: Path, **options: Any) -> OptimizedRecord:
-        settings = OptimizeSettings(engines=("passes",), seconds=0.05, threads=1,
+        settings = OptimizeSettings(backends=("passes",), seconds=0.05, threads=1,
                                     library=str(tmp_path / "library"), **options)  # fmt: skip
         return optimize_calls(Net().eval(), [((torch.randn(64, 64),), {})], settings, out).record
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passnet.optimizer.call import compiled_check
-from passnet.optimizer.call.call_check import Misfit, call_form
+from passnet.optimizer.call.call_check import Misfit, input_signature
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import weights_of
 from tests.optimizer.hand_made import entry_of
@@ -39,7 +39,7 @@ class Held(torch.nn.Module):
 
 def check_of(net, is_to_watch=True):
     entry = entry_of(net, X, is_frozen=True, compares=True)
-    return compiled_check.compiled_check(call_form(net, entry), is_to_watch)
+    return compiled_check.compiled_check(input_signature(net, entry), is_to_watch)
 
 
 num_watched = compiled_check.num_watched_bytes

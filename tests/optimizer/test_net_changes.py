@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from passnet.optimizer.call import compiled_check
 from passnet.optimizer.call.call_check import (
     Misfit,
-    call_form,
+    input_signature,
 )
 from tests.optimizer.checks import Anything, X, fits
 from tests.optimizer.hand_made import Net, entry_of
@@ -229,7 +229,7 @@ def test_any_change_of_bytes_is_seen_and_its_undoing(size, places, bits):
     net.register_buffer("held", torch.randint(0, 256, (size,), dtype=torch.uint8))
     entry = entry_of(Anything(), X, is_frozen=True, compares=True)
     check = compiled_check.compiled_check(
-        call_form(net, replace(entry, weights={"held": net.held}))
+        input_signature(net, replace(entry, weights={"held": net.held}))
     )
     assert fits(check, X)
     before = net.held.clone()
@@ -244,6 +244,6 @@ def test_bytes_of_a_storage_are_compared_once():
     net = torch.nn.Linear(4, 4).eval()
     whole = torch.randn(5, 4)
     net.weight, net.bias = torch.nn.Parameter(whole[:4]), torch.nn.Parameter(whole[4])
-    form = call_form(net, entry_of(net, X, is_frozen=True, compares=True))
+    form = input_signature(net, entry_of(net, X, is_frozen=True, compares=True))
     assert [each.contents.numel() for each in form.storages] == [80]
-    assert not call_form(net, entry_of(net, X, is_frozen=True)).storages
+    assert not input_signature(net, entry_of(net, X, is_frozen=True)).storages

@@ -10,17 +10,17 @@ import passnet
 from passnet.api import optimize_calls
 from passnet.core.records.serialise import read_json, write_json
 from passnet.errors import InputError
-from passnet.optimizer.backends.engines import ENGINES, Engine
-from passnet.optimizer.call.entry import Entry
+from passnet.optimizer.backends.backends import BACKENDS, Backend
+from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.choose.chosen_passes import RANGES_FILE
 from passnet.optimizer.package import load
-from passnet.optimizer.record import RECORD_FILE, EngineRecord, RangeRecord, RangesRecord
+from passnet.optimizer.record import RECORD_FILE, BackendRecord, RangeRecord, RangesRecord
 from passnet.optimizer.settings import OptimizeSettings
 from passnet.pages.tables.optimizer_tables import optimized_tables
 from tests.optimizer.nets import OpenLoop, block
 
-QUICK = OptimizeSettings(engines=("graph",), seconds=0.02)
+QUICK = OptimizeSettings(backends=("graph",), seconds=0.02)
 
 
 def slow_net(x: torch.Tensor) -> torch.Tensor:
@@ -33,26 +33,26 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Ways that are made up: quick and right, quicker and wrong, one that cannot be built."""
     built = {"quick": 0, "wrong": 0, "none": 0}
 
-    def quick(call: NetCall, folder: Path, engine: str) -> Entry:
+    def quick(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
         built["quick"] += 1
-        return call.entry(engine, lambda tensors: [torch.relu(tensors[0])])
+        return call.built(engine, lambda tensors: [torch.relu(tensors[0])])
 
-    def wrong(call: NetCall, folder: Path, engine: str) -> Entry:
+    def wrong(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
         built["wrong"] += 1
-        return call.entry(engine, lambda tensors: [tensors[0]])
+        return call.built(engine, lambda tensors: [tensors[0]])
 
-    def none(call: NetCall, folder: Path, engine: str) -> Entry:
+    def none(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
         built["none"] += 1
         raise RuntimeError("not this net")
 
     ways = {"quick": quick, "wrong": wrong, "none": none}
     for name, way in ways.items():
-        monkeypatch.setitem(ENGINES, name, Engine(name, way, way))
+        monkeypatch.setitem(BACKENDS, name, Backend(name, way, way))
     return built
 
 
 def test_the_fastest_right_way_is_returned(stand_ins: dict[str, int]) -> None:
-    settings = OptimizeSettings(engines=("none", "wrong", "quick"), seconds=0.05)
+    settings = OptimizeSettings(backends=("none", "wrong", "quick"), seconds=0.05)
     told: list[str] = []
     optimized = optimize_calls(
         slow_net,
@@ -78,12 +78,12 @@ def test_the_fastest_right_way_is_returned(stand_ins: dict[str, int]) -> None:
 
 
 def test_eager_torch_is_returned_where_nothing_is_faster() -> None:
-    def waits(call: NetCall, folder: Path, engine: str) -> Entry:
-        return call.entry(engine, lambda tensors: [slow_net(tensors[0])])
+    def waits(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
+        return call.built(engine, lambda tensors: [slow_net(tensors[0])])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(ENGINES, "waits", Engine("waits", waits, waits))
-        settings = OptimizeSettings(engines=("waits",), seconds=0.02)
+        patch.setitem(BACKENDS, "waits", Backend("waits", waits, waits))
+        settings = OptimizeSettings(backends=("waits",), seconds=0.02)
         record = optimize_calls(torch.relu, [((torch.randn(4),), {})], settings).record
     assert record.forms[0].chosen == "eager"
 
@@ -92,7 +92,7 @@ def test_a_net_that_draws_random_numbers_is_returned_as_it_was(tmp_path: Path) -
     def net(x: torch.Tensor) -> torch.Tensor:
         return x + torch.rand_like(x)
 
-    settings = OptimizeSettings(engines=("compile",), seconds=0.02)
+    settings = OptimizeSettings(backends=("compile",), seconds=0.02)
     call = ((torch.zeros(64),), {})
     optimized = optimize_calls(net, [call], settings, tmp_path / "net")
     [form] = optimized.record.forms
@@ -104,14 +104,14 @@ def test_a_net_that_draws_random_numbers_is_returned_as_it_was(tmp_path: Path) -
 
 
 def test_a_budget_that_is_spent_begins_nothing(stand_ins: dict[str, int]) -> None:
-    settings = OptimizeSettings(engines=("quick",), seconds=0.02, budget_s=1e-9)
+    settings = OptimizeSettings(backends=("quick",), seconds=0.02, budget_s=1e-9)
     record = optimize_calls(slow_net, [((torch.randn(4),), {})], settings).record
     assert record.forms[0].chosen == "eager" and record.forms[0].engines[1].status == "untried"
     assert stand_ins["quick"] == 0
 
 
 def test_a_run_goes_on_where_it_was_ended(stand_ins: dict[str, int], tmp_path: Path) -> None:
-    settings = OptimizeSettings(engines=("none", "wrong", "quick"), seconds=0.02)
+    settings = OptimizeSettings(backends=("none", "wrong", "quick"), seconds=0.02)
     out, call = tmp_path / "out", ((torch.randn(4),), {})
 
     def end(record: object) -> None:
@@ -130,11 +130,11 @@ def test_a_run_goes_on_where_it_was_ended(stand_ins: dict[str, int], tmp_path: P
 
 
 def test_what_authors_came_to_is_kept_for_a_run_that_goes_on(tmp_path: Path) -> None:
-    settings = OptimizeSettings(engines=("passes", "graph"), authors=("library",), seconds=0.02,
+    settings = OptimizeSettings(backends=("passes", "graph"), authors=("library",), seconds=0.02,
                                 library=str(tmp_path / "library"))  # fmt: skip
     out, call = tmp_path / "out", ((torch.randn(2, 8),), {})
 
-    def end(record: EngineRecord) -> None:
+    def end(record: BackendRecord) -> None:
         if record.engine == "passes":
             raise KeyboardInterrupt
 
@@ -149,7 +149,7 @@ def test_what_authors_came_to_is_kept_for_a_run_that_goes_on(tmp_path: Path) -> 
 
 
 def test_a_net_of_which_dynamo_finds_nothing_runs_as_it_was(tmp_path: Path) -> None:
-    settings = OptimizeSettings(engines=("graph", "passes"), authors=("library",), seconds=0.02,
+    settings = OptimizeSettings(backends=("graph", "passes"), authors=("library",), seconds=0.02,
                                 library=str(tmp_path))  # fmt: skip
     record = optimize_calls(OpenLoop().eval(), [((torch.randn(4),), {})], settings).record
     _, graph, passes = record.forms[0].engines
@@ -203,23 +203,23 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
 def folding(monkeypatch: pytest.MonkeyPatch) -> None:
     """A way that folds a weight in and loses NaN, and a slower one that reads it."""
 
-    def folded(call: NetCall, folder: Path, engine: str) -> Entry:
+    def folded(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
         weight = call.weights["weight"].detach().clone()
         run = lambda tensors: [tensors[0].nan_to_num(0.0) * weight]  # noqa: E731
-        return call.entry(engine, run, is_frozen=True)
+        return call.built(engine, run, is_frozen=True)
 
-    def live(call: NetCall, folder: Path, engine: str) -> Entry:
+    def live(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
         def run(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
             time.sleep(0.0005)
             return [tensors[0] * call.weights["weight"].detach()]
 
-        return call.entry(engine, run)
+        return call.built(engine, run)
 
-    monkeypatch.setitem(ENGINES, "folded", Engine("folded", folded, folded, is_frozen=True))
-    monkeypatch.setitem(ENGINES, "live", Engine("live", live, live))
+    monkeypatch.setitem(BACKENDS, "folded", Backend("folded", folded, folded, is_frozen=True))
+    monkeypatch.setitem(BACKENDS, "live", Backend("live", live, live))
 
 
-FOLDED = OptimizeSettings(engines=("folded", "live"), seconds=0.05)
+FOLDED = OptimizeSettings(backends=("folded", "live"), seconds=0.05)
 
 
 def test_values_that_were_folded_in_are_compared(
@@ -285,7 +285,7 @@ BAD = {
     "the net returns no tensor": lambda: passnet.optimize(lambda x: (), torch.ones(1)),
     "give an example": lambda: passnet.optimize(torch.relu),
     "no setting 'fast'": lambda: passnet.optimize(torch.relu, torch.ones(1), fast=True),
-    "no engine 'x'": lambda: passnet.optimize(torch.relu, torch.ones(1), engines=("x",)),
+    "no backend 'x'": lambda: passnet.optimize(torch.relu, torch.ones(1), backends=("x",)),
     "there is no author 'x'": lambda: passnet.optimize(torch.relu, torch.ones(1), authors=("x",)),
 }
 

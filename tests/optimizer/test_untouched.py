@@ -229,7 +229,7 @@ def test_the_returned_net_sees_later_changes_of_weights(
 ) -> None:
     net, x = block(), torch.randn(2, 8)
     address = net.linear.weight.data_ptr()
-    fast = passnet.optimize(net, x, engines=(engine,), seconds=0.01)
+    fast = passnet.optimize(net, x, backends=(engine,), seconds=0.01)
     for entry in fast.entries:
         assert entry.engine == engine
     with torch.no_grad():

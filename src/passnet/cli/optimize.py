@@ -17,7 +17,7 @@ from passnet.errors import InputError
 if TYPE_CHECKING:
     from passnet.agent.settings import LlmSettings
     from passnet.core.jobs.run_plan import RunPlan
-    from passnet.optimizer.record import EngineRecord
+    from passnet.optimizer.record import BackendRecord
     from passnet.optimizer.settings import OptimizeSettings
 
 
@@ -66,7 +66,7 @@ class OptimizeOptions:
         "threads",
         "freeze",
         "finite",
-        "engines",
+        "backends",
         "authors",
         "library",
         "seconds",
@@ -115,7 +115,7 @@ def optimize(options: OptimizeOptions) -> None:
     inputs = input_values(net, partial(resized_value, sizes=dict(options.sizes)))
     with progress(f"optimising {names[0]}", len(tried)) as step:
 
-        def report(record: EngineRecord) -> None:
+        def report(record: BackendRecord) -> None:
             step(f"{record.engine}: {record.status}")
 
         optimized = optimize_calls(net.module, [inputs], settings, out, options.plan.resume, report)
@@ -132,4 +132,4 @@ def _settings(options: OptimizeOptions) -> OptimizeSettings:
     if options.llm_settings.base_url and not options.llm:
         raise InputError("--base-url is the endpoint of an LLM; give --llm PROVIDER/NAME too")
     llm = replace(options.llm_settings, name=options.llm) if options.llm else None
-    return replace(options.settings, engines=options.settings.engines or None, llm=llm)
+    return replace(options.settings, backends=options.settings.backends or None, llm=llm)

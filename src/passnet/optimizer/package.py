@@ -11,9 +11,9 @@ import torch
 
 from passnet.bench.environment import describe_environment
 from passnet.core.records.serialise import read_json
-from passnet.errors import EngineError, InputError, boundary
-from passnet.optimizer.backends.engines import ENGINES, checked_as_asked, load_entry_of
-from passnet.optimizer.call.entry import Entry
+from passnet.errors import BackendError, InputError, boundary
+from passnet.optimizer.backends.backends import BACKENDS, load_backend, with_checks
+from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import NetCall, as_module, name_of, weights_of
 from passnet.optimizer.call.net_copy import copied, fast_net, process_state_kept
@@ -25,7 +25,7 @@ EXAMPLE_FILE = "example.pt"
 _log = logging.getLogger("passnet")
 
 
-def form_folder(folder: Path, number: int) -> Path:
+def signature_folder(folder: Path, number: int) -> Path:
     """Where what belongs to inputs of one form lies."""
     return folder / f"form-{number}"
 
@@ -58,11 +58,11 @@ def load(folder: str | Path, net: Callable[..., Any]) -> FastNet:
         raise InputError(f"{folder}: holds no optimised net; give what passnet.optimize wrote")
     record = read_json(folder / RECORD_FILE, OptimizedRecord)
     has_values = _check_fit(record, net, folder)
-    entries: list[Entry] = []
+    entries: list[BuiltBackend] = []
     with process_state_kept():
         net_copy, _ = copied(net, ())
         for number, form in enumerate(record.forms):
-            home = form_folder(folder, number)
+            home = signature_folder(folder, number)
             with boundary(InputError, f"{home / EXAMPLE_FILE}: cannot be read; optimise again"):
                 args, kwargs = torch.load(home / EXAMPLE_FILE, weights_only=True)
             if form.chosen == "eager":
@@ -70,23 +70,23 @@ def load(folder: str | Path, net: Callable[..., Any]) -> FastNet:
             call = NetCall(net_copy, args, kwargs)
             names = [name for name in (form.chosen, form.instead) if name]
             if not has_values:
-                names = [name for name in names if not ENGINES[name].is_frozen]
+                names = [name for name in names if not BACKENDS[name].is_frozen]
             records = {engine.engine: engine for engine in form.engines}
-            loaded: Entry | None = None
+            loaded: BuiltBackend | None = None
             for name in reversed(names):
                 entry = _loaded(name, call, home / name, folder)
-                entry = checked_as_asked(entry, record.freeze, records[name])
+                entry = with_checks(entry, record.freeze, records[name])
                 loaded = replace(entry, instead=loaded)
             if loaded is not None:
                 entries.append(loaded)
     return fast_net(net, entries, warns=len(entries) == len(record.forms))
 
 
-def _loaded(name: str, call: NetCall, home: Path, folder: Path) -> Entry:
+def _loaded(name: str, call: NetCall, home: Path, folder: Path) -> BuiltBackend:
     """One way back from its folder, checked on the example."""
     try:
-        entry = load_entry_of(name, call, home)
-    except EngineError as cause:
+        entry = load_backend(name, call, home)
+    except BackendError as cause:
         raise InputError(f"{folder}: {cause}") from cause
     wrong = _wrong(call, entry)
     if wrong:
@@ -143,7 +143,7 @@ def _check_fit(record: OptimizedRecord, net: Callable[..., Any], folder: Path) -
     return has_values
 
 
-def _wrong(call: NetCall, entry: Entry) -> str | None:
+def _wrong(call: NetCall, entry: BuiltBackend) -> str | None:
     """What is wrong with the outputs for the example; the full comparison was made before."""
     outputs = entry.run(call.tensors())
     return compare_outputs(outputs, call.outputs, None, entry.is_frozen).wrong

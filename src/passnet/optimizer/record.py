@@ -10,17 +10,17 @@ from passnet.bench.environment import Environment
 
 RECORD_FILE = "optimized.json"
 
-EngineStatus: TypeAlias = Literal["ok", "refused", "wrong", "untried"]
+BackendStatus: TypeAlias = Literal["ok", "refused", "wrong", "untried"]
 """ok: built, right and timed. refused: it cannot run this net. wrong: it returns something else
 than eager torch. untried: the budget was spent."""
 
 
 @dataclass(frozen=True, slots=True)
-class EngineRecord:
+class BackendRecord:
     """One way to run a net on inputs of one form.
 
     Args:
-        engine: its name, one of `engines.ENGINES`, or "passes".
+        engine: its name, one of `backends.BACKENDS`, or "passes".
         status: what came of it.
         reason: why it was refused or is wrong.
         build_s: seconds that building it took.
@@ -40,7 +40,7 @@ class EngineRecord:
     """
 
     engine: str
-    status: EngineStatus
+    status: BackendStatus
     reason: str | None = None
     build_s: float = 0.0
     ms: float | None = None
@@ -131,7 +131,7 @@ class BlockRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class FormRecord:
+class SignatureRecord:
     """Inputs of one form: what was tried for them, and what is used.
 
     Args:
@@ -152,7 +152,7 @@ class FormRecord:
 
     inputs: tuple[str, ...]
     chosen: str
-    engines: tuple[EngineRecord, ...]
+    engines: tuple[BackendRecord, ...]
     ms: float
     eager_ms: float
     speedup: float
@@ -186,5 +186,5 @@ class OptimizedRecord:
     num_threads: int
     freeze: bool
     environment: Environment
-    forms: tuple[FormRecord, ...]
+    forms: tuple[SignatureRecord, ...]
     passnet: str

@@ -1,5 +1,6 @@
-"""How a net is optimised: which ways are tried, for how long, and what is promised of the net."""
+"""Settings of an optimisation: the backends to try, for how long, and promises about the net."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from passnet.agent.settings import LlmSettings
@@ -7,12 +8,21 @@ from passnet.core.jobs.run_plan import seconds_of
 from passnet.errors import InputError
 
 USUAL = ("eager", "compile", "graph", "aot")
-WITH_PASSES = ("passes", "passes_compiled", "aot_passes", "aot_passes_frozen")
-FOLDING = ("aot_frozen", "script_frozen", "aot_autotune_frozen")
+"""Backends that are always tried.
+
+`script_frozen` is no default: it traces the net, so a branch on a value or an attribute is fixed to
+the example's, and no comparison proves that other arguments take the same branch.
+"""
+
+FOLDING = ("aot_frozen", "aot_autotune_frozen")
+"""Backends that fold weights in, always tried; calls compare the weights if these may change.
+Other runtimes are tried too where they are installed."""
+
 FROZEN = ("compile_frozen",)
-"""Ways that are tried in any case, those where authors of passes are named, those that fold weights
-in, which are compared at each call if they may change (further runtimes are too, where they are
-installed), and what is tried only if they may not."""
+"""Backends that are tried only where weights are constant."""
+
+WITH_PASSES = ("passes", "passes_compiled", "aot_passes", "aot_passes_frozen")
+"""Backends that are tried where authors of passes are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +54,8 @@ class OptimizeSettings:
     seconds: float = 2.0
     """Time each backend for this many seconds."""
 
-    engines: tuple[str, ...] | None = field(
-        default=None, metadata={"option": "engine", "metavar": "NAME"}
+    backends: tuple[str, ...] | None = field(
+        default=None, metadata={"option": "backend", "metavar": "NAME"}
     )
     """Try this backend; all that fit by default.
 
@@ -69,27 +79,28 @@ class OptimizeSettings:
 
     @property
     def asked(self) -> LlmSettings | None:
-        """The llm, and how it is asked."""
+        """The LLM and how it is asked."""
         return LlmSettings(self.llm) if isinstance(self.llm, str) else self.llm
 
-    def tried(self) -> tuple[str, ...]:
-        """The ways that are tried.
+    def tried(self, known: Collection[str] | None = None) -> tuple[str, ...]:
+        """Return the names of the backends to try, out of the known ones.
 
         Raises:
-            InputError: one of them, or an author, is not known; llms cannot be asked here.
-            AuthorError: this llm cannot be asked at all (no key, no such provider).
+            InputError: a backend or an author is unknown, or no LLM can be asked here.
+            AuthorError: this LLM cannot be asked at all (no key, no such provider).
         """
-        from passnet.optimizer.backends.engines import ENGINES  # with torch, which takes a second
-        from passnet.optimizer.backends.other_runtimes import RUNTIMES, is_installed
+        from passnet.optimizer.backends.backends import BACKENDS  # with torch, which takes a second
+        from passnet.optimizer.backends.runtimes import RUNTIMES, is_installed
 
         frozen = FROZEN if self.freeze else ()
         passes = WITH_PASSES if self.authors or self.llm else ()
         folding = tuple(name for name in (*FOLDING, *RUNTIMES) if is_installed(name))
         usual = USUAL + folding + frozen + passes
-        names = self.engines or usual
-        unknown = [name for name in names if name not in ENGINES]
+        names = self.backends or usual
+        known = BACKENDS if known is None else known
+        unknown = [name for name in names if name not in known]
         if unknown:
-            raise InputError(f"no engine {unknown[0]!r}; there are {', '.join(ENGINES)}")
+            raise InputError(f"no backend {unknown[0]!r}; there are {', '.join(known)}")
         if self.authors:
             from passnet.optimizer.choose.pass_choice import writers_of
 

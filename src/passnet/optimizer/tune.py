@@ -12,47 +12,47 @@ import torch
 
 from passnet.core.records.folders import cache_folder
 from passnet.core.records.serialise import make_folder, read_json, write_json
-from passnet.errors import EngineError, PassnetError, boundary
+from passnet.errors import BackendError, PassnetError, boundary
 from passnet.judge.timing.rounds import RoundTimes, time_calls
-from passnet.optimizer.backends.engines import (
-    ENGINES,
-    build_entry_of,
-    checked_as_asked,
-    load_entry_of,
+from passnet.optimizer.backends.backends import (
+    BACKENDS,
+    build_backend,
+    load_backend,
+    with_checks,
 )
 from passnet.optimizer.blocks import block_times
-from passnet.optimizer.call.entry import Entry, leaf_in_words
+from passnet.optimizer.call.built_backend import BuiltBackend, leaf_in_words
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.compare.agreement import EagerComparison
-from passnet.optimizer.record import EngineRecord, FormRecord, RangesRecord
+from passnet.optimizer.record import BackendRecord, RangesRecord, SignatureRecord
 from passnet.optimizer.settings import WITH_PASSES, OptimizeSettings
 
-ENGINE_FILE = "engine.json"
+BACKEND_FILE = "engine.json"
 """What came of building one way, beside what it needs: a run that goes on takes it from there."""
 
-Progress = Callable[[EngineRecord], None]
+Progress = Callable[[BackendRecord], None]
 
 
-def optimize_form(
+def optimize_signature(
     call: NetCall,
     folder: Path,
     tried: Sequence[str],
     settings: OptimizeSettings,
     deadline: float,
     progress: Progress | None,
-) -> tuple[FormRecord, Entry | None]:
+) -> tuple[SignatureRecord, BuiltBackend | None]:
     """Build, compare and time all ways for one form of inputs; the chosen one, None for eager."""
     comparison = EagerComparison(call, settings.finite)
-    records: dict[str, EngineRecord] = {}
+    records: dict[str, BackendRecord] = {}
     considered: RangesRecord | None = None
-    entries: dict[str, Entry] = {}
+    entries: dict[str, BuiltBackend] = {}
     for name in tried:
         is_asked = name in WITH_PASSES and considered is not None  # what took the time is used
         is_late = time.monotonic() > deadline and not is_asked
         reason = "the budget was spent" if is_late else None
         if name != "eager" and (reason := reason or records["eager"].reason):
-            records[name] = EngineRecord(name, "untried", reason)
+            records[name] = BackendRecord(name, "untried", reason)
         else:
             if name in WITH_PASSES and considered is None:
                 considered = _considered(call, folder, settings, deadline)
@@ -63,8 +63,8 @@ def optimize_form(
                     name, call, folder / name, comparison, settings.freeze
                 )
             if entry is not None:
-                entries[name] = checked_as_asked(entry, settings.freeze, records[name])
-        records[name] = replace(records[name], says=records[name].says or ENGINES[name].says)
+                entries[name] = with_checks(entry, settings.freeze, records[name])
+        records[name] = replace(records[name], says=records[name].says or BACKENDS[name].says)
         if progress is not None:
             progress(records[name])
     times = _time(call, entries, settings.seconds)
@@ -75,7 +75,7 @@ def optimize_form(
     instead = _instead(chosen, entries, usable)
     timed = chosen if chosen != "eager" else _plain(chosen)
     gained = times.speedup(timed, over=_plain("eager"))
-    form = FormRecord(
+    form = SignatureRecord(
         tuple(map(leaf_in_words, call.leaves)),
         chosen,
         tuple(records.values()),
@@ -98,7 +98,7 @@ def optimize_form(
     return form, replace(entries[chosen], instead=entries.get(instead))
 
 
-def _instead(chosen: str, entries: Mapping[str, Entry], ms: Mapping[str, float]) -> str:
+def _instead(chosen: str, entries: Mapping[str, BuiltBackend], ms: Mapping[str, float]) -> str:
     """The fastest way that runs what the chosen one does not because of the values of weights or
     arguments: one that holds for any; "" where the chosen one does too, or eager torch is best.
     """
@@ -112,39 +112,39 @@ def _instead(chosen: str, entries: Mapping[str, Entry], ms: Mapping[str, float])
 def _considered(
     call: NetCall, folder: Path, settings: OptimizeSettings, deadline: float
 ) -> RangesRecord:
-    from passnet.optimizer.choose.chosen_passes import passes_of_form
+    from passnet.optimizer.choose.chosen_passes import passes_of_signature
 
     library = Path(settings.library) if settings.library else cache_folder("library")
     seconds = max(deadline - time.monotonic(), 1.0)
-    return passes_of_form(
+    return passes_of_signature(
         call, folder, WITH_PASSES, library, settings.authors, settings.asked, seconds
     )
 
 
 def _tried(
     name: str, call: NetCall, folder: Path, comparison: EagerComparison, freeze: bool
-) -> tuple[EngineRecord, Entry | None]:
+) -> tuple[BackendRecord, BuiltBackend | None]:
     """Build one way, or have it back from an earlier run, and compare it with eager torch."""
     start = time.monotonic()
-    file = folder / ENGINE_FILE
+    file = folder / BACKEND_FILE
     try:
         if file.is_file():
-            record = read_json(file, EngineRecord)
+            record = read_json(file, BackendRecord)
             if record.status != "ok":
                 return record, None
-            return record, load_entry_of(name, call, folder)
-        entry = build_entry_of(name, call, folder, freeze)
-        with boundary(EngineError, f"{name}, on other arguments"):
+            return record, load_backend(name, call, folder)
+        entry = build_backend(name, call, folder, freeze)
+        with boundary(BackendError, f"{name}, on other arguments"):
             found = comparison.agreement(entry)
     except PassnetError as cause:  # of a pass too
         text = " ".join(str(cause).split())[:400]
-        record = EngineRecord(name, "refused", text, time.monotonic() - start)
+        record = BackendRecord(name, "refused", text, time.monotonic() - start)
         make_folder(folder)
         write_json(file, record)
         return record, None
     seconds = time.monotonic() - start
     status = "wrong" if found.wrong else "ok"
-    record = EngineRecord(
+    record = BackendRecord(
         name, status, found.wrong, seconds, None, None, found.error, found.eager_error,
         bound=found.bound, index_bounds=found.index_bounds, says=entry.says,
     )  # fmt: skip
@@ -152,7 +152,9 @@ def _tried(
     return record, None if found.wrong else entry
 
 
-def _eager(call: NetCall, folder: Path, comparison: EagerComparison) -> tuple[EngineRecord, Entry]:
+def _eager(
+    call: NetCall, folder: Path, comparison: EagerComparison
+) -> tuple[BackendRecord, BuiltBackend]:
     """Eager torch, which there is in any case; its record says where nothing can be compared with
     it, as it does not return the same twice.
     """
@@ -162,10 +164,10 @@ def _eager(call: NetCall, folder: Path, comparison: EagerComparison) -> tuple[En
         return record, entry
     reason = f"the net does not return the same twice ({wrong})"
     record = replace(record, status="wrong", reason=reason)
-    return record, build_entry_of("eager", call, folder, False)
+    return record, build_backend("eager", call, folder, False)
 
 
-def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> RoundTimes:
+def _time(call: NetCall, entries: Mapping[str, BuiltBackend], seconds: float) -> RoundTimes:
     """Time all ways as the returned net calls them, and those that torch has as torch does."""
 
     def run(net: Callable[..., Any]) -> Any:
@@ -185,7 +187,7 @@ def _time(call: NetCall, entries: Mapping[str, Entry], seconds: float) -> RoundT
         return time_calls(calls, seconds, always=(_plain("eager"),))
 
 
-def _timed(record: EngineRecord, times: RoundTimes) -> EngineRecord:
+def _timed(record: BackendRecord, times: RoundTimes) -> BackendRecord:
     """A record with the times of its way, and its speedup as the returned net calls it."""
     name, plain = record.engine, _plain(record.engine)
     all_ms = {call: times.ms(call) for call in times.turns}

@@ -281,7 +281,7 @@ def test_an_optimised_net_has_a_page_with_the_trial_of_its_pass(tmp_path: Path) 
     library = PassLibrary(tmp_path / "library")
     entry = library.add(tanh_mul(), "compiler", this_hardware(), folder(), outcome())
     settings = OptimizeSettings(
-        engines=("passes",),
+        backends=("passes",),
         authors=("library",),
         seconds=0.02,
         threads=1,

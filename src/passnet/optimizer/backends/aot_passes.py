@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 from torch.export import ExportedProgram, export
 
-from passnet.errors import EngineError, boundary
-from passnet.optimizer.backends.graph_engine import NetGraph, argument_places, net_graph, rewritten
+from passnet.errors import BackendError, boundary
+from passnet.optimizer.backends.dynamo_graph import NetGraph, argument_places, net_graph, rewritten
 from passnet.optimizer.call.net_call import NetCall
 from passnet.passes.apply.first_call import noting_first_calls
 from passnet.passes.cpp import seen_by_tracers
@@ -54,17 +54,17 @@ def rewritten_program(call: NetCall, passes: Sequence[Path]) -> ExportedProgram:
     these.
 
     Raises:
-        EngineError: the net is not one graph, no pass matches, all of them give way, or the graph
+        BackendError: the net is not one graph, no pass matches, all of them give way, or the graph
             cannot be exported.
     """
     net = _RewrittenNet(call, net_graph(call), passes)
     with (
-        boundary(EngineError, "torch.export"),
+        boundary(BackendError, "torch.export"),
         torch.no_grad(),
         seen_by_tracers(),
         noting_first_calls() as noted,
     ):
         program = export(net, tuple(call.tensors()), strict=False)
     if noted and all(noted):
-        raise EngineError(f"no pass can be in a package: {'; '.join(sorted({*map(str, noted)}))}")
+        raise BackendError(f"no pass can be in a package: {'; '.join(sorted({*map(str, noted)}))}")
     return program

@@ -24,7 +24,7 @@ from torch.utils._pytree import (
 
 from passnet.errors import InputError
 from passnet.optimizer.call import net_state
-from passnet.optimizer.call.entry import Entry
+from passnet.optimizer.call.built_backend import BuiltBackend
 
 
 class Misfit(IntEnum):
@@ -54,7 +54,7 @@ CallCheck: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], "list[torch.T
 
 
 @dataclass(frozen=True, slots=True)
-class TensorForm:
+class TensorSignature:
     """What a tensor of a call must be like."""
 
     dtype: torch.dtype
@@ -65,7 +65,7 @@ class TensorForm:
 
 
 @dataclass(frozen=True, slots=True)
-class CallForm:
+class InputSignature:
     """What a call must be like for an entry.
 
     Args:
@@ -100,7 +100,7 @@ class CallForm:
     index_bounds: tuple[tuple[int, int] | None, ...] = ()
 
 
-def call_form(net: torch.nn.Module, entry: Entry) -> CallForm:
+def input_signature(net: torch.nn.Module, entry: BuiltBackend) -> InputSignature:
     """What calls must be like for an entry that was built of this net as it is now.
 
     Raises:
@@ -116,7 +116,7 @@ def call_form(net: torch.nn.Module, entry: Entry) -> CallForm:
     for name, leaf in zip(names, entry.leaves, strict=True):
         if _is_dense(leaf):
             keys = torch._C._dispatch_keys(leaf).raw_repr() & ~ignored_keys
-            leaves.append(TensorForm(leaf.dtype, leaf.device, keys, leaf.shape, leaf.stride()))
+            leaves.append(TensorSignature(leaf.dtype, leaf.device, keys, leaf.shape, leaf.stride()))
         elif net_state.is_plain(leaf):
             leaves.append(leaf)
         else:
@@ -126,7 +126,7 @@ def call_form(net: torch.nn.Module, entry: Entry) -> CallForm:
             )
     same_as = tuple(_first(entry.leaves, leaf) for leaf in entry.leaves)
     weights = net_state.remember_weights(net, entry.weights)
-    return CallForm(
+    return InputSignature(
         entry.args_spec,
         tuple(leaves),
         tuple(entry.leaves),
@@ -143,7 +143,7 @@ def call_form(net: torch.nn.Module, entry: Entry) -> CallForm:
     )
 
 
-def _by_leaf(entry: Entry) -> tuple[tuple[int, int] | None, ...]:
+def _by_leaf(entry: BuiltBackend) -> tuple[tuple[int, int] | None, ...]:
     """The bounds of whole numbers, by leaf instead of by tensor."""
     bounds = iter(entry.index_bounds)
     return tuple(
@@ -151,7 +151,7 @@ def _by_leaf(entry: Entry) -> tuple[tuple[int, int] | None, ...]:
     )
 
 
-def python_check(form: CallForm) -> CallCheck:
+def python_check(form: InputSignature) -> CallCheck:
     """The check in Python."""
 
     def check(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor] | int:
@@ -164,7 +164,7 @@ def python_check(form: CallForm) -> CallCheck:
 
 
 def find_misfit(
-    form: CallForm, args: tuple[Any, ...], kwargs: dict[str, Any]
+    form: InputSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Misfit, str] | None:
     """Why a call does not fit, as the beginning of a sentence too, or None where it does."""
     if found := _misfit_of_thread(form):
@@ -175,7 +175,7 @@ def find_misfit(
     for index, (name, expected, leaf) in enumerate(
         zip(form.names, form.leaves, leaves, strict=True)
     ):
-        if not isinstance(expected, TensorForm):
+        if not isinstance(expected, TensorSignature):
             if not net_state.is_same(form.examples[index], leaf):
                 return Misfit.CONSTANT, f"{name} is {_in_short(leaf)} and not {_in_short(expected)}"
         elif found := _misfit_of_tensor(form, expected, leaf):
@@ -224,12 +224,14 @@ def is_dense_in_memory(tensor: torch.Tensor) -> bool:
     return True
 
 
-def misfit_of_modules(form: CallForm) -> int:
+def misfit_of_modules(form: InputSignature) -> int:
     """The misfit of the net's modules alone, or 0."""
     return Misfit.NET if net_state.change_of_net(form.modules) else 0
 
 
-def _misfit_of_tensor(form: CallForm, expected: TensorForm, leaf: Any) -> tuple[Misfit, str] | None:
+def _misfit_of_tensor(
+    form: InputSignature, expected: TensorSignature, leaf: Any
+) -> tuple[Misfit, str] | None:
     if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
         return Misfit.KIND, f"is {type(leaf).__name__} and not a plain tensor"
     if leaf.dtype is not expected.dtype:
@@ -246,7 +248,7 @@ def _misfit_of_tensor(form: CallForm, expected: TensorForm, leaf: Any) -> tuple[
     return None
 
 
-def _misfit_of_thread(form: CallForm) -> tuple[Misfit, str] | None:
+def _misfit_of_thread(form: InputSignature) -> tuple[Misfit, str] | None:
     keys = torch._C.DispatchKey
     included = torch._C._dispatch_tls_local_include_set()
     for key in (keys.BackendSelect, keys.ADInplaceOrView):
@@ -260,7 +262,9 @@ def _misfit_of_thread(form: CallForm) -> tuple[Misfit, str] | None:
     return None
 
 
-def _misfit_of_gradients(form: CallForm, tensors: list[torch.Tensor]) -> tuple[Misfit, str] | None:
+def _misfit_of_gradients(
+    form: InputSignature, tensors: list[torch.Tensor]
+) -> tuple[Misfit, str] | None:
     if torch.is_grad_enabled():
         weights = [weight.tensor for weight in form.weights]
         if any(tensor.requires_grad for tensor in [*tensors, *weights]):
@@ -275,7 +279,7 @@ def _misfit_of_gradients(form: CallForm, tensors: list[torch.Tensor]) -> tuple[M
     return None
 
 
-def _misfit_of_net(form: CallForm) -> tuple[Misfit, str] | None:
+def _misfit_of_net(form: InputSignature) -> tuple[Misfit, str] | None:
     if change := net_state.change_of_net(form.modules):
         return Misfit.NET, change
     if name := net_state.moved_weight(form.weights):
@@ -283,7 +287,7 @@ def _misfit_of_net(form: CallForm) -> tuple[Misfit, str] | None:
     return None
 
 
-def _misfit_of_values(form: CallForm, leaves: Sequence[Any]) -> tuple[Misfit, str] | None:
+def _misfit_of_values(form: InputSignature, leaves: Sequence[Any]) -> tuple[Misfit, str] | None:
     for name, leaf, bounds in zip(form.names, leaves, form.index_bounds, strict=True):
         if bounds is not None and not bool(((leaf >= bounds[0]) & (leaf <= bounds[1])).all()):
             return Misfit.VALUES, f"{name} holds numbers beyond {bounds[0]} and {bounds[1]}"

@@ -16,9 +16,9 @@ from passnet.errors import PassError, boundary
 from passnet.optimizer.call import net_state
 from passnet.optimizer.call.call_check import (
     CallCheck,
-    CallForm,
+    InputSignature,
     Misfit,
-    TensorForm,
+    TensorSignature,
     misfit_of_modules,
     python_check,
 )
@@ -33,7 +33,7 @@ _LETTERS = {tuple: "T", list: "L", dict: "D"}
 _log = logging.getLogger("passnet")
 
 
-def call_check(form: CallForm) -> CallCheck:
+def call_check(form: InputSignature) -> CallCheck:
     """The check of a form in C++; in Python, a hundred times slower, where that cannot be had."""
     try:
         return compiled_check(form)
@@ -42,7 +42,7 @@ def call_check(form: CallForm) -> CallCheck:
         return python_check(form)
 
 
-def compiled_check(form: CallForm, is_to_watch: bool = True) -> CallCheck:
+def compiled_check(form: InputSignature, is_to_watch: bool = True) -> CallCheck:
     """The check of a form in C++.
 
     Args:
@@ -54,7 +54,7 @@ def compiled_check(form: CallForm, is_to_watch: bool = True) -> CallCheck:
         PassError: there is no compiler or no header of Python, or Python is newer than 3.12.
     """
     make_check = _extension().make_check
-    constants = [not isinstance(leaf, TensorForm) for leaf in form.leaves]
+    constants = [not isinstance(leaf, TensorSignature) for leaf in form.leaves]
     bounds = [each or _ANY for each in form.index_bounds]
     leaves = tuple(zip(form.examples, constants, form.same_as, bounds, strict=True))
     dicts = tuple(each.held for each in form.modules)

@@ -15,15 +15,15 @@ import torch
 from torch.utils._pytree import TreeSpec, tree_unflatten
 
 from passnet.errors import InputError
+from passnet.optimizer.call.built_backend import BuiltBackend, leaf_in_words
 from passnet.optimizer.call.call_check import (
     CallCheck,
-    CallForm,
+    InputSignature,
     Misfit,
-    call_form,
     find_misfit,
+    input_signature,
 )
 from passnet.optimizer.call.compiled_check import call_check, num_watched_bytes
-from passnet.optimizer.call.entry import Entry, leaf_in_words
 from passnet.optimizer.call.net_call import as_module
 from passnet.optimizer.call.net_state import is_moved
 
@@ -48,8 +48,8 @@ _AS_IT_WAS = "the net runs as it was"
 class _Way:
     """An entry with all that a call of it needs."""
 
-    entry: Entry
-    form: CallForm
+    entry: BuiltBackend
+    form: InputSignature
     check: CallCheck
     lock: threading.Lock
     unflatten: Callable[[Sequence[Any]], Any]
@@ -80,7 +80,7 @@ class FastNet(torch.nn.Module):
     _warns: bool
 
     def __init__(
-        self, net: Callable[..., Any], entries: Sequence[Entry] = (), warns: bool = True
+        self, net: Callable[..., Any], entries: Sequence[BuiltBackend] = (), warns: bool = True
     ) -> None:
         super().__init__()
         module = as_module(net)
@@ -130,7 +130,7 @@ class FastNet(torch.nn.Module):
         return self.original_net(*args, **kwargs)
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[BuiltBackend, ...]:
         """The ways to run the net, the last used one first."""
         return tuple(way.entry for way in self._ways)
 
@@ -254,8 +254,8 @@ class FastNet(torch.nn.Module):
         self.original_net._load_from_state_dict(*args, **kwargs)
 
 
-def _way(net: torch.nn.Module, entry: Entry) -> _Way:
-    form = call_form(net, entry)
+def _way(net: torch.nn.Module, entry: BuiltBackend) -> _Way:
+    form = input_signature(net, entry)
     instead = None if entry.instead is None else _way(net, entry.instead)
     unflatten = _unflatten(entry.out_spec)
     return _Way(entry, form, call_check(form), threading.Lock(), unflatten, instead)

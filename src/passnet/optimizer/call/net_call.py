@@ -8,8 +8,8 @@ import torch
 from torch.export import ExportedProgram, export
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-from passnet.errors import EngineError, InputError, boundary
-from passnet.optimizer.call.entry import Entry
+from passnet.errors import BackendError, InputError, boundary
+from passnet.optimizer.call.built_backend import BuiltBackend
 
 
 class NetCall:
@@ -83,15 +83,15 @@ class NetCall:
         """Whether all weights are in the memory of the processor."""
         return all(weight.device.type == "cpu" for weight in self.weights.values())
 
-    def entry(
+    def built(
         self,
         engine: str,
         run: Callable[[list[torch.Tensor]], Sequence[Any]],
         is_frozen: bool = False,
         plain: Callable[..., Any] | None = None,
-    ) -> Entry:
+    ) -> BuiltBackend:
         """A way to run the net on arguments of this form."""
-        return Entry(
+        return BuiltBackend(
             engine,
             self.args_spec,
             tuple(self.leaves),
@@ -108,9 +108,9 @@ class NetCall:
         """The net as `torch.export` sees it.
 
         Raises:
-            EngineError: it cannot be exported.
+            BackendError: it cannot be exported.
         """
-        with boundary(EngineError, "torch.export"), torch.no_grad():
+        with boundary(BackendError, "torch.export"), torch.no_grad():
             return export(self.net, self.args, self.kwargs, strict=False)
 
     @cached_property
@@ -118,9 +118,9 @@ class NetCall:
         """The same of a net that takes the tensors alone, and returns `distinct_outputs`.
 
         Raises:
-            EngineError: it cannot be exported.
+            BackendError: it cannot be exported.
         """
-        with boundary(EngineError, "torch.export"), torch.no_grad():
+        with boundary(BackendError, "torch.export"), torch.no_grad():
             flat = FlatNet(self, list(self.distinct_outputs.values())).eval()
             given: list[torch.Tensor] = []
             for tensor in self.tensors():  # one that comes twice would be taken for one input

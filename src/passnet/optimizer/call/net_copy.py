@@ -17,7 +17,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from passnet.errors import InputError
-from passnet.optimizer.call.entry import Entry
+from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import as_module, name_of, weights_of
 from passnet.optimizer.call.net_state import attributes_of, remember_weights
@@ -59,7 +59,7 @@ def _copy(value: Any, name: str, tensors: Iterable[Any], memo: dict[int, Any]) -
         ) from cause
 
 
-def served(entry: Entry, net: torch.nn.Module) -> Entry:
+def served(entry: BuiltBackend, net: torch.nn.Module) -> BuiltBackend:
     """Return an entry that was built from a copy, for the user's net and in its weights' memory."""
     own = weights_of(net)
     weights = {name: own[name] for name in entry.weights if name in own}
@@ -73,7 +73,7 @@ def served(entry: Entry, net: torch.nn.Module) -> Entry:
     )
 
 
-def fast_net(net: Callable[..., Any], entries: Sequence[Entry], warns: bool) -> FastNet:
+def fast_net(net: Callable[..., Any], entries: Sequence[BuiltBackend], warns: bool) -> FastNet:
     """Return the user's net with entries that were built from its copy."""
     module = as_module(net)
     return FastNet(module, [served(entry, module) for entry in entries], warns)

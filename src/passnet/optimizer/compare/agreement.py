@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from passnet.judge.precision import DOWNGRADE, DOWNGRADE_RATIO, UNSTABLE, relative_error
+from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.call_check import can_be_bounded, is_dense_in_memory
-from passnet.optimizer.call.entry import Entry
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.compare.fresh_values import (
     drawn_within,
@@ -130,7 +130,7 @@ class EagerComparison:
 
     def _compared(
         self,
-        entry: Entry,
+        entry: BuiltBackend,
         tensors: list[torch.Tensor],
         given: list[torch.Tensor],
         expected: Sequence[torch.Tensor],
@@ -155,7 +155,7 @@ class EagerComparison:
                 return wrong
         return None
 
-    def agreement(self, entry: Entry) -> Agreement:
+    def agreement(self, entry: BuiltBackend) -> Agreement:
         """How near the outputs of a way are."""
         error, eager_error = 0.0, 0.0 if self._exact else None
         for number, (tensors, expected) in enumerate(zip(self._sets, self._expected, strict=True)):
@@ -186,7 +186,7 @@ class EagerComparison:
             return Agreement(error, eager_error, wrong)
         return Agreement(error, eager_error, None, self._bound if wrong else None, bounds)
 
-    def _stale_weights(self, entry: Entry) -> str | None:
+    def _stale_weights(self, entry: BuiltBackend) -> str | None:
         """What is wrong while weights have other values, of a way that reads them at each call."""
         tensors = self._sets[0]
         with _other_values(self._call.weights.values()) as changed:
@@ -198,7 +198,7 @@ class EagerComparison:
             wrong = self._compared(entry, tensors, list(tensors), expected, None).wrong
         return wrong and f"when its weights are updated, {wrong}"
 
-    def _hostile_difference(self, entry: Entry, finite: bool) -> str | None:
+    def _hostile_difference(self, entry: BuiltBackend, finite: bool) -> str | None:
         """Where a way loses or makes values that are not finite, of arguments that are finite or of
         others; None where it does neither. It is not asked where eager torch raises an error.
         """
@@ -217,7 +217,7 @@ class EagerComparison:
                     return f"with {value:g} in its arguments output {index} is finite elsewhere"
         return None
 
-    def _index_difference(self, entry: Entry) -> str | None:
+    def _index_difference(self, entry: BuiltBackend) -> str | None:
         """Where a way returns something for an index of which eager torch raises an error, or the
         other way, or other whole numbers, or may end the process.
         """
@@ -251,7 +251,7 @@ class EagerComparison:
             widens=self._eager_s <= MAX_EXACT_S,
         )
 
-    def _difference_within(self, entry: Entry) -> str | None:
+    def _difference_within(self, entry: BuiltBackend) -> str | None:
         """What is wrong for whole numbers that are drawn within these bounds."""
         for seed in range(NUM_FRESH):
             tensors = drawn_within(self._call, self._index_bounds, seed)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os.path import commonprefix
 
-from passnet.optimizer.record import FormRecord, PlaceRecord, RangeRecord
+from passnet.optimizer.record import PlaceRecord, RangeRecord, SignatureRecord
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class NetBlock:
     replaced: list[tuple[int, PlaceRecord]] = field(default_factory=list)
 
 
-def net_blocks(form: FormRecord, net: str) -> NetBlock:
+def net_blocks(form: SignatureRecord, net: str) -> NetBlock:
     """The net, whose class is given, as blocks within blocks."""
     blocks = {"": NetBlock("", net, form.eager_ms)}
     for each in form.blocks:
@@ -57,7 +57,7 @@ def _mark(
     number: int,
     each: RangeRecord,
     place: PlaceRecord,
-    form: FormRecord,
+    form: SignatureRecord,
     blocks: dict[str, NetBlock],
 ) -> None:
     """Count a chosen place in all blocks that its ops are from."""

@@ -1,6 +1,6 @@
 """Tables of an optimised net: its backends, and the ranges that passes were looked for."""
 
-from passnet.optimizer.record import EngineRecord, FormRecord, OptimizedRecord
+from passnet.optimizer.record import BackendRecord, OptimizedRecord, SignatureRecord
 from passnet.pages.tables.cells import in_ms, interval, ops_in_words
 from passnet.pages.tables.tables import Table
 
@@ -17,7 +17,7 @@ def optimized_tables(record: OptimizedRecord) -> list[Table]:
     ]
 
 
-def _form_table(record: OptimizedRecord, form: FormRecord) -> Table:
+def _form_table(record: OptimizedRecord, form: SignatureRecord) -> Table:
     threads = "one thread" if record.num_threads == 1 else f"{record.num_threads} threads"
     gain = f"{form.speedup:.2f} ({form.speedup_low:.2f} – {form.speedup_high:.2f})"
     heads = ("backend", "ms", "torch's ms", "over eager (95 %)", "built in s", "error", "")
@@ -43,7 +43,7 @@ def _form_table(record: OptimizedRecord, form: FormRecord) -> Table:
     )
 
 
-def _range_table(form: FormRecord) -> Table:
+def _range_table(form: SignatureRecord) -> Table:
     """Return the table of the ranges of a net, the largest savings first."""
     rows = [
         (
@@ -67,7 +67,7 @@ def _range_table(form: FormRecord) -> Table:
     )
 
 
-def _outcome(engine: EngineRecord) -> str:
+def _outcome(engine: BackendRecord) -> str:
     if engine.status == "ok":
         return engine.says
     return f"{engine.status}: {_short(engine.reason or '')}"

@@ -16,9 +16,9 @@ from torch.utils._pytree import tree_leaves
 
 from passnet.data.capture.capture import CapturedGraph, module_graph
 from passnet.data.capture.trace import Segment, Trace
-from passnet.errors import CaptureError, EngineError, GraphError
+from passnet.errors import BackendError, CaptureError, GraphError
 from passnet.inductor.compiler import dynamo_settings, reset_dynamo
-from passnet.optimizer.call.entry import Entry
+from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.net_call import NetCall
 from passnet.passes.apply.rewrite import PassReport
 from passnet.passes.backend import (
@@ -69,7 +69,7 @@ def traced(call: NetCall) -> tuple[list[GraphRun], list[Any]]:
     returned, flat.
 
     Raises:
-        EngineError: it finds none.
+        BackendError: it finds none.
     """
     runs: dict[int, GraphRun] = {}
 
@@ -86,7 +86,7 @@ def traced(call: NetCall) -> tuple[list[GraphRun], list[Any]]:
         with dynamo_settings(recompile_limit=MAX_FORMS):
             returned = tree_leaves(Trace(call.net, keep).run(call.args, call.kwargs))
     except CaptureError as cause:
-        raise EngineError(str(cause)) from cause
+        raise BackendError(str(cause)) from cause
     finally:
         reset_dynamo()
     return list(runs.values()), returned
@@ -97,7 +97,7 @@ def captured_graphs(call: NetCall) -> list[tuple[CapturedGraph, torch.fx.Graph]]
     none of a net, or of a part of it, that cannot be captured.
     """
     captured = []
-    with suppress(EngineError):
+    with suppress(BackendError):
         for run in traced(call)[0]:
             with suppress(CaptureError, GraphError):
                 found = module_graph(run.module, list(run.arguments))
@@ -109,32 +109,32 @@ def net_graph(call: NetCall) -> NetGraph:
     """The graph that Dynamo finds of a net.
 
     Raises:
-        EngineError: there is none, or several, or the net returns what its graph does not compute.
+        BackendError: there is none, or several, or the net returns what its graph does not compute.
     """
     runs, returned = traced(call)
     if len(runs) != 1:
-        raise EngineError(f"Dynamo finds {len(runs)} graphs and not one")
+        raise BackendError(f"Dynamo finds {len(runs)} graphs and not one")
     [run] = runs
     if run.num_calls != 1:
-        raise EngineError(f"Dynamo finds one graph and calls it {run.num_calls} times")
+        raise BackendError(f"Dynamo finds one graph and calls it {run.num_calls} times")
     numbers = {id(value): number for number, value in enumerate(run.results)}
     if not all(id(value) in numbers for value in returned):
-        raise EngineError("the net returns what its graph does not compute")
+        raise BackendError("the net returns what its graph does not compute")
     outputs = tuple(numbers[id(value)] for value in returned)
     return NetGraph(run.module, run.arguments, outputs)
 
 
-def graph_entry(
+def build_graph(
     call: NetCall,
     folder: Path | None = None,
     engine: str = "graph",
     passes: Sequence[Path] = (),
     residual: Residual = "eager",
-) -> Entry:
+) -> BuiltBackend:
     """The graph of a net, rewritten by the passes of some folders.
 
     Raises:
-        EngineError: the net is not one graph, or reads what is neither an argument nor a weight.
+        BackendError: the net is not one graph, or reads what is neither an argument nor a weight.
     """
     graph = net_graph(call)
     return _rewritten(call, engine, graph, argument_places(call, graph.arguments), passes, residual)
@@ -147,7 +147,7 @@ def _rewritten(
     places: Sequence[Any],
     passes: Sequence[Path],
     residual: Residual,
-) -> Entry:
+) -> BuiltBackend:
     """A graph rewritten by passes, whose arguments are at these places of a call."""
     function = rewritten(graph, passes, residual)
 
@@ -157,7 +157,7 @@ def _rewritten(
             results = function(*inputs)
         return [results[number] for number in graph.outputs]
 
-    return call.entry(engine, run)
+    return call.built(engine, run)
 
 
 def rewritten(
@@ -166,7 +166,7 @@ def rewritten(
     """What runs a graph rewritten by the passes of some folders.
 
     Raises:
-        EngineError: none of them matches.
+        BackendError: none of them matches.
     """
     found = without_bare_kernels(loaded_passes(list(passes)))
     function, reports = compile_graph(
@@ -177,11 +177,11 @@ def rewritten(
     return function
 
 
-def build_with_passes(call: NetCall, folder: Path, engine: str, residual: Residual) -> Entry:
+def build_with_passes(call: NetCall, folder: Path, engine: str, residual: Residual) -> BuiltBackend:
     """The same with the passes that were chosen for the net, which lie beside the folder.
 
     Raises:
-        EngineError: none was chosen.
+        BackendError: none was chosen.
     """
     chosen_passes(folder)
     shutil.copytree(folder.parent / CHOSEN_FOLDER, folder / PASSES_FOLDER)
@@ -192,16 +192,16 @@ def chosen_passes(folder: Path) -> list[Path]:
     """The pass folders that were chosen for the net, which lie beside the folder of a way.
 
     Raises:
-        EngineError: none was chosen.
+        BackendError: none was chosen.
     """
     chosen = folder.parent / CHOSEN_FOLDER
     found = sorted(chosen.iterdir()) if chosen.is_dir() else []
     if not found:
-        raise EngineError("no pass saves anything")
+        raise BackendError("no pass saves anything")
     return found
 
 
-def load_with_passes(call: NetCall, folder: Path, engine: str, residual: Residual) -> Entry:
+def load_with_passes(call: NetCall, folder: Path, engine: str, residual: Residual) -> BuiltBackend:
     """The same with the passes that lie in the folder. Where the net is no single graph of its
     arguments and weights, it is called by Dynamo, whose guards remain.
     """
@@ -209,12 +209,14 @@ def load_with_passes(call: NetCall, folder: Path, engine: str, residual: Residua
     try:
         graph = net_graph(call)
         places = argument_places(call, graph.arguments)
-    except EngineError:
+    except BackendError:
         return _behind_guards(call, engine, passes, residual)
     return _rewritten(call, engine, graph, places, passes, residual)
 
 
-def _behind_guards(call: NetCall, engine: str, passes: Sequence[Path], residual: Residual) -> Entry:
+def _behind_guards(
+    call: NetCall, engine: str, passes: Sequence[Path], residual: Residual
+) -> BuiltBackend:
     """A net of which Dynamo calls all graphs, each rewritten by passes."""
     found: list[list[PassReport]] = []
     options: dict[str, Any] = {"passes": list(passes), "residual": residual}
@@ -231,19 +233,19 @@ def _behind_guards(call: NetCall, engine: str, passes: Sequence[Path], residual:
     _check_matches([report for reports in found for report in reports])
     rest = "op by op" if residual == "eager" else "by Inductor"
     says = BEHIND_GUARDS.format(num_graphs=len(found), rest=rest)
-    return replace(call.entry(engine, run), says=says)
+    return replace(call.built(engine, run), says=says)
 
 
 def _check_matches(reports: Sequence[PassReport]) -> None:
     if not any(report.num_matches for report in reports):
-        raise EngineError("no pass matches in the whole net")
+        raise BackendError("no pass matches in the whole net")
 
 
 def argument_places(call: NetCall, arguments: Sequence[Any]) -> list[Any]:
     """Of each argument of a graph the number of the tensor of the call that it is, or a weight.
 
     Raises:
-        EngineError: one is neither.
+        BackendError: one is neither.
     """
     numbers = {id(tensor): number for number, tensor in reversed(list(enumerate(call.tensors())))}
     weights = {id(weight): weight for weight in call.weights.values()}
@@ -255,5 +257,5 @@ def argument_places(call: NetCall, arguments: Sequence[Any]) -> list[Any]:
             places.append(weights[id(argument)])
         else:
             kind = type(argument).__name__
-            raise EngineError(f"the graph reads a {kind} that is neither argument nor weight")
+            raise BackendError(f"the graph reads a {kind} that is neither argument nor weight")
     return places

@@ -9,7 +9,7 @@ from torch.utils._pytree import TreeSpec, tree_unflatten
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BuiltBackend:
     """One way to run a net on inputs of one form, without any check of these.
 
     Args:
@@ -47,7 +47,7 @@ class Entry:
     compares: bool = False
     bound: float | None = None
     index_bounds: tuple[tuple[int, int] | None, ...] = ()
-    instead: "Entry | None" = None
+    instead: "BuiltBackend | None" = None
     says: str = ""
     ends_process: bool = False
     bind: Callable[[Mapping[str, torch.Tensor]], None] | None = None

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from passnet.errors import EngineError
-from passnet.optimizer.call.entry import Entry
+from passnet.errors import BackendError
+from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.net_call import NetCall
 
 OPENVINO_FILE, ONNX_FILE = "net.xml", "net.onnx"
@@ -47,16 +47,16 @@ def is_installed(engine: str) -> bool:
     return all(find_spec(package) for package in RUNTIMES.get(engine, ()))
 
 
-def build_openvino(call: NetCall, folder: Path, engine: str) -> Entry:
+def build_openvino(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
     """The net by OpenVINO.
 
     Raises:
-        EngineError: it is not installed, or does not take the net.
+        BackendError: it is not installed, or does not take the net.
     """
     _check(call, engine)
     held = (*call.tensors(), *call.outputs, *call.weights.values())
     if any(tensor.dtype is torch.float64 for tensor in held):
-        raise EngineError("OpenVINO computes float64 as float32")
+        raise BackendError("OpenVINO computes float64 as float32")
     with _quiet():
         import openvino
         from openvino.frontend import FrontEndManager
@@ -75,11 +75,11 @@ def build_openvino(call: NetCall, folder: Path, engine: str) -> Entry:
     return load_openvino(call, folder, engine)
 
 
-def load_openvino(call: NetCall, folder: Path, engine: str) -> Entry:
+def load_openvino(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
     """The same from its folder.
 
     Raises:
-        EngineError: it is not installed, or its file is missing.
+        BackendError: it is not installed, or its file is missing.
     """
     path = _file(call, folder / OPENVINO_FILE, engine)
     with _quiet():
@@ -103,11 +103,11 @@ def load_openvino(call: NetCall, folder: Path, engine: str) -> Entry:
     return _entry(call, engine, run)
 
 
-def build_onnxruntime(call: NetCall, folder: Path, engine: str) -> Entry:
+def build_onnxruntime(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
     """The net by ONNX Runtime.
 
     Raises:
-        EngineError: it is not installed, or does not take the net.
+        BackendError: it is not installed, or does not take the net.
     """
     _check(call, engine)
     names = [_name(number) for number in range(len(call.tensors()))]
@@ -119,11 +119,11 @@ def build_onnxruntime(call: NetCall, folder: Path, engine: str) -> Entry:
     return load_onnxruntime(call, folder, engine)
 
 
-def load_onnxruntime(call: NetCall, folder: Path, engine: str) -> Entry:
+def load_onnxruntime(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
     """The same from its folder.
 
     Raises:
-        EngineError: it is not installed, or its file is missing.
+        BackendError: it is not installed, or its file is missing.
     """
     path = _file(call, folder / ONNX_FILE, engine)
     with _quiet():
@@ -151,20 +151,22 @@ def _check(call: NetCall, engine: str) -> None:
     """Refuse what is not installed, and calls with tensors that no runtime takes."""
     if not is_installed(engine):
         missing = " and ".join(name for name in RUNTIMES[engine] if not find_spec(name))
-        raise EngineError(f"{missing} is not installed; pip install 'passnet[runtimes]'")
+        raise BackendError(f"{missing} is not installed; pip install 'passnet[runtimes]'")
     for tensor in (*call.tensors(), *call.outputs):
         if tensor.dtype not in DTYPES:
             dtype = str(tensor.dtype).removeprefix("torch.")
-            raise EngineError(f"{engine} takes and returns no {dtype}")
+            raise BackendError(f"{engine} takes and returns no {dtype}")
     for tensor in (*call.tensors(), *call.outputs, *call.weights.values()):
         if tensor.device.type != "cpu":
-            raise EngineError(f"{engine} runs on the processor, and a tensor is on {tensor.device}")
+            raise BackendError(
+                f"{engine} runs on the processor, and a tensor is on {tensor.device}"
+            )
 
 
 def _file(call: NetCall, path: Path, engine: str) -> Path:
     _check(call, engine)
     if not path.is_file():
-        raise EngineError(f"{path} is missing; optimise the net again")
+        raise BackendError(f"{path} is missing; optimise the net again")
     return path
 
 
@@ -183,7 +185,7 @@ def _places(call: NetCall, names: Sequence[str]) -> list[int]:
     return [known.index(name) for name in names]
 
 
-def _entry(call: NetCall, engine: str, run: Any) -> Entry:
+def _entry(call: NetCall, engine: str, run: Any) -> BuiltBackend:
     """An entry of what returns distinct outputs."""
     first = list(call.distinct_outputs)
     numbers = [first.index(id(output)) for output in call.outputs]
@@ -193,7 +195,7 @@ def _entry(call: NetCall, engine: str, run: Any) -> Entry:
         return [outputs[number] for number in numbers]
 
     repeats = len(first) < len(numbers)
-    return call.entry(engine, all_outputs if repeats else run, is_frozen=True)
+    return call.built(engine, all_outputs if repeats else run, is_frozen=True)
 
 
 @contextmanager
