@@ -67,7 +67,7 @@ def call(tool: str, number: int, /, **arguments) -> ToolCall:
 
 
 def turn(number: int, tool: str, /, **arguments) -> tuple[Message, Message]:
-    """What the author says in a turn, and the answer to it."""
+    """Return an author's message and the answer to it."""
     tool_call = call(tool, number, **arguments)
     return (
         Message("assistant", "", (tool_call,)),
@@ -76,7 +76,7 @@ def turn(number: int, tool: str, /, **arguments) -> tuple[Message, Message]:
 
 
 def chat(*tools: str, note: str = "") -> tuple[Message, ...]:
-    """A chat in which the author calls one tool after the other."""
+    """Return a chat of calls of one tool after the other."""
     arguments = {"create": {"name": "Fuse.py", "text": "x = 1\n"}, "show_graph": {"graph": 0}}
     start = (Message("system", "You write passes."), Message("user", f"Task relu. {note}"))
     turns = [turn(number, tool, **arguments.get(tool, {})) for number, tool in enumerate(tools)]

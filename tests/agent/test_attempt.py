@@ -1,4 +1,4 @@
-"""Attempts are read back as they were written, and what is wrong with a file is said."""
+"""Attempts are read back as they were written, and faults of a file are named."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The record of an attempt says what it was made on."""
+"""The record of an attempt names its machine, settings and versions."""
 
 from pathlib import Path
 

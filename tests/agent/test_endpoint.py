@@ -62,7 +62,7 @@ def endpoint(answer: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def ask(address: str, num_retries: int, timeout_s: int = 60) -> str:
-    """How a question to an endpoint fails, asked again without a pause."""
+    """Return the failure of a question to an endpoint, repeated without a pause."""
     from tenacity import wait_none
 
     llm = open_llm(LlmSettings("openai/any", address, num_retries=num_retries, timeout_s=timeout_s))

@@ -1,4 +1,4 @@
-"""The virtual pass folder: what it holds, and that nothing leaves it."""
+"""The virtual pass folder: its content, and that nothing leaves it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the compiler tries until a task is right: only the first and the last state are timed."""
+"""The compiler's trials until a task is right: only the first and the last state are timed."""
 
 from collections.abc import Callable, Sequence
 

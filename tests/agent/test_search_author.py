@@ -1,4 +1,4 @@
-"""The search as author: it begins with what the compiler writes, and keeps what is best."""
+"""The search as author: it begins with the compiler's passes, and keeps the best."""
 
 import random
 from itertools import islice

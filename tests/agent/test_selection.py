@@ -1,4 +1,4 @@
-"""Each filter leaves out what it is for, and nothing of an evaluation is ever learned from."""
+"""Each filter leaves out its own cases, and no evaluation task is ever learned from."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def chosen(
 
 
 def suites_of(suite: Suite) -> SuiteKeys:
-    """What `read_suites` gives for a suite."""
+    """Return the result of `read_suites` for a suite."""
     graphs = [graph for task in suite.tasks for graph in task.graphs]
     return SuiteKeys(
         {suite.name: suite.content_hash},

@@ -1,4 +1,4 @@
-"""The statistics of attempts are those that follow from a few attempts by hand."""
+"""The statistics of a few attempts, by hand."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The calls of tools: what is understood, and what is answered with one line."""
+"""The calls of tools: accepted ones, and those that are answered with one line."""
 
 import pytest
 

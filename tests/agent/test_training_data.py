@@ -1,4 +1,4 @@
-"""What is exported can be read by those who train on it, and holds what was said."""
+"""Trainers can read an export, and it holds all messages."""
 
 import json
 from dataclasses import replace

@@ -199,7 +199,7 @@ for given in json.load(sys.stdin):
 
 
 def printed(script: str, stdin: object, names: Iterable[str], root: Path) -> list[list[Any]]:
-    """What a script prints that is interpreted beside some of our functions."""
+    """Return the output of an interpreted script with some of our functions."""
     (root / "functions.py").write_text(functions_text(names), "utf-8")
     (root / "script.py").write_text(HEAD + script, "utf-8")
     process = subprocess.run(

@@ -17,7 +17,7 @@ UNTRAINED = -100
 
 @pytest.fixture
 def tokenizer() -> Any:
-    """One token a byte, with the chat template with which TRL trains Qwen 3."""
+    """Return a tokenizer of one token a byte, with TRL's training template for Qwen 3."""
     return byte_tokenizer("qwen3_training.jinja")
 
 

@@ -36,7 +36,7 @@ STEPS_MORE = 80
 
 
 def said(text: str, calls: list[dict[str, Any]]) -> str:
-    """What the model writes in a turn: text, then calls of tools as Qwen's models write them."""
+    """Return the model's text of a turn: words, then calls of tools as Qwen's models write them."""
     parts = [
         "<tool_call>\n"
         + json.dumps({"name": call["tool"], "arguments": call["arguments"]})

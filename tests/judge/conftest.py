@@ -1,4 +1,4 @@
-"""What tests of the judge share."""
+"""Fixtures of the judge's tests."""
 
 import tempfile
 from pathlib import Path

@@ -59,7 +59,7 @@ def replacement(x, y):
 
 
 def some_slow(names: Iterable[str], num_quick: int) -> list[Any]:
-    """Parameters of a test of which the first ones run in each run, and the others are slow."""
+    """Return parameters of a test: the first ones run always, the others are slow."""
     return [
         name if number < num_quick else pytest.param(name, marks=pytest.mark.slow)
         for number, name in enumerate(names)

@@ -1,4 +1,4 @@
-"""How cases of an audit come out, and what they count as."""
+"""The outcomes of audited cases, and their counts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the bracket promises: who runs when, what is drawn when, and what makes a time."""
+"""The promises of the bracket: who runs when, which draws come when, and the time of a burst."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What the judge knows of devices, without one."""
+"""The judge's knowledge of devices, without one."""
 
 import mmap
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an intruder tries is of use where nothing prevents it, and of none in a sandbox."""
+"""An intruder's attempts succeed where nothing prevents them, and fail in a sandbox."""
 
 import json
 import os
@@ -44,9 +44,7 @@ def test_attempts_are_of_use_where_nothing_prevents_them(tmp_path: Path) -> None
 
 
 def _tried(order: dict, folder: Path, then: dict | None = None) -> set[str]:
-    """What is of use of an order in a process of its own; or of `feel_locks` in another one,
-    which runs while the first one holds what it has taken.
-    """
+    """Return the successes of an order in a process of its own; or of `feel_locks` in another."""
     place = folder / f"order-{then is None}.json"
     place.write_text(json.dumps(order))
     text = (

@@ -1,4 +1,4 @@
-"""What lies between pages without access ends who reads or writes beyond it, and says where."""
+"""An access beyond a tensor between pages without access ends its process, and is located."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""What a worker's heap holds before it is timed."""
+"""The heap of a worker before it is timed."""
 
 import subprocess
 import sys

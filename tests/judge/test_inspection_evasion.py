@@ -1,4 +1,4 @@
-"""What evades an inspection or attacks a judge is found in a pass's text, by its right name."""
+"""Text that evades an inspection or attacks a judge is found, by its right name."""
 
 from pathlib import Path
 

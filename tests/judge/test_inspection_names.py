@@ -1,4 +1,4 @@
-"""What text tells of a name exempts it, and what abuses that is still found."""
+"""The text's knowledge of a name exempts it, and its abuse is still found."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What torch and its rules name is found in a pass's text, and honest styles are left alone."""
+"""Uses of torch and forbidden names are found in a pass's text; honest styles are left alone."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How accurate outputs are beside eager torch's, and what that tells."""
+"""The accuracy of outputs relative to eager torch's, and its findings."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a worker says is checked where it is decoded, and what it takes in all is bounded."""
+"""A worker's messages are checked where they are decoded, and their size is limited."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ QUICK = JudgeSettings(
 
 
 def received(payload: bytes) -> Any:
-    """What the judge makes of the bytes of a message."""
+    """Return the judge's reading of the bytes of a message."""
     channel, theirs = channel_pair()
     with theirs:
         theirs.sendall(framed(payload))

@@ -1,4 +1,4 @@
-"""The physical floor: what is impossible, and what is only fast."""
+"""The physical floor: impossible times, and times that are only fast."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""What every sandbox must hold: the contract, tried from inside by code that wants out."""
+"""The contract of every sandbox, tried from inside by code that wants out."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def pool(request: pytest.FixtureRequest) -> Iterator[ParentPool]:
 
 @pytest.fixture
 def ask(pool: ParentPool, root: Path) -> Ask:
-    """Runs Python text as the code of a pass, and hands back what it assigns to `answer`."""
+    """Run Python text as the code of a pass; return the value that it assigns to `answer`."""
     graph = small_graph().graph
     problem = prepare_graph(graph, [make_inputs(graph, "fresh", 0)])
 

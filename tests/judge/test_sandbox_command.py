@@ -1,4 +1,4 @@
-"""The command of a sandbox: how it starts and ends what it runs; and which sandbox is chosen."""
+"""The command of a sandbox, how it starts and ends processes; and the choice of a sandbox."""
 
 import json
 import os

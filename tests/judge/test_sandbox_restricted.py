@@ -1,4 +1,4 @@
-"""What honest code needs goes on in a restricted worker; what would reach further does not."""
+"""Honest code works in a restricted worker; code that reaches further does not."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ def pool(request: pytest.FixtureRequest) -> Iterator[ParentPool]:
 
 
 def load(pool: ParentPool, folder: Path, body: str, name: str = "x") -> None:
-    """Run Python text as the code of a pass; what it raises fails the test."""
+    """Run Python text as the code of a pass; an exception fails the test."""
     write_passes(folder, GOOD + body)
     candidate = Candidate(name, "passes", str(folder), "direct", root=str(folder.parent))
     with pool.of(candidate).fork(LIMITS) as worker:

@@ -61,7 +61,7 @@ def judge(parents: ParentPool, root: Path, body: str) -> Trial:
 
 
 def calm(parents: ParentPool, item: TaskGraph, candidate: Candidate) -> Trial:
-    """A trial in which other work on the machine did not look like work ahead of the clock."""
+    """Return a trial that other work on the machine did not disturb."""
     for _ in range(3):
         (trial,) = judge_graph(parents, item, [candidate], QUICK)
         if "early_work" not in {found.name for found in trial.findings}:

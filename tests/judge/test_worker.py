@@ -164,7 +164,7 @@ def timed(*subjects: LoadedWorker) -> list[TimedWorker]:
 
 
 def measure(workers: list[TimedWorker], problem: PreparedGraph, plan: TimingPlan) -> Measurement:
-    """What is measured of all workers but the last, which is the oracle."""
+    """Measure all workers but the last, which is the oracle."""
     random = np.random.default_rng(0)
     fresh = FreshInputs(problem.tensors, problem.input_sets, random)
     *subjects, oracle = workers

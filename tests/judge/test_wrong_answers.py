@@ -1,4 +1,4 @@
-"""Why calls came out wrong: what is off by a little is no earlier answer, whatever is zero."""
+"""Explanations of wrong calls: small errors and zeros are no earlier answers."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

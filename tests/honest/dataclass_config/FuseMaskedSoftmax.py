@@ -12,7 +12,7 @@ from passnet.passes import cpp
 
 
 class Walk(enum.Enum):
-    """How often a row is read."""
+    """The number of readings of a row."""
 
     TWICE = "softmax_two"
     THRICE = "softmax_three"

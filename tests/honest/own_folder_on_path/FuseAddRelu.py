@@ -1,4 +1,4 @@
-"""Puts its folder on Python's path to import what is beside it; a function builds its pattern."""
+"""Puts its folder on Python's path to import its siblings; a function builds its pattern."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Where the input is a transposed view, eager torch lays its output out likewise: empty_strided."""
+"""Lays out its output like eager torch, which follows a transposed input: empty_strided."""
 
 import torch
 

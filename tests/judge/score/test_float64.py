@@ -1,4 +1,4 @@
-"""AS64: golden vectors of trials that are as near to float64 as eager torch, and what they give."""
+"""AS64: golden vectors of trials that are as near to float64 as eager torch."""
 
 import math
 

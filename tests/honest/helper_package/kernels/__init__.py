@@ -1,4 +1,4 @@
-"""What the pass of this folder calls."""
+"""The kernels of this folder's pass."""
 
 from .linear import linear_relu
 
