@@ -135,5 +135,5 @@ def _said(attempt: Attempt, evaluation: Evaluation) -> str:
     """Return the attack's own words on a state, on one line."""
     turns = [message for message in attempt.messages if message.role == "assistant"]
     texts = [message.content for message in turns[: evaluation.turn] if message.content.strip()]
-    text = " ".join(texts[-1].split()) if texts else "it texts nothing"
+    text = " ".join(texts[-1].split()) if texts else "it said nothing"
     return text if len(text) <= MAX_SAYS else text[: MAX_SAYS - 1] + "…"

@@ -174,7 +174,7 @@ class Attempt:
         """Return a sentence on a submission that could not be timed at the end, if so."""
         if self.best is None or self.final_score is not None:
             return None
-        submission = f"evaluation {self.best} is submission"
+        submission = f"evaluation {self.best} is kept"
         if self.score is None:
             return f"{submission}; it is correct, but was not timed: the machine was too busy"
         if self.judged:

@@ -40,7 +40,7 @@ def attempt_record(
                 files = session.evaluations[best].files
                 trials = evaluator.judge(session.task, files, session.unseen)
         except PassnetError as cause:
-            error = error or f"what was submitted could not be measured anew: {cause}"
+            error = error or f"the submission could not be measured anew: {cause}"
     final_score = task_score(trials) if trials else None
     best = submitted(session, final_score)
     return Attempt(

@@ -120,7 +120,7 @@ def evaluate_files(session: Session, files: Files, is_timed: bool = True) -> Non
             if session.files.get(name) != text:
                 session.act(Create(name, text))
     except ActionError as cause:
-        raise AuthorError(f"what was generated is too large for a folder: {cause}") from cause
+        raise AuthorError(f"the generated files are too large for a folder: {cause}") from cause
     session.act(CheckMatch())
     session.act(Evaluate() if is_timed else Compare())
 

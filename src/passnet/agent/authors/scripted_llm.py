@@ -55,7 +55,7 @@ def read_script(path: Path) -> Script:
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Script)
     except (OSError, ValueError) as cause:  # of text, of TOML, and of another form
-        raise InputError(f"{path}: not a script of an llm: {cause}") from cause
+        raise InputError(f"{path}: not a script of an LLM: {cause}") from cause
 
 
 @ai.modelapi(name="passnet")

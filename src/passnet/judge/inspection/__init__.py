@@ -1,9 +1,8 @@
 """The text of a pass folder, inspected before any of it runs.
 
 inspection          the findings of a folder
-rules               the meaning of every name in use, as data
+rules               the meaning of every name in use, as data; names that compute
 sources             the modules of a folder, read but not run, and the scope of each node
-tensor_names        the attributes of tensors: those that compute, and the others
 names               the dotted path of each expression
 excuses             uses of names that are no finding in their context
 bindings            the names that statements bind

@@ -140,7 +140,7 @@ def _uses(code: Code, scope: str, node: ast.AST) -> Uses:
             yield from _name_uses(code, scope, node)
         case ast.Assign([ast.Attribute(_, "__module__")], ast.Constant(str(text))):
             if _rules(code, scope).methods and text.split(".")[0] == "torch":
-                yield meaning.METHOD, f"what says that it is of {text}"
+                yield meaning.METHOD, f"an object that claims to be of {text}"
         case ast.Compare(left, _, others):
             yield from _types_asked(code, scope, [left, *others])
         case ast.Subscript(value, _, ast.Store() | ast.Del()):
@@ -151,7 +151,7 @@ def _uses(code: Code, scope: str, node: ast.AST) -> Uses:
         case ast.BinOp(left, ast.MatMult(), right) | ast.AugAssign(left, ast.MatMult(), right):
             is_own = all("()" in path for path in resolve(code, scope, left, right))
             if _rules(code, scope).methods and not is_own and not _is_compiled(code, scope):
-                yield meaning.METHOD, "@ on what may be tensors"
+                yield meaning.METHOD, "@ on possible tensors"
         case ast.Constant(str(text)) if not is_traced(code, scope):
             yield from _text_uses(code.rules, text)
         case ast.Global() if is_traced(code, scope):
@@ -227,7 +227,7 @@ def _call_uses(code: Code, scope: str, call: ast.Call) -> Uses:
         if owner == UNKNOWN and {method, method.removesuffix("_")} & rules.methods:
             is_refused = path in called and _is_refused(code, scope, method, call)
             if not is_refused and not _is_compiled(code, scope):
-                yield meaning.METHOD, f".{method}(...) on what may be a tensor"
+                yield meaning.METHOD, f".{method}(...) on a possible tensor"
     if called & meaning.TYPE_QUESTIONS and len(call.args) > 1:
         types = call.args[1]
         parts = types.elts if isinstance(types, ast.Tuple) else [types]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from passnet.judge.findings import Severity
-from passnet.judge.inspection.tensor_names import COMPUTING
 
 RulesName: TypeAlias = Literal["strict", "open"]
 RuleVerdict: TypeAlias = tuple[Severity, str]
@@ -95,11 +94,45 @@ _TORCH = """torch.
     element_size expand t transpose permute unsqueeze squeeze flatten new_empty new_zeros clone
     copy_ to item"""
 _COMPUTING = """
-    adaptive_avg_pool2d avg_pool1d avg_pool2d avg_pool3d batch_norm cat concat concatenate conv1d
-    conv2d conv3d dropout einsum embedding fft gelu group_norm hardswish hardtanh hstack layer_norm
-    leaky_relu linear max_pool1d max_pool2d max_pool3d normal_ relu6 rms_norm rsub
-    scaled_dot_product_attention silu softplus stack tensordot uniform_ var_mean vstack"""
-"""Functions of torch that are no methods of a tensor, and two that only work in place."""
+    __abs__ __add__ __and__ __contains__ __div__ __eq__ __floordiv__ __ge__ __gt__ __iadd__ __iand__
+    __idiv__ __ifloordiv__ __ilshift__ __imatmul__ __imod__ __imul__ __invert__ __ior__ __ipow__
+    __irshift__ __isub__ __itruediv__ __ixor__ __le__ __lshift__ __lt__ __matmul__ __mod__ __mul__
+    __ne__ __neg__ __or__ __pos__ __pow__ __radd__ __rand__ __rdiv__ __reversed__ __rfloordiv__
+    __rlshift__ __rmatmul__ __rmod__ __rmul__ __ror__ __rpow__ __rrshift__ __rshift__ __rsub__
+    __rtruediv__ __rxor__ __sub__ __torch_dispatch__ __torch_function__ __truediv__ __xor__
+    _addmm_activation _conj_physical _is_all_true _is_any_true _philox_normal_ _philox_uniform_
+    _sparse_mask_projection _to_dense _to_sparse abs absolute acos acosh adaptive_avg_pool2d add
+    addbmm addcdiv addcmul addmm addmv addr all allclose amax amin aminmax angle any apply arccos
+    arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argsort argwhere as_strided_scatter
+    asin asinh atan atan2 atanh avg_pool1d avg_pool2d avg_pool3d backward baddbmm batch_norm
+    bernoulli bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift
+    bitwise_xor bmm cat cauchy ceil cholesky cholesky_inverse cholesky_solve clamp clamp_max
+    clamp_min clip concat concatenate conj_physical conv1d conv2d conv3d copysign corrcoef cos cosh
+    count_nonzero cov cross cummax cummin cumprod cumsum deg2rad dequantize det diag diag_embed
+    diagflat diagonal_scatter diff digamma dist div divide dot dropout eig einsum embedding eq equal
+    erf erfc erfinv exp exp2 expm1 exponential fft fill_diagonal fix flip fliplr flipud float_power
+    floor floor_divide fmax fmin fmod frac frexp gather gcd ge gelu geometric geqrf ger greater
+    greater_equal group_norm gt hardshrink hardswish hardtanh hash_tensor heaviside histc histogram
+    hstack hypot i0 igamma igammac index index_add index_copy index_fill index_put index_reduce
+    index_select inner int_repr inverse is_nonzero isclose isfinite isinf isnan isneginf isposinf
+    isreal istft kron kthvalue layer_norm lcm ldexp le leaky_relu lerp less less_equal lgamma linear
+    log log10 log1p log2 log_normal log_softmax logaddexp logaddexp2 logcumsumexp logdet logical_and
+    logical_not logical_or logical_xor logit logsumexp lstsq lt lu lu_solve map map2 masked_fill
+    masked_scatter masked_select matmul matrix_exp matrix_power max max_pool1d max_pool2d max_pool3d
+    maximum mean median min minimum mm mode msort mul multinomial multiply mv mvlgamma nan_to_num
+    nanmean nanmedian nanquantile nansum narrow_copy ne neg negative nextafter nonzero
+    nonzero_static norm normal normal_ not_equal orgqr ormqr outer pinverse polygamma positive pow
+    prelu prod put qr quantile rad2deg random reciprocal reinforce relu relu6 remainder renorm
+    repeat repeat_interleave resize_as resize_as_sparse rms_norm roll rot90 round rsqrt rsub
+    scaled_dot_product_attention scatter scatter_add scatter_reduce select_scatter sgn sigmoid sign
+    signbit silu sin sinc sinh slice_inverse slice_scatter slogdet smm softmax softplus solve sort
+    sparse_mask sparse_resize sparse_resize_and_clear sqrt square sspaddmm stack std stft sub
+    subtract sum sum_to_size svd symeig take take_along_dim tan tanh tensordot tile to_dense
+    to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc
+    to_sparse_csr topk trace triangular_solve tril triu true_divide trunc uniform uniform_ unique
+    unique_consecutive var var_mean vdot vstack where xlogy"""
+"""Methods and functions of torch that compute; with `PLAIN` of the tests, all attributes of a
+tensor (torch 2.13). A name with a final `_` is the same op, done in place."""
 
 
 def _by_name(table: dict[RuleVerdict, str]) -> dict[str, RuleVerdict | None]:
@@ -146,7 +179,7 @@ OPEN = Rules(
 """Torch ops are allowed; evading the inspection or attacking the judge is not."""
 STRICT = Rules(
     OPEN.names | _by_name(_NAMES_OF_OPS),
-    methods=words(_COMPUTING) | COMPUTING,
+    methods=words(_COMPUTING),
     torch=words(_TORCH),
     texts=_TEXTS + _TEXTS_OF_OPS,
 )

@@ -212,7 +212,7 @@ class LoadedWorker:
         self._num_calls += 1
         counts = (len(reply.outputs), len(self.prepared.layouts))
         if (len(reply.outputs_at), len(reply.arguments_at)) != counts:
-            text = "the worker does not say where all outputs and arguments lie"
+            text = "the worker does not give the addresses of all outputs and arguments"
             raise self.worker.end_for("crash", "Protocol", text)
         self._places = (reply.outputs_at, reply.arguments_at)
         self.matches = reply.matches

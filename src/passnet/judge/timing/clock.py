@@ -333,7 +333,7 @@ class _Interleaving:
         record.num_turns += 1
         record.num_elsewhere += worker.stops_elsewhere(self._stop_offsets)
         if record.num_elsewhere >= max(LEAST_ELSEWHERE, ELSEWHERE_SHARE * record.num_turns):
-            text = "it stood still in other code than the worker's own"
+            text = "it stopped in other code than the worker's own"
             record.note([finding("loop_taken_over", text)])
         # The reference too: what another processor has read is slower to write to again. Each by
         # itself: how long the others took could tell a worker that this is a turn of looks.
@@ -416,7 +416,7 @@ class _Interleaving:
             text = f"an output changed in the {LATE_WAIT_MS} ms after the calls had ended"
             record.note([finding("late_write", text)])
         if results.is_overwritten and not expected.is_overwritten:
-            text = "an output that was still held lies where another call's output does"
+            text = "an output that was still in use overlaps another call's output"
             record.note([finding("static_buffer", text)])
 
     def _measurement(self) -> Measurement:
@@ -440,7 +440,7 @@ class _Interleaving:
         rounds = [self._rounds_ms(record) for record in self._records]
         for record, times in zip(self._records, rounds, strict=True):
             if times and float(low_mean(np.array(times).reshape(-1))) <= SHORTEST_MS:
-                text = "its calls take no longer than a burst that makes none"
+                text = "its calls take no longer than a burst without calls"
                 record.note([finding("physical_floor", text)])
         timings = [
             WorkerTiming(

@@ -233,7 +233,7 @@ class TimedWorker:
         spent = self._watched(lambda still: still.run(self._look(num_calls), eager_polls))
         self._expect_silence()
         if words[ControlPage.DONE] != number:
-            text = "the worker stood still before it had done kind it was told"
+            text = "the worker stood still before it had finished its order"
             raise self.worker.end_for("crash", "Protocol", text)
         self.worker.spend(counted_s(spent.wall_ns / 1e9, spent.waited_ns / 1e9))
         return spent
