@@ -1,4 +1,4 @@
-"""How graphs are judged: limits, tolerance, rules, and how long to measure."""
+"""Settings of the judge: limits, tolerance, rules, and the length of a measurement."""
 
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -12,20 +12,20 @@ StridesName: TypeAlias = Literal["same", "any"]
 
 @dataclass(frozen=True, slots=True)
 class TimingPlan:
-    """How long to measure.
+    """The length and the parts of a measurement.
 
     Args:
-        min_rounds: rounds to make in any case.
-        max_rounds: rounds after which the measurement ends.
-        precision: half the width of a speedup's interval, as a share of it, at which a measurement
-            ends before its time, if all its candidates have reached it.
-        burst_ms: time that a worker is called for in one turn, where `max_calls` allows.
-        min_calls: calls of a worker in one turn at least, two in any case.
-        max_calls: and at most; fewer where they need more memory than `timed_worker.BURST_BYTES`.
-        slow_ms: of calls of this length and more there are fewer, see `SLOW_ROUNDS`.
+        min_rounds: least rounds.
+        max_rounds: most rounds.
+        precision: half the width of a speedup's interval, as a share of it; a measurement ends
+            early once all its candidates have reached it.
+        burst_ms: time of a worker's calls in one turn, as far as `max_calls` allows.
+        min_calls: least calls of a worker in one turn; two in any case.
+        max_calls: most calls; fewer if they need more memory than `timed_worker.BURST_BYTES`.
+        slow_ms: calls of this length and more are fewer, see `SLOW_ROUNDS`.
         look_share: share of turns after which some calls of each worker are compared with the
-            reference's; a larger one where calls are slow, and all of them on a device.
-        audit_share: share of turns after which all of the outputs and arguments that are looked at
+            reference's; more if calls are slow, and all of them on a device.
+        audit_share: share of turns after which all outputs and arguments of the compared calls
             are read, and the torch ops of replacements observed in a further call. One more turn,
             after the last that counts, is audited in any case.
     """
@@ -46,7 +46,7 @@ class TimingPlan:
 
 @dataclass(frozen=True, slots=True)
 class JudgeSettings:
-    """How graphs are judged."""
+    """Settings of the judge."""
 
     device: str = field(default="cpu", metadata={"choices": ("cpu", "cuda")})
     """Run graphs on this device.
@@ -58,10 +58,10 @@ class JudgeSettings:
     """Draw inputs with this seed."""
 
     timing: TimingPlan | None = field(default_factory=TimingPlan)
-    """How long to measure; None compares only, and gives no speedup."""
+    """The plan of measuring; None compares only, and gives no speedup."""
 
     limits: WorkerLimits = WorkerLimits(8192)
-    """What a worker may use."""
+    """Limits of a worker."""
 
     compile_timeout_s: float = 180.0
     """Give a candidate this many seconds to load and for its first call."""
@@ -70,15 +70,14 @@ class JudgeSettings:
     """Give a candidate this many seconds for each later call."""
 
     trial_timeout_s: float = 300.0
-    """Seconds that one worker is waited for in all, after its first call: a call may take five of
-    them where the fewest calls that make a measurement, with what is compared before, are 52.
-    """
+    """Seconds that the judge waits for one worker in all, after its first call: a call may take
+    five of them, since the fewest calls of a measurement, with those before it, are 52."""
 
     self_tolerance: float = 0.1
     """Repeat a measurement if timings of the reference differ by more than this share."""
 
     max_repeats: int = 3
-    """How often a measurement is repeated before its trials are `unstable`."""
+    """Repeat a measurement this often before its trials are `unstable`."""
 
     rules: RulesName = "open"
     """Let replacements call any torch op (open), or only their own kernels (strict)."""
