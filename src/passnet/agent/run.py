@@ -108,32 +108,26 @@ def run_agent(
     with ExitStack() as stack:
         stack.enter_context(run.begin(info, plan.resume, unchanged(complaint)))
         log = stack.enter_context(_opened_log(run, info, suite, plan, others))
-        numbers = range(settings.num_attempts)
         missing = [
             (task, number)
-            for number in numbers
+            for number in range(settings.num_attempts)
             for task in tasks
             if (task.name, number) not in log.attempts
         ]
         if llm is None:
-            made: Iterable[Attempt] = ()
+            attempts: Iterable[Attempt] = ()
             if plan.is_on_ray:
                 opener = partial(_open_program, suite, settings, held_out, program)
-                made = run_actors(missing, opener, plan.num_workers, device_of(settings.run))
+                attempts = run_actors(missing, opener, plan.num_workers, device_of(settings.run))
             elif missing:
                 author = _ProgramAuthor(suite, settings, held_out, program)
-                made = map(stack.enter_context(author).attempt, missing)
-            for attempt in made:
+                attempts = map(stack.enter_context(author).attempt, missing)
+            for attempt in attempts:
                 log.keep(attempt)
         elif missing:
             from passnet.agent.authors.inspect_task import make_task
 
-            elsewhere = {task.name for task in suite.tasks} - {task.name for task in tasks}
-            finished = {
-                *log.attempts,
-                *((name, number) for name in elsewhere for number in numbers),
-            }
-            inspect_task = make_task(suite, settings, held_out, finished, log.keep, log.check)
+            inspect_task = make_task(suite, settings, held_out, missing, log.keep, log.check)
             try:
                 _ask_llm(llm, inspect_task, out, plan.num_workers)
             finally:

@@ -63,7 +63,7 @@ class LlmSettings:
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """How attempts are made and judged.
+    """The settings of attempts and of their judge.
 
     Args:
         llm: which one, for the author "llm".

@@ -1,4 +1,4 @@
-"""The accuracy of outputs against float64, relative to that of eager torch."""
+"""The accuracy of outputs against float64, relative to eager torch's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

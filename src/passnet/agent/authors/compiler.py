@@ -312,7 +312,7 @@ class TaskCompiler:
         return failing
 
     def _without_wrong(self, number: int, failing: list[int], is_timed: bool) -> list[int]:
-        """Leave out passes of a graph if fewer graphs fail then; return those that still do."""
+        """Leave out passes of a graph if fewer graphs fail then; return the failing graphs."""
         before = self.dropped
         failing_without: dict[frozenset[str], list[int]] = {}
 

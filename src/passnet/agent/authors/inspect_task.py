@@ -1,7 +1,7 @@
 """PassAgent as a task of Inspect: an LLM writes passes with tools until it submits, or a limit."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -29,6 +29,7 @@ from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.core.records.serialise import encode
 from passnet.errors import AuthorError, PassnetError, boundary
 from passnet.judge.suite.suite import Suite
+from passnet.judge.task import Task
 
 MAX_SILENT_TURNS = 3
 """Turns in a row without a call of a tool that end an attempt."""
@@ -45,25 +46,25 @@ def make_task(
     suite: Suite,
     settings: AgentSettings,
     held_out: Suite | None = None,
-    finished: Collection[tuple[str, int]] = (),
+    missing: Sequence[tuple[Task, int]] | None = None,
     keep: Callable[[Attempt], None] | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> InspectTask:
-    """Return the task of Inspect with one sample for each remaining attempt.
+    """Return the task of Inspect with one sample for each attempt, or each `missing` one.
 
-    Attempts that are `finished`, by task and number, are left out; `keep` gets every one that
-    ended; `check` is called before each, and raises if none is to begin. `held_out` are shapes that
-    no author sees; see `judge.held_out`.
+    `keep` gets every attempt that ended; `check` is called before each, and raises if none is to
+    begin. `held_out` are shapes that no author sees; see `judge.held_out`.
     """
+    if missing is None:
+        numbers = range(settings.num_attempts)
+        missing = [(task, number) for number in numbers for task in suite.tasks]
     samples = [
         Sample(
             input=f"Write passes for the task {task.name}.",
             id=f"{task.name}#{number}",
             metadata={"task": task.name, "number": number},
         )
-        for number in range(settings.num_attempts)
-        for task in suite.tasks
-        if (task.name, number) not in finished
+        for task, number in missing
     ]
     sessions: dict[str, Session] = {}
     limits = settings.limits

@@ -1,4 +1,4 @@
-"""The authors that are programs: the two of passnet, and those that other packages register."""
+"""The authors that are programs: passnet's two, and any that other packages register."""
 
 from collections.abc import Callable
 from functools import partial

@@ -159,9 +159,9 @@ class Worker:
         return reply
 
     def stopwatch(self) -> Callable[[], float]:
-        """Return a clock of the seconds since now in which the worker could run.
+        """Return a clock of the seconds since now that count against the worker.
 
-        It leaves out time in which the worker's main thread was ready to run and its processor was
+        It leaves out time that the worker's main thread was ready to run while its processor was
         taken. That can be the worker's own doing, so a part of all time counts in any case.
         """
         start, waited_s = time.monotonic(), self._waited_s()

@@ -1,4 +1,4 @@
-"""The statuses of a trial, and the tolerance from which each kind of failure is tolerated."""
+"""The statuses of a trial, and the tolerance levels that forgive them."""
 
 from typing import Literal, TypeAlias
 

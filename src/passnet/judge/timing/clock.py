@@ -1,4 +1,4 @@
-"""The judge's clock: rounds in which every worker makes a burst of calls in its turn.
+"""The judge's clock: rounds of one burst of calls a turn for every worker.
 
 Rounds visit the workers forwards and backwards (ABBA), so that a drift of the machine falls on all
 alike, and shows in the reference against itself. Before each burst comes another one on older
@@ -166,7 +166,7 @@ def interleave(
 
 
 def _share(processors: set[int], num_threads: int) -> tuple[set[int], set[int]]:
-    """Return the processor of the judge, and those of its workers, which run one at a time."""
+    """Return the processor of the judge, and those of its workers, of whom one runs at a time."""
     ordered = sorted(processors)
     if len(ordered) <= num_threads:
         return processors, processors
@@ -299,7 +299,7 @@ class _Interleaving:
         return [fresh.draw(number) for number in self._random.permutation(sets).tolist()]
 
     def _turn(self, order: Sequence[int], is_last: bool = False) -> dict[int, int]:
-        """Run one burst of each worker; return the nanoseconds of those that did not fail."""
+        """Run one burst of each worker; return the nanoseconds of all that succeeded."""
         is_whole = is_last or self._random.random() < self._plan.audit_share
         times = {}
         for index in order:

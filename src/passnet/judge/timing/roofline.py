@@ -77,7 +77,7 @@ def measure_roofline(num_bytes: int, flops: int, num_threads: int) -> Roofline:
 
 
 def write_ms(num_bytes: int) -> float:
-    """Return the least time in which so many bytes were written; 0 for few."""
+    """Return the least time of writing so many bytes; 0 for few."""
     if num_bytes < _LEAST_BYTES:
         return 0.0
     memory = np.zeros(num_bytes, np.uint8)

@@ -298,7 +298,7 @@ class TimedWorker:
         return [self._outputs.whole(number) for number in range(len(look.chosen))]
 
     def observe(self, fresh: FreshInputs, draw: Draw) -> None:
-        """Make one call in which the worker notes the torch ops of replacements."""
+        """Make one call, and let the worker note the torch ops of replacements."""
         self.write(fresh, [draw])
         if self.is_on_device:
             self.order(ControlPage.UP, 1)

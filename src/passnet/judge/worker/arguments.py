@@ -224,7 +224,8 @@ class PinnedMemory:
         runtime: Any = None,
         forget_error: Callable[[], None] = _forget_error,
     ) -> None:
-        self._runtime: Any = runtime or torch.cuda.cudart()
+        cuda: Any = torch.cuda
+        self._runtime = runtime or cuda.cudart()
         self._forget_error = forget_error
         self._address = torch.frombuffer(memory, dtype=torch.uint8).data_ptr()
         self._is_locked = not int(self._runtime.cudaHostRegister(self._address, len(memory), 0))

@@ -30,8 +30,8 @@ _held: list[Any] = []
 
 
 def run(order_file: str) -> None:
-    """Try the attempts in the doctor's file, and answer by an error's text with those that
-    succeeded.
+    """Try the attempts in the doctor's file, and answer by an error's text with the successful
+    ones.
 
     Raises:
         RuntimeError: always; its text holds their names as JSON between two `@`.
