@@ -92,7 +92,6 @@ def _op_costs(
 
 
 def _sizes(specs: Mapping[str, TensorSpec]) -> dict[str, int]:
-    """Return the bytes of each tensor."""
     return {name: math.prod(spec.shape) * DTYPE_BYTES[spec.dtype] for name, spec in specs.items()}
 
 

@@ -182,7 +182,6 @@ class _TrialSession:
         return evidence
 
     def _fenced(self, candidate: Candidate, evidence: Evidence) -> Evidence:
-        """Return the evidence with the findings of a fenced run of a pass folder."""
         if candidate.kind != "passes" or not is_worth_fencing(evidence):
             return evidence
         parts = (self._parents, self._prepared, self._expected, candidate, self._settings)
@@ -282,7 +281,6 @@ class _TrialSession:
         return completed
 
     def _profiles(self, loaded: Sequence[LoadedWorker]) -> list[Profiled | None]:
-        """Profile each worker's calls on a GPU; None on a CPU."""
         if kind_of(self._settings.device) == "cpu":
             return [None] * len(loaded)
         with _phase(self._phases_s, "profile"):
@@ -334,7 +332,6 @@ class _TrialSession:
 
 
 def _facts(worker: LoadedWorker | None) -> dict[str, Any]:
-    """Return fields of a trial that no decision depends on."""
     if worker is None:
         return {}
     matches: Counter[str] = Counter()

@@ -117,7 +117,6 @@ def _failed(trial: Trial, status: Status, text: str | None) -> Trial:
 
 
 def _timed(trial: Trial, timing: WorkerTiming, settings: JudgeSettings) -> Trial:
-    """Return a trial with its measured times."""
     reference = np.array(timing.reference_rounds_ms)
     trial = replace(trial, self_ratio=self_ratio(reference), held_up=timing.held_up)
     if not timing.rounds_ms:

@@ -220,7 +220,6 @@ class TaskCompiler:
         return [lowering.single_ops(is_slow) for lowering in self.lowerings]
 
     def _float16_products(self, number: int) -> list[Graph]:
-        """Return the products of a graph that get a pass."""
         cuts = self._slow_products[number]
         return [cut for cut in cuts if pattern_text(cut) not in self.dropped]
 
@@ -275,7 +274,6 @@ class TaskCompiler:
                 return
 
     def _measure(self) -> bool:
-        """Evaluate the present plans, again while the machine is too busy."""
         for _ in range(MAX_MEASURED):
             if not self._judge(is_timed=True):
                 return False

@@ -118,5 +118,4 @@ def check_price(llm: ai.Model, settings: LlmSettings) -> None:
 
 
 def _is_local(url: str) -> bool:
-    """Return whether an address is of this machine."""
     return urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1")

@@ -214,7 +214,6 @@ def _limit_in(cause: BaseException | None) -> LimitExceededError | None:
 
 
 def _note_usage(session: Session) -> None:
-    """Add up the tokens and dollars of the attempt that Inspect counted."""
     for event in transcript().events:
         if isinstance(event, ModelEvent) and event.output.usage is not None:
             usage = event.output.usage
@@ -225,7 +224,6 @@ def _note_usage(session: Session) -> None:
 
 
 def _message(message: ai.ChatMessage) -> Message:
-    """Return a message of Inspect's as one of ours."""
     if isinstance(message, ai.ChatMessageTool):
         text = message.text if message.error is None else f"error: {message.error.message}"
         return Message("tool", text, tool_call_id=message.tool_call_id)

@@ -205,7 +205,6 @@ class _Search:
         return plan if sources and len(sources) == len(plan.spans or ()) else before
 
     def _record_speedups(self, plans: Sequence[CompilePlan]) -> None:
-        """Note the speedups of the last evaluation, which used these plans."""
         key = self.folder_key(plans)
         self.evaluated.add(key)
         for number, result in enumerate(self.compiler.results()):
@@ -227,7 +226,6 @@ class _Search:
         return sum(gains) / len(gains) if gains else 0.0
 
     def _is_better(self, numbers: Sequence[int], before: FolderKey, after: FolderKey) -> bool:
-        """Return whether some graphs are all correct and, on the whole, faster than before."""
         gains = []
         for number in numbers:
             old = self.speedups.get((number, before[number]))

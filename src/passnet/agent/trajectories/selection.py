@@ -193,7 +193,6 @@ def _tasks(content_hash: str, names: Collection[str], suites: Sequence[Suite]) -
 def _evaluation_tasks(
     tasks: Mapping[TaskKey, Task], evaluation: SuiteKeys, names: Collection[str]
 ) -> set[TaskKey]:
-    """Return the tasks that are evaluation, by their content or by their name."""
     keys = list(tasks)
     parts = [
         RowKeys(str(number), fingerprints(graph.graph).structure, tasks[key].ops)

@@ -207,5 +207,4 @@ def _overheads(attempts: Sequence[Attempt]) -> tuple[Overhead, ...]:
 
 
 def _counts(names: Iterable[str]) -> dict[str, int]:
-    """Return the count of each name, the most frequent first."""
     return dict(Counter(sorted(names)).most_common())

@@ -47,7 +47,6 @@ def bind_names(code: Code) -> None:
 
 
 def _bind(code: Code, scope: str, node: ast.AST) -> None:
-    """Bind the names of a statement or expression."""
     module, _, inner = scope.partition("/")
     match node:
         case ast.Import() | ast.ImportFrom():

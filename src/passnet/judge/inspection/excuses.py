@@ -187,7 +187,6 @@ def _excuse_graphs(code: Code, module: str, tree: ast.Module) -> None:
 
 
 def _holder(code: Code, scope: str, name: str) -> str:
-    """Return the scope that binds a name."""
     while scope and f"{scope}/{name}" not in code.names:
         scope = scope.rpartition("/")[0]
     return scope
@@ -247,7 +246,6 @@ def _is_own_name(code: Code, scope: str, call: ast.Call) -> bool:
 
 
 def _is_own_package(code: Code, node: ast.expr) -> bool:
-    """Return whether an expression is the name of the folder as a package, or of a module of it."""
     match node:
         case ast.Name("__name__" | "__package__"):
             return not code.renames

@@ -90,7 +90,6 @@ def _findings(
 
 
 def _native_findings(code: Code) -> Iterator[tuple[tuple[str, int, str], Finding]]:
-    """Yield the findings on native sources in the folder, by line."""
     for root, folder in code.roots.items():
         for path in sorted(folder.rglob("*")):
             if path.suffix not in meaning.NATIVE_SUFFIXES or not path.is_file():
@@ -118,7 +117,6 @@ def _rules(code: Code, scope: str) -> Rules:
 
 
 def _uses(code: Code, scope: str, node: ast.AST) -> Uses:
-    """Yield the uses of a node that the rules name."""
     match node:
         case ast.Module():
             yield from _without_source(code, scope)

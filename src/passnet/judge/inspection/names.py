@@ -266,7 +266,6 @@ def _attributes(code: Code, owners: Set[str], attr: str) -> set[str]:
 
 
 def _look_up(code: Code, scope: str, name: str) -> Set[str]:
-    """Return the paths of a name in its scope."""
     holder = scope
     while holder:
         is_seen = holder == scope or not is_class(code, holder)

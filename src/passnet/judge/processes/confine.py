@@ -87,7 +87,6 @@ def _confine(
 
 
 def _mount(kind: str, path: str, options: str = "") -> None:
-    """Mount a new file system."""
     names = (kind.encode(), os.fsencode(path), kind.encode())
     flags = ctypes.c_ulong(_NO_DEVICES)
     _check(_libc.mount(*names, flags, options.encode()), f"mount {path}")
@@ -100,13 +99,11 @@ def _copy(path: str) -> int:
 
 
 def _place(tree: int, path: str) -> None:
-    """Mount a copy on a path."""
     target = (_AT_FDCWD, os.fsencode(path), _MOVE_MOUNT_FROM_DESCRIPTOR)
     _call("move_mount", path, tree, b"", *target)
 
 
 def _restrict(path: str, attributes: int) -> None:
-    """Set attributes of all mounts at and below a path."""
     _set_attributes(path, attributes, 0)
 
 

@@ -261,7 +261,6 @@ class LoadedWorker:
         return CallOutcome(forms, outputs, changed, outputs_at, spans)
 
     def _fetched(self, forms: tuple[OutputForm, ...]) -> tuple[Array | None, ...]:
-        """Return the values of the last outputs, None unless a tensor."""
         offsets, num_bytes = output_offsets(forms)
         if num_bytes > MAX_OUTPUT_BYTES:
             raise WorkerFailureError("out_of_memory", "TooLarge", f"outputs of {num_bytes} bytes")

@@ -183,7 +183,6 @@ def _unshare(
 
 
 def _own_folders() -> list[Path]:
-    """Return the folders of this Python and this package."""
     folders = [sys.prefix, sys.base_prefix, *(folder for folder in sys.path if folder)]
     return [path for path in map(Path, folders) if path.is_dir()]
 

@@ -333,7 +333,6 @@ class Standstill:
         )
 
     def _read(self, name: str, size: int) -> bytes:
-        """Return the present text of one of its files in /proc; empty if there is none."""
         try:
             return os.pread(self._files[name], size, 0) if name in self._files else b""
         except OSError as cause:

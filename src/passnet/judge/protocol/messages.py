@@ -83,7 +83,6 @@ Step: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_ADDRESS)]
 
 
 def _make_plain(message: msgspec.Struct, most: int, *names: str) -> None:
-    """Make some texts of a message plain."""
     for name in names:
         text = getattr(message, name)
         if text is not None:

@@ -283,7 +283,6 @@ class _Interleaving:
         return min_rounds
 
     def _burst(self, worker: TimedWorker, draws: Sequence[Draw]) -> int:
-        """Return the nanoseconds of an unchecked burst."""
         spent = worker.burst(self._fresh, draws)
         worker.free()
         return burst_ns(spent, self._num_threads, worker.is_on_device)
@@ -399,7 +398,6 @@ class _Interleaving:
         return 0 if worker.is_on_device else int(self._random.integers(MAX_BYTES_ASIDE))
 
     def _compare(self, index: int, results: Seen, expected: Seen, look: Look) -> None:
-        """Note the comparison of a worker's calls with the reference's."""
         record, forms = self._records[index], self._workers[index].forms
         for actual, right in zip(results.calls, expected.calls, strict=True):
             record.comparison = worse(record.comparison, _compare_call(look, actual, right))
@@ -420,7 +418,6 @@ class _Interleaving:
             record.note([finding("static_buffer", text)])
 
     def _measurement(self) -> Measurement:
-        """Return the results of all turns."""
         reference = self._records[0]
         hot_ms = []
         for index, worker in enumerate(self._workers):
@@ -479,12 +476,10 @@ class _Interleaving:
 
 
 def _hot_ms(worker: TimedWorker) -> float:
-    """Return the time of a call in a long row on the same inputs."""
     return worker.order(ControlPage.REPEAT, HOT_CALLS).wall_ns / NS_PER_MS / HOT_CALLS
 
 
 def _compare_call(look: Look, actual: SeenCall, expected: SeenCall) -> Comparison:
-    """Compare one call with the reference's on the same inputs."""
     if actual.draw.input_set == EXTREME_SET:
         output = places_not_finite(look.probes, actual.places, expected.places)
         comparison = Comparison("ok", LEVELS[0])

@@ -110,6 +110,5 @@ def output_reader(
 
 
 def _dense(form: OutputForm) -> OutputForm:
-    """Return the form of a contiguous copy."""
     strides = tuple(math.prod(form.shape[dim + 1 :]) for dim in range(len(form.shape)))
     return msgspec.structs.replace(form, stride=strides)

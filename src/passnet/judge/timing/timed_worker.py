@@ -294,7 +294,6 @@ class TimedWorker:
         return Seen(calls, is_overwritten, is_written_late, self._up_ns, down_ns)
 
     def _whole(self, look: Look) -> list[list[bytes]]:
-        """Return all outputs of the checked calls as they are now."""
         return [self._outputs.whole(number) for number in range(len(look.chosen))]
 
     def observe(self, fresh: FreshInputs, draw: Draw) -> None:
@@ -352,7 +351,6 @@ class TimedWorker:
         return [words[call * count : (call + 1) * count] for call in range(num_calls)]
 
     def _argument_spans(self, slot: int) -> dict[int, range]:
-        """Return the addresses of the arguments of a slot in the worker's memory."""
         first = slot * self.num_inputs
         return {
             index: range(address, address + target.nbytes)

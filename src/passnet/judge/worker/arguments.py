@@ -187,7 +187,6 @@ def _copies(hosts: Sequence[Any], device: torch.device) -> list[Any]:
 
 
 def _host_arguments(layouts: Sequence[InputLayout], memory: mmap.mmap) -> list[list[Any]]:
-    """Return the arguments of every set in the shared memory."""
     num_sets = max([len(layout.offsets) for layout in layouts], default=1) or 1
     return [[_argument(layout, memory, number) for layout in layouts] for number in range(num_sets)]
 

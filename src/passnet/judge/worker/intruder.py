@@ -57,7 +57,6 @@ def _succeeds(attempt: Callable[[dict[str, Any]], bool], order: dict[str, Any]) 
 
 
 def _call(name: str, *arguments: Any) -> bool:
-    """Return whether a function of the C library succeeds."""
     return getattr(_libc, name)(*arguments) not in (-1, ctypes.c_void_p(-1).value)
 
 

@@ -364,7 +364,6 @@ def _as_tuple(outputs: Any) -> Sequence[Any]:
 
 
 def _addresses(values: Sequence[Any]) -> tuple[int, ...]:
-    """Return the addresses of tensors; 0 unless a dense tensor."""
     has_address = [isinstance(v, torch.Tensor) and v.layout is torch.strided for v in values]
     return tuple(v.data_ptr() if has else 0 for v, has in zip(values, has_address, strict=True))
 
