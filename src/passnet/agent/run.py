@@ -215,7 +215,7 @@ def _opened_log(
     with run.recorder(len(attempts)) as record:
         log = _AttemptLog(info, run.out / PASSES_FOLDER, attempts, record, plan.progress)
         for attempt in attempts.values():
-            log.keep_passes(attempt)  # a full disk may have kept them out
+            log.keep_passes(attempt)  # after a full disk they may be missing
             if plan.shard.has(attempt.task):
                 plan.progress(attempt)
         yield log
@@ -278,7 +278,7 @@ def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None
         raise KeyboardInterrupt
     if logs[0].status == "error":
         text = logs[0].error.message if logs[0].error else "no reason was given"
-        for number in (errno.ENOSPC, errno.EDQUOT):  # Inspect keeps of an error its text alone
+        for number in (errno.ENOSPC, errno.EDQUOT):  # Inspect stores only an error's text
             if os.strerror(number) in text:
                 raise OSError(number, os.strerror(number), str(out / "logs"))
         raise AuthorError(f"llm {llm}: {text}")

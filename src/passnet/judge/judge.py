@@ -322,7 +322,7 @@ class _TrialSession:
             measurement = interleave(
                 workers, oracle, plan, fresh, random, self._prepared, self._parents.num_threads
             )
-            if last is not None:  # wrong values that were seen once stay wrong
+            if last is not None:  # wrong values stay wrong
                 measurement = measurement.remembering(last)
             is_steady = measurement.timings[0].is_steady(self._settings.self_tolerance)
             if is_steady and not measurement.needs_repeat:

@@ -261,7 +261,9 @@ def _recorder(
         if keep is not None:
             keep(attempt)
         return Score(
-            value=math.nan if attempt.last_score is None else attempt.last_score,  # is in no mean
+            value=math.nan
+            if attempt.last_score is None
+            else attempt.last_score,  # no mean counts it
             answer=None if attempt.best is None else f"evaluation {attempt.best}",
             explanation=attempt.error or attempt.untimed,
             metadata={"attempt": encode(attempt).decode()},

@@ -54,7 +54,7 @@ def read_script(path: Path) -> Script:
     """
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Script)
-    except (OSError, ValueError) as cause:  # of text, of TOML, and of another form
+    except (OSError, ValueError) as cause:  # text, TOML, or form is wrong
         raise InputError(f"{path}: not a script of an LLM: {cause}") from cause
 
 

@@ -287,12 +287,12 @@ def normal_text(name: str, text: str) -> str:
     try:
         if name.endswith(".py"):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of odd escapes in strings
+                warnings.simplefilter("ignore")  # about odd escapes in strings
                 return ast.unparse(_without_docstrings(ast.parse(text)))
         if name.endswith(".json"):
             return json.dumps(json.loads(text), sort_keys=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        pass  # not what its name says, so taken as any other text
+        pass  # of another format than its name says: any text
     return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
 
 

@@ -85,7 +85,7 @@ def _chat_row(attempt: Attempt, until_best: bool) -> dict[str, Any]:
     names: dict[str, str] = {}
     messages = []
     for message in _until_best(attempt) if until_best else attempt.messages:
-        # An id may come again: some llms give the same ones in every turn.
+        # Ids may repeat: some LLMs give the same ones in every turn.
         names |= {call.id: call.name for call in message.tool_calls}
         messages.append(_chat_message(message, names))
     return {"messages": messages, "tools": tool_schemas(), **_facts(attempt)}
@@ -153,7 +153,7 @@ def _until_best(attempt: Attempt) -> tuple[Message, ...]:
     if turn < len(starts):
         turn += any(call.name == "submit" for call in messages[starts[turn]].tool_calls)
     stop = starts[turn] if turn < len(starts) else len(messages)
-    while messages[stop - 1].role == "user":  # what was said to make the author go on
+    while messages[stop - 1].role == "user":  # reminders to go on
         stop -= 1
     return messages[:stop]
 

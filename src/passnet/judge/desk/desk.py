@@ -124,9 +124,9 @@ class JudgeDesk:
         settings = self.settings
         root = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="passnet-judge-"))
         self.root = str(Path(root).resolve())
-        kept_bytes = 0 if self._call is None else CACHED_INPUT_BYTES
+        cache_bytes = 0 if self._call is None else CACHED_INPUT_BYTES
         sandbox, device = find_sandbox(settings.sandbox), settings.judge.device
-        pool = ParentPool(settings.num_threads, sandbox, device, kept_bytes)
+        pool = ParentPool(settings.num_threads, sandbox, device, cache_bytes)
         self._parents = self._stack.enter_context(pool)
         self._inspector = self._stack.enter_context(JobRunner())
         self._inspected = InspectedFolders(settings.judge.rules, self._inspector)

@@ -38,7 +38,7 @@ def bind_names(code: Code) -> None:
             unbound = [paths for paths in code.names.values() if not paths]
             if code.settled and not unbound:
                 return
-            if code.settled:  # as the parameters of a function that nobody calls
+            if code.settled:  # such as parameters of an uncalled function
                 for paths in unbound:
                     paths.add(UNKNOWN)
             code.settled = True
@@ -112,8 +112,8 @@ def _bind_function(
     if not isinstance(node, ast.Lambda):
         _add(code, f"{scope}/{node.name}", {UNKNOWN if "/" in scope else path})
         decorators = resolve(code, scope, *node.decorator_list)
-        is_kept = all(decorator.startswith("functools.") for decorator in decorators)
-        if is_kept and bool(decorators) == bool(node.decorator_list):
+        keeps_results = all(decorator.startswith("functools.") for decorator in decorators)
+        if keeps_results and bool(decorators) == bool(node.decorator_list):
             _add(code, f"{path}()", {UNKNOWN} if isinstance(node, ast.AsyncFunctionDef) else set())
     positional = [*listed.posonlyargs, *listed.args]
     is_method, is_known = is_class(code, scope), _has_known_calls(code, path)
@@ -174,8 +174,12 @@ def _assign(code: Code, scope: str, target: ast.expr, outer: str, value: ast.exp
     """Bind a target of an assignment; `outer` is the scope of the value."""
     match target, value:
         case ast.Name(name), ast.List() | ast.Set() | ast.Dict():
-            is_kept = code.handed_on.isdisjoint({name, f".{name}"})
-            _add(code, f"{scope}/{name}", {constant_path(value) if is_kept else "builtins.list()"})
+            stays_local = code.handed_on.isdisjoint({name, f".{name}"})
+            _add(
+                code,
+                f"{scope}/{name}",
+                {constant_path(value) if stays_local else "builtins.list()"},
+            )
         case ast.Name(name), _:
             _add(code, f"{scope}/{name}", resolve(code, outer, value))
         case ast.Attribute(owner, attr), _:

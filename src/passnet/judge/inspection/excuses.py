@@ -63,7 +63,7 @@ def excuse(code: Code) -> None:
                     code.excused.add(owner)
             case ast.Assign([ast.Name()], ast.Name() | ast.Attribute() as value) if (
                 scope in code.modules
-            ):  # another name of torch's, whose use counts
+            ):  # an alias of torch: its use counts
                 paths = resolve(code, scope, value)
                 if all(path.startswith("torch.") for path in paths):
                     code.excused.add(value)

@@ -124,7 +124,7 @@ def _uses(code: Code, scope: str, node: ast.AST) -> Uses:
             for _, _, loaded in imports_of(code, module_of(code, scope), node):
                 yield from _without_source(code, loaded)
                 for path in sorted(follow(code, loaded)):
-                    if path.split(".")[0] == "torch":  # it is its use that computes
+                    if path.split(".")[0] == "torch":  # its use computes
                         yield from meaning.uses(replace(code.rules, torch=None), path)
                     elif path != "threading" and path.split(".")[0] != "importlib":
                         yield from meaning.uses(_rules(code, scope), path)

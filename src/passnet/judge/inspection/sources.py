@@ -99,7 +99,7 @@ def load_module(code: Code, name: str) -> None:
     root, *inner = name.split(".")
     base = code.roots.get(root, Path()).joinpath(*inner)
     files = [file for file in (base / "__init__.py", Path(f"{base}.py")) if file.is_file()]
-    if name in code.passes and not files:  # a dot in its file's name is none in its module's
+    if name in code.passes and not files:  # a dot in the file's name is no dot of the module
         files = [code.passes[name]]
     if root not in code.roots or not inner or not files or name in code.modules:
         return
@@ -172,7 +172,7 @@ def _note_node(code: Code, scope: str, holder: ast.AST, node: ast.AST, depth: in
         )
     match holder, node:
         case ast.Expr(), ast.Constant():
-            return  # it only documents
+            return  # a docstring
         case ast.Attribute(), ast.Attribute() | ast.Name():
             pass  # a dotted name is one node
         case ast.Assign(_, ast.Constant()), ast.Subscript(_, ast.Constant(key)) if (
@@ -182,7 +182,7 @@ def _note_node(code: Code, scope: str, holder: ast.AST, node: ast.AST, depth: in
         case (ast.Compare(ops=ops), ast.Name() | ast.Attribute()) if all(
             isinstance(op, ast.Is | ast.IsNot) for op in ops
         ):
-            pass  # what is asked is whether it is the same
+            pass  # it is only compared
         case _:
             code.nodes.append((scope, node))
     if isinstance(node, ast.Assign):

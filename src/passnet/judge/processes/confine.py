@@ -20,7 +20,7 @@ _NUMBERS = {"open_tree": 428, "move_mount": 429, "mount_setattr": 442}
 """System calls that are younger than many C libraries; the numbers are the same on all machines of
 Debian and torch."""
 
-OF_THE_KERNEL = ("bus", "fs", "irq", "sys", "sysrq-trigger")
+SYSTEM_WIDE = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 """Writable entries of /proc that belong to no process."""
 
 _DEVICES = ("null", "zero", "full", "random", "urandom")
@@ -58,12 +58,12 @@ def _confine(
     }
     folders = {path: _copy(path) for path in writable}
     _mount("proc", "/proc")
-    if own_users:  # in one below it, the command would have capabilities again
+    if own_users:  # else the command could make one with capabilities
         Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
     _restrict("/", _READ_ONLY | _NO_DEVICES)
-    folders |= {path: _copy(path) for path in visible}  # restricted as what they are copied from
+    folders |= {path: _copy(path) for path in visible}  # restricted like their sources
     if extra_devices:  # CUDA gives its threads names, and for that writes to /proc/self/task
-        paths = [f"/proc/{name}" for name in OF_THE_KERNEL if Path("/proc", name).exists()]
+        paths = [f"/proc/{name}" for name in SYSTEM_WIDE if Path("/proc", name).exists()]
         restricted = {path: _copy(path) for path in paths}
         _set_attributes("/proc", 0, _READ_ONLY)
         for path, tree in restricted.items():

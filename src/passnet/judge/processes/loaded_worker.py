@@ -297,7 +297,7 @@ class PreparedGraphs:
 
     def __init__(self, max_bytes: int = 0) -> None:
         self._free_bytes = max_bytes
-        self._kept: dict[tuple[str, int, int], tuple[Graph, PreparedGraph]] = {}
+        self._cached: dict[tuple[str, int, int], tuple[Graph, PreparedGraph]] = {}
         self._lock = threading.Lock()
 
     def get(
@@ -307,13 +307,13 @@ class PreparedGraphs:
 
         Exceptions of `make` pass through.
         """
-        key = (device, seed, id(graph))  # a graph that is kept keeps its number
-        if key in self._kept:
-            return self._kept[key][1]
+        key = (device, seed, id(graph))  # a cached graph keeps its id
+        if key in self._cached:
+            return self._cached[key][1]
         prepared = make()
         with self._lock:
             num_bytes = 2 * prepared.content.nbytes
-            if num_bytes <= self._free_bytes and key not in self._kept:
+            if num_bytes <= self._free_bytes and key not in self._cached:
                 self._free_bytes -= num_bytes
-                self._kept[key] = (graph, prepared)
+                self._cached[key] = (graph, prepared)
         return prepared

@@ -29,7 +29,7 @@ class ParentPool:
 
     The reference and the baselines run only torch's code and share one. Every candidate that brings
     code has its own: none can see, slow down or end the processes of another, or of the reference.
-    Every worker has `num_threads`; `kept_bytes` of prepared graphs are cached.
+    Every worker has `num_threads`; `cache_bytes` of prepared graphs are cached.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class ParentPool:
         num_threads: int = 1,
         sandbox: Sandbox = NO_SANDBOX,
         device: str = "cpu",
-        kept_bytes: int = 0,
+        cache_bytes: int = 0,
     ) -> None:
         self.device = device
-        self.prepared_graphs = PreparedGraphs(kept_bytes)
+        self.prepared_graphs = PreparedGraphs(cache_bytes)
         self.sandbox = sandbox
         self.num_threads = num_threads
         self._is_closed = False

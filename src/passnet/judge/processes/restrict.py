@@ -165,7 +165,7 @@ def _allow(rules: int, path: Path, rights: int) -> None:
     """Add a rule. The descriptor stays open: Linux drops an unheld file of /proc, and looks it up
     anew without the rule.
     """
-    with suppress(OSError):  # what cannot be opened here cannot be read either
+    with suppress(OSError):  # an unopenable file cannot be read either
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         record = rights.to_bytes(8, "little") + descriptor.to_bytes(4, "little")
         _landlock(_LANDLOCK_ADD, rules, _LANDLOCK_BENEATH, record, 0)

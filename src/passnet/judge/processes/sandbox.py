@@ -22,7 +22,7 @@ from typing import Literal, TypeAlias
 
 from passnet.core.jobs.children import python_command, python_environment
 from passnet.errors import InputError
-from passnet.judge.processes.confine import OF_THE_KERNEL
+from passnet.judge.processes.confine import SYSTEM_WIDE
 
 SandboxName: TypeAlias = Literal["bubblewrap", "unshare", "none"]
 
@@ -152,7 +152,7 @@ def _bubblewrap(
         words += ["--dev-bind", str(device), str(device)]
     words += ["--remount-ro", "/dev"]
     if devices:  # CUDA gives its threads names, and for that writes to /proc/self/task
-        for name in OF_THE_KERNEL:
+        for name in SYSTEM_WIDE:
             words += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
     else:
         words += ["--remount-ro", "/proc"]

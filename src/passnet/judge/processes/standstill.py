@@ -227,7 +227,7 @@ class Standstill:
     def run(self, look: Callable[[], None], eager_polls: int = 0) -> Spent:
         """Let it run until it stops itself; see `await_stop`."""
         self._meanwhile_ns += self._ran_since_stop_ns()
-        before = self._before or self._account()  # what it ran since counts as well
+        before = self._before or self._account()  # time since the last stop counts as well
         start = time.perf_counter_ns()
         try:
             os.kill(self._pid, signal.SIGCONT)

@@ -112,7 +112,7 @@ class WorkerParent:
 
     def close(self) -> None:
         """End the process and all its workers."""
-        # First: another thread may wait for an answer of it.
+        # First, since another thread may wait for its answer.
         if self._is_ready:
             self._process.kill()
         else:  # bubblewrap ends with the process that starts it only once it is set up

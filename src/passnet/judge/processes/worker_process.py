@@ -148,7 +148,7 @@ class Worker:
             raise self.end_for("crash", "Protocol", text) from cause
         except ChannelClosedError as cause:
             raise self.died(str(cause)) from cause
-        for fd in fds:  # none was asked for
+        for fd in fds:  # no request asks for one
             os.close(fd)
         self.spend(elapsed_s())
         if isinstance(reply, Failed):
@@ -256,7 +256,7 @@ class Worker:
         with suppress(OSError):
             for folder in Path(f"/proc/{self._host_pid}/root/proc").iterdir():
                 if folder.name.isdecimal():
-                    with suppress(OSError):  # one that ends has no memory, and then no folder
+                    with suppress(OSError):  # an ending process loses its memory, then its folder
                         running += not (folder / "statm").read_bytes().startswith(b"0 ")
         return max(running - 2, 0)
 
@@ -283,7 +283,7 @@ class Worker:
         tail = self._log.read().decode("utf-8", "replace").strip()
         code = self.close()
         if code < 0:
-            # Most signals of real time have no name.
+            # Most real-time signals have no name.
             names = {number.value: number.name for number in signal.Signals}
             ending = f"ended by {names.get(-code, f'signal {-code}')}"
         else:

@@ -45,7 +45,7 @@ def first_gpu() -> str:
 
 def device_environment(device: str) -> dict[str, str]:
     """Return environment variables for a parent of workers."""
-    # To ask through NVML makes no CUDA context, which the forks of the parent could not use.
+    # NVML's check makes no CUDA context, which forks of the parent could not use.
     variables = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
     if kind_of(device) == "cpu":
         return variables | {"CUDA_VISIBLE_DEVICES": ""}

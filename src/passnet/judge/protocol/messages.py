@@ -38,7 +38,7 @@ def plain_text(text: str, most: int) -> str:
     return " ".join(plain.split())
 
 
-# Structs and not dataclasses: only these carry the tag by which a union is told apart.
+# Structs, not dataclasses: only these carry the tags of a union.
 
 MAX_ADDRESS = 2**47 - 1
 """Highest address of a process on 64-bit Linux; no tensor spans more bytes either."""
@@ -197,7 +197,7 @@ class OutputForm(msgspec.Struct, frozen=True):
         if self.kind == "tensor":
             self._check_tensor()
         elif self.kind == "number" and self.number not in ("True", "False"):
-            float(self.number)  # what is none raises a ValueError
+            float(self.number)  # raises a ValueError for other text
 
     def _check_tensor(self) -> None:
         if len(self.stride) != len(self.shape):

@@ -209,14 +209,14 @@ class _Interleaving:
             start = number % len(self._workers)
             order = [*range(start, len(self._workers)), *range(start)]
             forwards, backwards = self._turn(order), self._turn(order[::-1])
-            # A second turn may follow one of the same worker, which then finds the cache its own.
+            # A worker's second turn may follow its own first one, and then finds a warm cache.
             is_swapped = bool(number // len(self._workers) % 2)
             for index in forwards.keys() & backwards.keys():
                 pair = (forwards[index], backwards[index])
                 self._records[index].bursts_ns.append(pair[::-1] if is_swapped else pair)
             if self._is_precise(number + 1):
                 break
-        self._turn(range(len(self._workers)), is_last=True)  # seen whole, and not counted
+        self._turn(range(len(self._workers)), is_last=True)  # read whole, and not counted
         return self._measurement()
 
     def _is_precise(self, num_rounds: int) -> bool:
@@ -261,7 +261,7 @@ class _Interleaving:
                     break
                 draws = [fresh.draw() for _ in range(count)]
                 ns = self._visit(index, lambda worker, draws=draws: self._burst(worker, draws))
-                if ns is not None:  # the first ones are slow; many calls hide what a burst costs
+                if ns is not None:  # the first are slow; many calls hide the overhead of a burst
                     call_ms = min(call_ms, max(ns / count / NS_PER_MS, SHORTEST_MS))
                     count = max(LEAST_CALLS, min(most, WARM_CALLS, int(plan.burst_ms / call_ms)))
             if call_ms < math.inf:
@@ -310,7 +310,7 @@ class _Interleaving:
                 times[index] = ns
         if is_whole:
             for index in self._random.permutation(range(1, len(self._workers))).tolist():
-                # A burst like any other for its worker, which is not counted.
+                # For its worker a burst like any other, but uncounted.
                 draws = [self._fresh.draw(RECORDED_SET) for _ in range(self._num_calls)]
                 self._visit(index, lambda worker, i=index, d=draws: self._take(worker, i, d, True))
                 draw = self._fresh.draw()
@@ -321,8 +321,8 @@ class _Interleaving:
     def _take(self, worker: TimedWorker, index: int, draws: Sequence[Draw], is_whole: bool) -> int:
         """Run a burst of a worker, and compare some of its calls with the reference's."""
         record = self._records[index]
-        worker.warm_up(self._num_warm_calls, self._bytes_aside(worker))  # on the values of before
-        # Nobody can be started while all stand still: who works ahead is there before we write.
+        worker.warm_up(self._num_warm_calls, self._bytes_aside(worker))  # on older values
+        # No process can start while all stand still: one that works ahead is there before we write.
         if strangers := worker.worker.num_strangers():
             text = f"{strangers} processes beside the worker while it stood still"
             record.note([finding("disturbs_others", text)])

@@ -381,7 +381,7 @@ class TimedWorker:
         def look() -> None:
             self._expect_silence()
             if elapsed_s() > allowed_s:
-                self.worker.spend(allowed_s)  # which ends the worker if it was all that was left
+                self.worker.spend(allowed_s)  # ends the worker if nothing remains
                 text = f"no end of {num_calls} calls in {allowed_s:g} s"
                 raise self.worker.end_for("timeout", "Timeout", text)
 

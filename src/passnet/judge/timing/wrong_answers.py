@@ -42,7 +42,7 @@ def explain(
     if all(_agree(oracle, *pair) for pair in zip(answers, right, strict=True)):
         return []
     if not all(_is_finite(oracle, answer) for answer in answers):
-        return []  # what overflows is the same for many inputs
+        return []  # overflow is the same for many inputs
     pairs = [
         (after, before)
         for after in range(1, len(answers))
@@ -62,7 +62,7 @@ def explain(
     ]
     if not wrong:
         return []
-    call = wrong[0]  # what is right may be so for many inputs
+    call = wrong[0]  # a right answer may fit many inputs
     for stale, name in _old_values(prepared, fresh, oracle, first[call]):
         oracle.write(fresh, [second[call]])
         for index, values in stale.items():

@@ -32,11 +32,11 @@ def packaged(
         BackendError: the graph cannot be exported or compiled.
     """
     with boundary(BackendError, "AOTInductor"), tempfile.TemporaryDirectory() as folder:
-        cached = _kept_path(program, arguments)
+        cached = _cache_path(program, arguments)
         if not cached.exists():
             exported = torch.export.export(module, tuple(arguments), strict=False)
             path = Path(folder, cached.name)
-            # kernels of a GPU are else read from their files at the first call
+            # otherwise the first call reads a GPU's kernels from files
             settings = {"aot_inductor.embed_kernel_binary": _is_on_gpu(arguments)}
             build_package(exported, path, settings)
             write_cached(cached, path.read_bytes())
@@ -64,7 +64,7 @@ def _loaded(path: Path, folder: str) -> Any:
             os.environ["TMPDIR"] = usual
 
 
-def _kept_path(program: str, arguments: Sequence[Any]) -> Path:
+def _cache_path(program: str, arguments: Sequence[Any]) -> Path:
     """Return the cache path of a package, for these forms of arguments, and this torch."""
     forms = [
         (tuple(value.shape), value.stride(), str(value.dtype), str(value.device))

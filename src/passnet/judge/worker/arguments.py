@@ -110,7 +110,7 @@ class _DeviceArguments:
         for hosts, copies in zip(self._host_slots[:count], self.slots, strict=False):
             self._copy(hosts, copies)
         if self._flushed is not None and self.wait is not None:
-            self._forget()  # lines that a kernel asked to be kept would survive the flush
+            self._forget()  # persisting lines would survive the flush
             self._flushed.zero_()
             self.wait()
 

@@ -44,7 +44,7 @@ def fill_gaps() -> int:
     while size >= SMALLEST and num_gaps < MAX_GAPS:
         end = info().keepcost
         piece = libc.malloc(size)
-        if info().keepcost < end or piece is None:  # it is of the end of the heap
+        if info().keepcost < end or piece is None:  # it comes from the end of the heap
             libc.free(piece)
             size //= 2
         else:

@@ -182,7 +182,7 @@ def continue_itself(_: dict[str, Any]) -> bool:
 def measure(_: dict[str, Any]) -> bool:
     """Use performance counters of the processor."""
     number = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
-    software, clock, only_its_own = 1, 1, 1 << 5 | 1 << 6  # not what the kernel does for it
+    software, clock, only_its_own = 1, 1, 1 << 5 | 1 << 6  # without Linux's work for it
     event = struct.pack("IIQ24xQ", software, 128, clock, only_its_own).ljust(128, b"\0")
     return _syscall(number, event, 0, -1, -1, ctypes.c_ulong(0))
 

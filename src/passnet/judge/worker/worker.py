@@ -144,8 +144,8 @@ class _Worker:
         self._outputs: Any = ()
         self._matches: tuple[MissText, ...] = ()
         self._observer = Observer()
-        # A partial is called by the interpreter in the same way however often it was, so that the
-        # stack is always the same where it stops.
+        # The interpreter calls a partial in the same way at every count of calls, so the stack is
+        # the same at every stop.
         self.stand_still = partial(os.kill, os.getpid(), signal.SIGSTOP)
 
     def answer(self, request: Any, fds: list[int], channel: Channel) -> Any:
@@ -270,7 +270,7 @@ class _Worker:
         self._observer.observations.clear()
         gc.collect()
         fill_gaps()
-        gc.freeze()  # what lives now need not be looked at again
+        gc.freeze()  # present objects need no further collection
         gc.disable()
         channel.send(Armed(addresses))
         try:

@@ -46,7 +46,7 @@ def main() -> None:
     channel = Channel(socket.socket(fileno=int(sys.argv[1])))
     start = time.perf_counter()
     end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the judge's, who then ends this
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judge handles it, and ends this process
     _set_dumpable(0)  # workers, of the same user, must not trace it
     version = warm_up(sys.argv[2])
     if is_shared:
@@ -90,8 +90,8 @@ def warm_up(device: str) -> str:
     """
     import torch
 
-    # The judge has found the device. What is imported asks for it too, and NVML, which knows it
-    # without a CUDA context, starts a thread.
+    # The judge has found the device. The imports ask for it too, and NVML, which needs no CUDA
+    # context, starts a thread.
     with patch.object(torch.cuda, "is_available", lambda: kind_of(device) == "cuda"):
         import torch.fx
         import torch.hub
@@ -162,7 +162,7 @@ def _send_ready(channel: Channel, version: str, start: float) -> None:
 def _example(value):  # type: ignore[no-untyped-def]
     import torch
 
-    # A function: at the first of them a tracer lists all of torch's.
+    # It calls a function: at the first one a tracer lists all of torch's.
     return torch.nn.functional.relu(value) + 1
 
 
