@@ -17,14 +17,7 @@ from passnet.agent.trajectories.selection import code_digest
 from passnet.core.records.serialise import write_json
 from passnet.errors import InputError
 from passnet.graph.text.files import read_sample
-from passnet.judge.audit import (
-    CASE_FILE,
-    GRAPH_FOLDER,
-    KERNEL_FOLDER,
-    Audited,
-    Case,
-    audit_case,
-)
+from passnet.judge.audit import CASE_FILE, GRAPH_FOLDER, KERNEL_FOLDER, Audited, Case, audit_case
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.suite.suite import Suite, make_suite

@@ -292,11 +292,7 @@ class _ProgramAuthor:
     """
 
     def __init__(
-        self,
-        suite: Suite,
-        settings: AgentSettings,
-        held_out: Suite | None,
-        program: Author | None,
+        self, suite: Suite, settings: AgentSettings, held_out: Suite | None, program: Author | None
     ) -> None:
         self._suite = suite
         self._settings = settings

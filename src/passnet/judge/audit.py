@@ -197,11 +197,7 @@ def audit(
 
 
 def audit_case(
-    parents: ParentPool,
-    path: Path,
-    case: Case,
-    settings: JudgeSettings,
-    corpus: Path | None = None,
+    parents: ParentPool, path: Path, case: Case, settings: JudgeSettings, corpus: Path | None = None
 ) -> Audited:
     """Judge the case in the folder `path`; its `corpus` is the parent folder unless given."""
     corpus = corpus or path.parent

@@ -42,14 +42,14 @@ class FindingKind:
 _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
     (("reject", "flag"), "calls"): {
         "torch_fallback": "Under `--rules strict` it computes with a torch op outside patterns: in "
-        "its text, or in observed calls by torch's dispatcher; a flag where the text is unclear.",
+        "its text, or in observed calls by torch's dispatcher; a flag where the text is unclear."
     },
     (("reject",), "calls"): {
         "late_write": "An output changed after its call ended.",
         "static_buffer": "An output that is still in use overlaps the output of another call.",
     },
     (("reject",), "processes"): {
-        "loop_taken_over": "Its own code answers the judge in place of the worker.",
+        "loop_taken_over": "Its own code answers the judge in place of the worker."
     },
     (("reject",), "time"): {
         "disturbs_others": "It, or a process beside it, ran while it should have stood still, "
@@ -77,7 +77,7 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
     (("flag",), "calls"): {
         "out_of_bounds": "With every tensor between pages without access, its calls end by "
         "SIGSEGV: it accesses memory beyond a tensor, or of a freed one. The evidence has its "
-        "worker's account.",
+        "worker's account."
     },
     (("flag",), "processes"): {
         "background_thread": "It ends with more threads than torch and a kernel need.",
@@ -101,13 +101,13 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
         "nested_compile": "Its code calls a compiler of torch.",
     },
     (("note",), "text"): {
-        "foreign_code": "Its code calls into libraries that the judge does not read.",
+        "foreign_code": "Its code calls into libraries that the judge does not read."
     },
     (("note",), "calls"): {
-        "null_rewrite": "A replacement runs the ops of its own pattern, and no faster kernel.",
+        "null_rewrite": "A replacement runs the ops of its own pattern, and no faster kernel."
     },
     (("note",), "processes"): {
-        "not_fenced": "It could not run with its tensors between pages without access.",
+        "not_fenced": "It could not run with its tensors between pages without access."
     },
     (("note",), "values"): {
         "held_out_shape": "On a held-out shape it does not match, or raises an exception that says "

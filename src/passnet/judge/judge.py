@@ -29,12 +29,7 @@ from passnet.judge.protocol.messages import Profiled
 from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.task import TaskGraph
-from passnet.judge.timing.clock import (
-    EXTREME_SET,
-    FRESH_SET,
-    HOT_CALLS,
-    interleave,
-)
+from passnet.judge.timing.clock import EXTREME_SET, FRESH_SET, HOT_CALLS, interleave
 from passnet.judge.timing.fresh_inputs import POOL_SPARE, FreshInputs
 from passnet.judge.timing.measurement import Measurement, WorkerTiming
 from passnet.judge.timing.measurement_findings import (

@@ -202,10 +202,7 @@ class Session:
 
 
 def new_session(
-    task: Task,
-    settings: AgentSettings,
-    held_out: Suite | None,
-    evaluator: StateJudge | None = None,
+    task: Task, settings: AgentSettings, held_out: Suite | None, evaluator: StateJudge | None = None
 ) -> Session:
     """Return the session of a new attempt, judged by `evaluator`, or by one still to enter."""
     evaluator = evaluator or JudgeDesk(settings.run, settings.call)

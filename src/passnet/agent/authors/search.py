@@ -19,12 +19,7 @@ from typing import TypeAlias
 
 from passnet.agent.attempts.session import Session
 from passnet.agent.attempts.tools import Submit
-from passnet.agent.authors.compiler import (
-    CompilePlan,
-    TaskCompiler,
-    evaluate_files,
-    product_files,
-)
+from passnet.agent.authors.compiler import CompilePlan, TaskCompiler, evaluate_files, product_files
 from passnet.agent.settings import SEARCH_TURNS
 from passnet.data.mine.cut import single_assignment
 from passnet.graph.text.render import render_program
@@ -73,10 +68,7 @@ THREADS: tuple[Options, ...] = (
 )
 """Further settings for more than one thread."""
 
-PRAGMAS = (
-    '#pragma GCC optimize ("unroll-loops")',
-    '#pragma GCC optimize ("fp-contract=off")',
-)
+PRAGMAS = ('#pragma GCC optimize ("unroll-loops")', '#pragma GCC optimize ("fp-contract=off")')
 
 BLOCKS: tuple[tuple[tuple[str, int], ...], ...] = (
     *((("values", size),) for size in (256, 512, 2048, 4096)),

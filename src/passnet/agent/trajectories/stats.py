@@ -164,9 +164,7 @@ def best_so_far(evaluations: Iterable[Evaluation]) -> list[float | None]:
     return bests
 
 
-def learning_curve(
-    attempts: Sequence[Attempt],
-) -> tuple[tuple[float | None, ...], tuple[int, ...]]:
+def learning_curve(attempts: Sequence[Attempt]) -> tuple[tuple[float | None, ...], tuple[int, ...]]:
     """Return the best AS after 1, 2, 3, ... evaluations, geometric mean over the attempts that have
     one; and the number of attempts without one.
 

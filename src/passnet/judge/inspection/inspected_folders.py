@@ -45,10 +45,7 @@ class _Order:
 
 
 def inspect_limited(
-    folder: Path,
-    rules: RulesName,
-    runner: JobRunner,
-    limits: InspectionLimits = InspectionLimits(),
+    folder: Path, rules: RulesName, runner: JobRunner, limits: InspectionLimits = InspectionLimits()
 ) -> Inspection:
     """Inspect a pass folder in a process of a runner.
 

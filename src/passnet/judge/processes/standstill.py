@@ -165,10 +165,7 @@ class Standstill:
     """
 
     def __init__(
-        self,
-        pid: int,
-        has_own_processes: bool = False,
-        sleep: Callable[[float], None] = time.sleep,
+        self, pid: int, has_own_processes: bool = False, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self._pid = pid
         self._sleep = sleep

@@ -14,11 +14,7 @@ from passnet.core.jobs.children import end_with_descendants, python_command
 from passnet.errors import WorkerError
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox, inductor_cache
 from passnet.judge.processes.worker_process import Worker, open_memory
-from passnet.judge.protocol.channel import (
-    ChannelClosedError,
-    ChannelTimeoutError,
-    channel_pair,
-)
+from passnet.judge.protocol.channel import ChannelClosedError, ChannelTimeoutError, channel_pair
 from passnet.judge.protocol.device import device_environment, device_nodes
 from passnet.judge.protocol.messages import (
     End,

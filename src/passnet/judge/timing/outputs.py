@@ -97,9 +97,7 @@ OutputReader: TypeAlias = _MemoryOutputs | _DeliveredOutputs
 
 
 def output_reader(
-    loaded: LoadedWorker,
-    memory: SharedMemory | None,
-    deliver: Callable[[Sequence[int], bool], int],
+    loaded: LoadedWorker, memory: SharedMemory | None, deliver: Callable[[Sequence[int], bool], int]
 ) -> OutputReader:
     """Return the reader of a worker's outputs.
 

@@ -375,11 +375,7 @@ def _form(output: Any) -> OutputForm:
         if dtype not in STORAGE:
             return OutputForm("other", dtype=f"{dtype} tensor")
         return OutputForm(
-            "tensor",
-            dtype,
-            tuple(output.shape),
-            tuple(output.stride()),
-            device=output.device.type,
+            "tensor", dtype, tuple(output.shape), tuple(output.stride()), device=output.device.type
         )
     if isinstance(output, (bool, int, float)):
         return OutputForm("number", dtype=type(output).__name__, number=repr(output))
