@@ -53,19 +53,21 @@ def stratified_sample(rows: Iterable[GraphRow], max_text_bytes: int) -> list[Gra
     return sorted(sample.values(), key=lambda row: (row.structure, row.full))
 
 
-def draw_nets(rows: Iterable[GraphRow], known: Collection[str], count: int, seed: int) -> list[str]:
+def draw_nets(
+    rows: Iterable[GraphRow], available: Collection[str], count: int, seed: int
+) -> list[str]:
     """Draw up to `count` nets of captured graphs.
 
     Libraries and size classes take turns, and domains within them, each in an order drawn with
-    `seed`. Nets are entries in `known` that were captured in evaluation, with at most `SIZES[-1]`
-    ops and `MAX_ELEMENTS` elements.
+    `seed`. Nets are entries in `available` that were captured in evaluation, with at most
+    `SIZES[-1]` ops and `MAX_ELEMENTS` elements.
     """
     ops: dict[str, int] = defaultdict(int)
     elements: dict[str, int] = defaultdict(int)
     domains: dict[str, str] = {}
     for row in rows:
         for source in row.sources:
-            if source.entry in known and source.kind == "inference":
+            if source.entry in available and source.kind == "inference":
                 specs = decode(row.tensors, tuple[TensorSpec, ...], row.full)
                 ops[source.entry] += len(row.op_sequence)
                 elements[source.entry] += sum(math.prod(spec.shape) for spec in specs)
@@ -76,12 +78,14 @@ def draw_nets(rows: Iterable[GraphRow], known: Collection[str], count: int, seed
         size = next((number for number, most in enumerate(SIZES) if ops[entry] <= most), None)
         if size is not None and elements[entry] <= MAX_ELEMENTS:
             strata[size, library_of(entry)][domains[entry]].append(entry)
-    chosen: list[str] = []
-    while len(chosen) < count and any(map(any, (each.values() for each in strata.values()))):
+    drawn_nets: list[str] = []
+    while len(drawn_nets) < count and any(
+        map(any, (by_domain.values() for by_domain in strata.values()))
+    ):
         for stratum in sorted(strata):
             by_domain = strata[stratum]
             domain = next((name for name in sorted(by_domain) if by_domain[name]), None)
-            if domain is not None and len(chosen) < count:
-                chosen.append(by_domain[domain].pop())
+            if domain is not None and len(drawn_nets) < count:
+                drawn_nets.append(by_domain[domain].pop())
                 by_domain[domain] = by_domain.pop(domain)  # the next domain has its turn
-    return chosen
+    return drawn_nets

@@ -119,8 +119,8 @@ def build_dataset(
     if not rows:
         raise InputError(f"{folders[0]}: holds no graph to mine")
     info = BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(rows)))
-    for other in plan.parts:
-        _same_build(other, _mined_run(other).read_info(), info)
+    for part in plan.parts:
+        _same_build(part, _mined_run(part).read_info(), info)
     versions: dict[str, set[str]] = defaultdict(set)
     for manifest, _ in sets:
         for package, numbers in manifest.versions.items():
@@ -128,12 +128,12 @@ def build_dataset(
     mined, sized = _mined_run(out), _sized_run(out)
     part_of, sized_part_of = partial(mined_part, out), partial(sized_part, out)
     with mined.begin(info, plan.resume, partial(_same_build, out)):
-        for other in plan.parts:
-            _take_over(mined, _mined_run(other), part_of, partial(mined_part, other))
-            _take_over(sized, _sized_run(other), sized_part_of, partial(sized_part, other))
-        chosen = {name: row for name, row in sorted(rows.items()) if plan.shard.has(_entry(row))}
+        for part in plan.parts:
+            _take_over(mined, _mined_run(part), part_of, partial(mined_part, part))
+            _take_over(sized, _sized_run(part), sized_part_of, partial(sized_part, part))
+        own_rows = {name: row for name, row in sorted(rows.items()) if plan.shard.has(_entry(row))}
         records = mined.records()
-        missing = [name for name in chosen if name not in records]
+        missing = [name for name in own_rows if name not in records]
         step = announce("mining graphs", len(missing))
         jobs = _jobs(rows, settings) if missing else {}
         work = partial(mine_isolated, jobs=jobs, limits=settings.limits)
@@ -142,7 +142,9 @@ def build_dataset(
             records[record.graph] = record
             step(record.graph[:12])
         if settings.num_sizes:
-            to_resize = [row for name, row in chosen.items() if resized is None or name in resized]
+            to_resize = [
+                row for name, row in own_rows.items() if resized is None or name in resized
+            ]
             add_sizes(sized, to_resize, settings.num_sizes, settings.limits, plan, announce)
         sized_records = sized.records()
         parts = [*map(part_of, records), *map(sized_part_of, sized_records)]
@@ -182,7 +184,7 @@ def _same_build(folder: Path, begun: BuildInfo, info: BuildInfo) -> BuildInfo:
             "or choose another --out"
         )
     without = [
-        replace(each, settings=replace(each.settings, num_sizes=0)) for each in (begun, info)
+        replace(build, settings=replace(build.settings, num_sizes=0)) for build in (begun, info)
     ]
     if without[0] != without[1]:
         raise InputError(
@@ -193,17 +195,17 @@ def _same_build(folder: Path, begun: BuildInfo, info: BuildInfo) -> BuildInfo:
 
 def _take_over(
     run: RunFolder[BuildInfo, R, str],
-    other: RunFolder[BuildInfo, R, str],
+    source: RunFolder[BuildInfo, R, str],
     part_of: Callable[[str], Path],
-    other_part_of: Callable[[str], Path],
+    source_part_of: Callable[[str], Path],
 ) -> None:
     """Store the results of another run that this one lacks."""
     records = run.records()
 
     def outcomes() -> Iterator[JobOutcome[R]]:
-        for name, record in other.records().items():
+        for name, record in source.records().items():
             if name not in records:
-                part = other_part_of(name)
+                part = source_part_of(name)
                 yield JobOutcome(record, part.read_bytes() if part.exists() else None)
 
     for _ in run.keep(outcomes(), len(records), lambda record: part_of(run.key(record))):

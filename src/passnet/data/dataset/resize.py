@@ -111,11 +111,11 @@ def resized(job: SizeJob) -> tuple[SizedRecord, list[SubgraphRow]]:
     try:
         fresh = fresh_net(job.entry, job.train)
         axes = axis_sizes(fresh.net)
-        chosen = chosen_sizes(axes)
-        if job.index >= len(chosen):
+        sizes = chosen_sizes(axes)
+        if job.index >= len(sizes):
             return replace(_failed(job, "no_size", ""), axes=axes), []
-        name = name_of(chosen[job.index])
-        captured = recapture_net(fresh, chosen[job.index]).graphs
+        name = name_of(sizes[job.index])
+        captured = recapture_net(fresh, sizes[job.index]).graphs
     except (CaptureError, InputError) as error:
         is_missing = isinstance(error.__cause__, ImportError)
         cause = "no_library" if is_missing else "refused_by_net"
@@ -166,9 +166,9 @@ def _cut_alike(original: OriginalGraph, graph: Graph | None) -> tuple[SizedGraph
             if prints.structure != subgraph.structure:
                 num_lost += 1
             elif prints.full not in unchanged:
-                found = mined_as(cut, mined)
-                found.ranges[start, stop].update(subgraph.kinds)
-                found.original = min(found.original or subgraph.full, subgraph.full)
+                variant = mined_as(cut, mined)
+                variant.ranges[start, stop].update(subgraph.kinds)
+                variant.original = min(variant.original or subgraph.full, subgraph.full)
     return SizedGraph(original.full, len(mined), num_lost), mined
 
 
@@ -278,12 +278,12 @@ def _captured(row: GraphRow, number: int, part: Path) -> OriginalGraph:
     mined = SUBGRAPHS.read(part) if part.exists() else ()
     subgraphs = tuple(
         OriginalSubgraph(
-            found.full,
-            found.structure,
-            found.kinds,
-            tuple((place.start, place.stop) for place in found.places),
+            subgraph.full,
+            subgraph.structure,
+            subgraph.kinds,
+            tuple((occurrence.start, occurrence.stop) for occurrence in subgraph.places),
         )
-        for found in mined
-        if not found.variant
+        for subgraph in mined
+        if not subgraph.variant
     )
     return OriginalGraph(row.full, row.structure, number, row.domain, subgraphs)

@@ -122,11 +122,11 @@ def leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) ->
             variants.setdefault(row.original or row.full, row.full)
     by_sequence = [Leak(row.full, "op sequence", sequences[row.ops]) for row in train
                    if row.ops in sequences]  # fmt: skip
-    others = [row for row in train if row.ops not in sequences]
-    by_structure = [Leak(row.full, "structure", structures[row.structure]) for row in others
+    remaining = [row for row in train if row.ops not in sequences]
+    by_structure = [Leak(row.full, "structure", structures[row.structure]) for row in remaining
                     if row.structure in structures]  # fmt: skip
     families = [
-        (row, row.original or row.full) for row in others if row.structure not in structures
+        (row, row.original or row.full) for row in remaining if row.structure not in structures
     ]
     by_variant = [Leak(row.full, "variant", variants[family]) for row, family in families
                   if family in variants]  # fmt: skip

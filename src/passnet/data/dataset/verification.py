@@ -178,9 +178,9 @@ def _differences(stated: DatasetManifest, actual: DatasetManifest) -> list[str]:
     names = [field.name for field in fields(DatasetManifest) if field.name != "versions"]
     values = {name: (getattr(stated, name), getattr(actual, name)) for name in names}
     return [
-        f"{MANIFEST_FILE}: {name} is {value}, the files have {counted}"
-        for name, (value, counted) in values.items()
-        if value != counted
+        f"{MANIFEST_FILE}: {name} is {value}, the files have {actual_value}"
+        for name, (value, actual_value) in values.items()
+        if value != actual_value
     ]
 
 

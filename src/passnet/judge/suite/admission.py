@@ -197,14 +197,14 @@ def _right_runs(
     values = [run_program(programs, arguments) for arguments in inputs]
     num_outputs = len(values[0]) - len(inputs[0])
     # by an op whose name does not tell, as a batch norm writes its statistics
-    written = {
+    written_arguments = {
         num_outputs + index
         for arguments, run_values in zip(inputs, values, strict=True)
         for index, argument in enumerate(arguments)
         if not isinstance(argument, int)
         and not _same_bits(argument, run_values[num_outputs + index].array)
     }
-    compared = [*range(num_outputs), *sorted(written)]
+    compared = [*range(num_outputs), *sorted(written_arguments)]
     other_values = [run_program(programs, arguments) for arguments in other_inputs]
     return [
         _RightRun(
@@ -212,7 +212,7 @@ def _right_runs(
             inputs[index],
             [values[index][number] for number in compared],
             [other_values[index][number] for number in compared],
-            None if written else record_values(programs, inputs[index]),
+            None if written_arguments else record_values(programs, inputs[index]),
         )
         for index, kind in enumerate(INPUT_KINDS)
     ]
@@ -268,15 +268,15 @@ def _value_agrees(actual: Value, expected: Value) -> bool:
 
 
 def _passing_outputs(graph: Graph, run: _RightRun, seed: int) -> Iterator[tuple[ProgramName, str]]:
-    """Yield the wrong values of one output that pass, with all other outputs right."""
-    for expected, other in zip(run.outputs, run.other_outputs, strict=True):
+    """Yield the wrong values of one output that pass, with all other_output outputs right."""
+    for expected, other_output in zip(run.outputs, run.other_outputs, strict=True):
         if expected.array is None:
             continue
         attempts: list[tuple[ProgramName, str, Array]] = [
             (program, expected.name, wrong) for program, wrong in wrong_values(expected, seed)
         ]
-        if other.array is not None:
-            attempts.append(("previous_outputs", expected.name, other.array))
+        if other_output.array is not None:
+            attempts.append(("previous_outputs", expected.name, other_output.array))
         for spec, argument in zip(graph.tensors, run.inputs, strict=True):
             if spec.dtype == expected.dtype and not isinstance(argument, int):
                 attempts.append(("identity", f"{expected.name}: {spec.name}", argument))

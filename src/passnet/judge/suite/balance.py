@@ -101,12 +101,12 @@ def unseen_tasks(
         if row.op_sequence in looks and row.full not in left_out:
             look = _look(row)
             if look not in looks[row.op_sequence]:
-                others = unseen[row.op_sequence]
-                others[look] = min(row, others.get(look, row), key=rank_of_row)
+                by_look = unseen[row.op_sequence]
+                by_look[look] = min(row, by_look.get(look, row), key=rank_of_row)
     return [
-        TaskRows(ops, tuple(_by_turns(others.values())[:max_graphs]))
-        for ops, others in unseen.items()
-        if others
+        TaskRows(ops, tuple(_by_turns(by_look.values())[:max_graphs]))
+        for ops, by_look in unseen.items()
+        if by_look
     ]
 
 
@@ -158,10 +158,10 @@ class _Room:
         self.is_open = False
 
     def has(self, domain: Domain, num_ops: int) -> bool:
-        others = 0 if self.is_open else sum(self._kept.values()) - self._kept.get(domain, 0)
+        reserved = 0 if self.is_open else sum(self._kept.values()) - self._kept.get(domain, 0)
         return (
             (self.is_open or self._domains[domain] > 0)
-            and (num_ops > SHORT_OPS or self._short > others)
+            and (num_ops > SHORT_OPS or self._short > reserved)
             and (num_ops >= LONG_OPS or self._not_long > 0)
         )
 
@@ -200,8 +200,8 @@ def select_balanced(
     """
     weights = [1 + rarity for rarity in rarities([task.ops for _, task in offers])]
     pairs_of = [frozenset(op_pairs(task.ops)) for _, task in offers]
-    room = _Room(num_tasks, shares, [each for each in offers if len(each[1].rows) >= min_graphs])
-    taken: set[tuple[str, ...]] = set()
+    room = _Room(num_tasks, shares, [offer for offer in offers if len(offer[1].rows) >= min_graphs])
+    used_sequences: set[tuple[str, ...]] = set()
     covered: set[OpPair] = set()
     queue: list[tuple[float, int, int]] = []
 
@@ -210,7 +210,7 @@ def select_balanced(
     def fits(offer: int) -> bool:
         domain, task = offers[offer]
         is_large = len(task.rows) >= fewest
-        return is_large and task.ops not in taken and room.has(domain, len(task.ops))
+        return is_large and task.ops not in used_sequences and room.has(domain, len(task.ops))
 
     def next_best(refill: bool) -> int | None:
         """Return the best offer; with `refill`, all pairs count as new again."""
@@ -241,6 +241,6 @@ def select_balanced(
             )
         domain, task = offers[best]
         room.take(domain, len(task.ops))
-        taken.add(task.ops)
+        used_sequences.add(task.ops)
         covered |= pairs_of[best]
         yield task
