@@ -35,10 +35,7 @@ SHAPES: dict[str, tuple[str, tuple[tuple[int, ...], ...]]] = {
 FAST_AS_THEY_ARE = {
     "a convolution of few numbers": (CONVOLUTION, ((1, 4, 6, 6), (4, 4, 3, 3), (4,))),
     "a few rows": ("y = torch._C._nn.linear(x, w, b)", ((7, 256), (256, 256), (256,))),
-    "attention": (
-        "y = torch._C._nn.scaled_dot_product_attention(x, w, b)",
-        ((1, 4, 32, 32),) * 3,
-    ),
+    "attention": ("y = torch._C._nn.scaled_dot_product_attention(x, w, b)", ((1, 4, 32, 32),) * 3),
     "no product": ("y = torch.maximum(x, w)", ((512, 512), (512, 512))),
 }
 

@@ -67,12 +67,7 @@ def test_a_chat_has_its_messages_its_calls_as_objects_and_its_tools(tmp_path: Pa
                 }
             ],
         },
-        {
-            "role": "tool",
-            "content": "answer to create",
-            "tool_call_id": "call_0",
-            "name": "create",
-        },
+        {"role": "tool", "content": "answer to create", "tool_call_id": "call_0", "name": "create"},
     ]
     assert said(row) == ["create", "evaluate", "submit"]
     assert (row["task"], row["llm"], row["score"]) == ("relu", "open/one", 1.4)

@@ -50,12 +50,7 @@ def teach(folder: Path, turns: list[str]) -> bool:
     """Train a model until it says these turns word for word, and store it; whether it does."""
     import_torchvision()
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import (
-        AutoTokenizer,
-        PreTrainedTokenizerFast,
-        Qwen2Config,
-        Qwen2ForCausalLM,
-    )
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -118,9 +113,7 @@ def served(folder: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    ready = (
-        "from passnet.data.capture.mismatched_wheels import import_torchvision; import_torchvision()"
-    )
+    ready = "from passnet.data.capture.mismatched_wheels import import_torchvision; import_torchvision()"
     code = f"{ready}; from transformers.cli.transformers import main; main()"
     words = ["serve", str(folder), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     log = (folder / "server.log").open("wb")

@@ -21,13 +21,7 @@ from passnet.judge.compare import Comparison
 from passnet.judge.judge import prepared_graph
 from passnet.judge.processes.loaded_worker import LoadedWorker
 from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.processes.standstill import (
-    Spent,
-    Standstill,
-    StopPlace,
-    _Account,
-    account_after,
-)
+from passnet.judge.processes.standstill import Spent, Standstill, StopPlace, _Account, account_after
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.timing import clock

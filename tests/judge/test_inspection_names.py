@@ -181,10 +181,7 @@ ABUSED = {
     "an array of functions": (f"{NUMPY}a = np.array([np.sum])\na[0].sum()\n", METHOD),
     "an object from numpy": (f"{NUMPY}np.geterrcall()[0].sum()\n", METHOD),
     "a ufunc of tensors": (f"{NUMPY}def f(x):\n    (np.sqrt(x) * 2).sum()\n", METHOD),
-    "a method given a tensor": (
-        "def f(x, y):\n    (x.numpy().clip(y, 1) + 1).sum()\n",
-        METHOD,
-    ),
+    "a method given a tensor": ("def f(x, y):\n    (x.numpy().clip(y, 1) + 1).sum()\n", METHOD),
     "whose memory an array is": ("def f(x):\n    x.numpy().base.sum()\n", METHOD),
     "a method called numpy": (
         "class K:\n    def numpy(self):\n        return self.x\ndef f(x):\n    x.numpy().sum()\n",
@@ -271,10 +268,7 @@ ABUSED = {
         METHOD,
     ),
     "a tensor in the class": (COUNTER + "    seen = None\n", METHOD),
-    "a method of another object": (
-        COUNTER + "def f(x):\n    Counter.note(slice(x), x)\n",
-        METHOD,
-    ),
+    "a method of another object": (COUNTER + "def f(x):\n    Counter.note(slice(x), x)\n", METHOD),
     "a method by type": (COUNTER + "def f(x):\n    type(Counter()).note(slice(x), x)\n", METHOD),
     "a method by its function": (
         COUNTER + "def f(x):\n    Counter().note.__func__(slice(x), x)\n",

@@ -47,10 +47,7 @@ TORCH_OPS = {
     "getattr of a constant": (body("getattr(torch, 'matmul')(x, y)"), OP),
     "getattr by another name": (body("g(torch, 'matmul')(x, y)", "g = getattr"), OP),
     "a result of a function": (body("lib().relu(x)", "def lib():\n    return torch"), OP),
-    "a global of a function": (
-        body("t.relu(x)", "def load():\n    global t\n    t = torch"),
-        OP,
-    ),
+    "a global of a function": (body("t.relu(x)", "def load():\n    global t\n    t = torch"), OP),
     "a nonlocal": (
         "def fused(x):\n    t = None\n    def load():\n        nonlocal t\n        t = torch\n"
         "    load()\n    return t.relu(x)\n",
@@ -82,10 +79,7 @@ TORCH_OPS = {
     "a class body": ("class K:\n    f = torch.relu\n", OP),
     "a nested function": ("def fused(x):\n    def f():\n        return torch.relu(x)\n", OP),
     "a lambda": ("fused = lambda x: torch.relu(x)\n", OP),
-    "in a triton kernel": (
-        "import triton\n@triton.jit\ndef k(x):\n    torch.relu(x)\n",
-        OP,
-    ),
+    "in a triton kernel": ("import triton\n@triton.jit\ndef k(x):\n    torch.relu(x)\n", OP),
     "torch.compile too": (body("torch.compile(f)(x)"), OP | COMPILE),
     "a method": (body("x.matmul(y)"), METHOD),
     "a method in place": (body("x.add_(y)"), METHOD),

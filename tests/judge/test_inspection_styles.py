@@ -114,8 +114,7 @@ HONEST = {
     "a module by its file, which has a name": PASS + BY_FILE + body("kernel.run(x)"),
     "a module by its file, by pathlib": PASS
     + BY_FILE.replace(
-        "os.path.join(os.path.dirname(os.path.abspath(__file__)), ",
-        "Path(__file__).with_name(",
+        "os.path.join(os.path.dirname(os.path.abspath(__file__)), ", "Path(__file__).with_name("
     ).replace("import importlib", "from pathlib import Path\nimport importlib")
     + body("kernel.run(x)"),
     "a module by its file, which is a keyword": PASS
@@ -160,10 +159,7 @@ HIDDEN = {
         BODY + INLINE + "from pass_dir.Fuse import total as t\n" + body("t.target(x, y)"),
         OP,
     ),
-    "a node at the top that is handed on": (
-        BODY + INLINE + "graph.output(f(result))\n",
-        OP,
-    ),
+    "a node at the top that is handed on": (BODY + INLINE + "graph.output(f(result))\n", OP),
     "a traced module that is run": (BODY + TRACED_MODULE + body("Block()(x)"), OP),
     "a module by a file elsewhere": (
         PASS + BY_FILE.replace("os.path.abspath(__file__)", "'/tmp/x/kernel.py'"),
@@ -293,10 +289,7 @@ HIDDEN = {
         PASS + body("x if y == (f := torch.relu) else f(x)"),
         OP,
     ),
-    "a folder above": (
-        PASS + HERE + "sys.path.insert(0, os.path.dirname(HERE))\n",
-        EVASION,
-    ),
+    "a folder above": (PASS + HERE + "sys.path.insert(0, os.path.dirname(HERE))\n", EVASION),
     "a folder above by dots": (
         PASS + HERE + "sys.path.insert(0, os.path.join(HERE, '..'))\n",
         EVASION,

@@ -11,13 +11,7 @@ from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.timing.roofline import (
-    Roofline,
-    cpu_ms,
-    measure_roofline,
-    peak_gflops,
-    write_ms,
-)
+from passnet.judge.timing.roofline import Roofline, cpu_ms, measure_roofline, peak_gflops, write_ms
 
 
 def test_a_time_below_half_of_the_floor_is_rejected_with_the_arithmetic() -> None:

@@ -65,9 +65,7 @@ def _sleepers(span: str) -> list[int]:
     return found
 
 
-def test_a_private_folder_is_private_even_where_it_is_to_be_seen(
-    sandbox: Sandbox,
-) -> None:
+def test_a_private_folder_is_private_even_where_it_is_to_be_seen(sandbox: Sandbox) -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         text = f"touch /tmp/passnet-private && test ! -e {folder}"
         command = sandbox.command(["sh", "-c", text], [Path("/tmp")])

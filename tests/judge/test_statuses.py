@@ -28,10 +28,7 @@ BODIES = {
         "crash",
         "import os\ndef replacement(x, y):\n    os._exit(0)\n",
     ),
-    "sys.exit is a crash": (
-        "crash",
-        "import sys\ndef replacement(x, y):\n    sys.exit(0)\n",
-    ),
+    "sys.exit is a crash": ("crash", "import sys\ndef replacement(x, y):\n    sys.exit(0)\n"),
     "a kill of itself is a crash": (
         "crash",
         "import os, signal\ndef replacement(x, y):\n    os.kill(os.getpid(), signal.SIGKILL)\n",

@@ -9,15 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passnet.errors import InputError
-from passnet.judge.score.es import (
-    WEIGHTS,
-    Score,
-    aggregate,
-    es,
-    es_by_t,
-    es_closed_form,
-    factor,
-)
+from passnet.judge.score.es import WEIGHTS, Score, aggregate, es, es_by_t, es_closed_form, factor
 from passnet.judge.score.status import STATUSES, TOLERATED_FROM
 from passnet.judge.score.tolerance import LEVELS
 
