@@ -34,7 +34,7 @@ class ExtractOptions:
     entries: tuple[str, ...] = opt.argument(nargs=-1, required=False)
 
     catalog: tuple[str, ...] = opt.field((), metavar="LIBRARY")
-    """Capture all nets of this library of the catalog."""
+    """Capture all nets of this library or catalog file."""
 
     list: bool = False
     """Only print the entries, or the libraries if no entry is given."""
@@ -58,10 +58,11 @@ class ExtractOptions:
 def extract(options: ExtractOptions) -> None:
     """Capture the computation graphs of ENTRIES.
 
-    An entry is LIBRARY/NET of the catalog (`--list` shows them; wildcards are allowed), a function
-    of your own that returns a net and its inputs (path/to/file.py:function), or a repository of the
-    Hugging Face hub (hub/owner/name, or hub/list.txt), whose config.json is all that is read. Nets
-    are built with random weights, each in its own process. Exits with 1 if none was captured.
+    An entry is LIBRARY/NET of the catalog (`--list` shows them; wildcards are allowed), a net of a
+    catalog file (path/to/catalog.py/NET), a function of your own that returns a net and its inputs
+    (path/to/file.py:function), or a repository of the Hugging Face hub (hub/owner/name, or
+    hub/list.txt), whose config.json is all that is read. Nets are built with random weights, each
+    in its own process. Exits with 1 if none was captured.
     """
     from passnet.core.records.serialise import write_text
     from passnet.core.terminal.progress import progress
