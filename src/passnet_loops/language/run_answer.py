@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from passnet.errors import GraphError, InputError, boundary
+from passnet.errors import CutError, GraphError, InputError, boundary
 from passnet.graph.fx.build import build, op_number
 from passnet.graph.spec import refs
 from passnet.graph.values.cost import torch_arguments
@@ -187,7 +187,10 @@ def _run(eager: EagerRun, answer: str) -> None:
 def _run_range(eager: EagerRun, fused: FusedRange) -> None:
     prompt = eager.prompt
     span = span_of(prompt, fused)
-    taken = prompt.range(span)
+    try:
+        taken = prompt.range(span)
+    except (CutError, GraphError) as cause:
+        raise InputError(f"the range cannot be replaced: {cause}") from cause
     for name in taken.results:
         # What is made after these ops may still view what their loops put.
         if any(prompt.op_numbers.get(other, -1) < span[1] for other in eager.tied.get(name, ())):

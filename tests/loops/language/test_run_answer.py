@@ -24,6 +24,7 @@ from passnet_loops.language.run_answer import (
 )
 from passnet_loops.language.run_nest import RunLimits
 from passnet_loops.language.torch_calls import reduced, torch_call
+from tests.graph.programs import program_of
 from tests.loops.softmax import ANSWER, softmax_graph
 
 BASELINES = Path(__file__).parents[3] / "baselines" / "training"
@@ -115,6 +116,17 @@ def test_what_has_no_meaning_is_refused_and_what_is_too_large_is_left_to_the_jud
     wrong, nonsense = ANSWER.replace("add a0", "sub a0"), "range t0"
     assert not_shown_wrong(prompt, [wrong, ANSWER, nonsense]) == [ANSWER]
     assert not_shown_wrong(prompt, [wrong, nonsense]) == [wrong, nonsense], "none is left"
+
+
+def test_a_range_that_cannot_be_cut_out_is_refused_and_ends_no_evaluation() -> None:
+    lines = ("pair = torch.split(x, 2)", "z = pair[0]", "y = z + 1")
+    program = program_of(*lines, params="x", returns="(y,)")
+    prompt = loops_prompt(Graph(program, (TensorSpec("x", (4, 3), "float32"),)))
+    uncut = "range t0 t0 for i0 2 : put t0 [ i0 ] 1 end"
+    with pytest.raises(InputError, match="the range cannot be replaced: .* is no tensor"):
+        what_is_wrong(eager_run(prompt), uncut)
+    right = "range t2 t2 for i0 2 i1 3 : put t2 [ i0 i1 ] add t1 [ i0 i1 ] 1 end"
+    assert not_shown_wrong(prompt, [uncut, right]) == [right]
 
 
 def test_nothing_is_shown_wrong_of_what_the_teacher_says() -> None:
