@@ -113,8 +113,8 @@ def served(folder: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    ready = "from passnet.data.capture.mismatched_wheels import import_torchvision; import_torchvision()"
-    code = f"{ready}; from transformers.cli.transformers import main; main()"
+    ready = "from passnet.data.capture.mismatched_wheels import import_torchvision as ready"
+    code = f"{ready}; ready(); from transformers.cli.transformers import main; main()"
     words = ["serve", str(folder), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     log = (folder / "server.log").open("wb")
     server = subprocess.Popen([sys.executable, "-c", code, *words], stdout=log, stderr=log)
