@@ -1,7 +1,7 @@
 """An entry of a leaderboard: a run as a folder that a pull request can carry.
 
-It holds `entry.json`, with what was measured and the scores that are claimed, `trials.parquet`, and
-under `passes` the pass folders that were judged, as files that people can read.
+It holds `entry.json` with the record of the run and the claimed scores, `trials.parquet`, and the
+judged pass folders under `passes`.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ ENTRY_FILE = "entry.json"
 ENTRY_TRIALS_FILE = "trials.parquet"
 PASSES_FOLDER = "passes"
 VERIFIED_FOLDER = "verified"
-"""In a leaderboard, what was judged again; no entry has this name."""
+"""Folder of the verifications of a leaderboard; no entry has this name."""
 
 TRIALS: Format[Trial] = Format(
     Trial, "trials", limits=FileLimits(file_bytes=64 * 2**20, unpacked_bytes=512 * 2**20)
 )
-"""How trials are stored in an entry; those of PassBench v0 under three candidates take 1.8 MB."""
+"""File format of an entry's trials; those of PassBench v0 under three candidates take 1.8 MB."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _ROOT = re.compile(rf"{PASSES_FOLDER}/\d{{1,3}}")
@@ -48,29 +48,32 @@ class ClaimedScore:
 
 @dataclass(frozen=True)
 class LeaderboardEntry:
-    """What an entry says of itself, in `entry.json`.
-
-    `by` says who sent it in; `info` is the record of its run, in which the folders of candidates
-    are those of the entry. A candidate all of whose trials are unstable claims no score.
-    """
+    """The record of an entry, in `entry.json`."""
 
     schema_version: int
     name: str
+
     by: str
+    """Who sent it in."""
+
     info: BenchRunInfo
+    """Record of the run, with the folders of candidates in the entry."""
+
     scores: dict[str, ClaimedScore | None]
+    """None for a candidate whose trials are all unstable."""
+
     num_trials: int
     trials_sha256: str
 
 
 def rows_of(trials: Sequence[Trial]) -> list[Row]:
-    """What scores take of trials."""
+    """Return the fields of trials that scores are made from."""
     names = [field.name for field in fields(Row)]
     return [Row(**{name: getattr(trial, name) for name in names}) for trial in trials]
 
 
 def scores_of(trials: Sequence[Trial]) -> dict[str, CandidateScore | None]:
-    """The score of every candidate of some trials; None where nothing of it could be timed."""
+    """Score every candidate of some trials; None for one without times."""
     rows = rows_of(trials)
     untimed = untimed_candidates(rows)
     timed = [row for row in rows if row.candidate not in untimed]
@@ -81,7 +84,7 @@ def scores_of(trials: Sequence[Trial]) -> dict[str, CandidateScore | None]:
 
 
 def claimed_scores(trials: Sequence[Trial]) -> dict[str, ClaimedScore | None]:
-    """What an entry with some trials claims."""
+    """Return the scores that an entry with some trials claims."""
     return {
         name: None if score is None else _claimed(score)
         for name, score in scores_of(trials).items()
@@ -94,25 +97,21 @@ def _claimed(score: CandidateScore) -> ClaimedScore:
 
 
 def check_name(name: str) -> None:
-    """See that a name is one that an entry may have.
-
-    Raises:
-        InputError: it is not.
-    """
+    """Raise InputError unless an entry may have a name."""
     if _NAME.fullmatch(name) is None or name == VERIFIED_FOLDER:
         raise InputError(
-            f"{name[:80]!r} is no name of an entry; take small letters, digits, dots, dashes and "
-            f"underscores, at most 64, and not {VERIFIED_FOLDER!r}"
+            f"{name[:80]!r} is no name of an entry; take lower-case letters, digits, dots, "
+            f"dashes and underscores, at most 64, and not {VERIFIED_FOLDER!r}"
         )
 
 
 def write_entry(
     folder: Path, name: str, by: str, info: BenchRunInfo, trials: Sequence[Trial], suite: Suite
 ) -> LeaderboardEntry:
-    """Write a run as an entry to a folder that is there and empty.
+    """Write a run as an entry to an empty folder.
 
     Raises:
-        InputError: the files of a candidate's passes are gone, or were changed since the run.
+        InputError: the files of a candidate's passes are gone or were changed since the run.
     """
     check_name(name)
     roots: dict[str, str] = {}
@@ -147,7 +146,7 @@ def write_entry(
 
 
 def _name_in_entry(candidate: Candidate, entry: str, root: str | None, num_roots: int) -> str:
-    """The name of a candidate in an entry: passes are called like it and not by where they lay."""
+    """Return the name of a candidate in an entry: that of the entry, not of a local folder."""
     if root is None:
         return candidate.name
     word = entry if num_roots == 1 else f"{entry}-{root.rpartition('/')[2]}"
@@ -171,10 +170,10 @@ def _copy_passes(root: Path, target: Path, suite: Suite, candidate: str) -> None
 
 
 def read_entry(folder: Path) -> tuple[LeaderboardEntry, list[Trial]]:
-    """An entry and its trials.
+    """Read an entry and its trials.
 
     Raises:
-        InputError: it holds none that can be read, or its files contradict each other.
+        InputError: a file cannot be read, or two files contradict each other.
     """
     entry = read_json(folder / ENTRY_FILE, LeaderboardEntry)
     if entry.schema_version != SCHEMA_VERSION:
@@ -199,7 +198,7 @@ def read_entry(folder: Path) -> tuple[LeaderboardEntry, list[Trial]]:
 
 
 def entry_folders(leaderboard: Path, names: Sequence[str] = ()) -> list[Path]:
-    """The folders of entries of a leaderboard: all of them, or some by name.
+    """Return the folders of a leaderboard's entries: all of them, or some by name.
 
     Raises:
         InputError: there is no such leaderboard or entry.
@@ -216,7 +215,7 @@ def entry_folders(leaderboard: Path, names: Sequence[str] = ()) -> list[Path]:
 
 
 def entry_hash(folder: Path) -> str:
-    """SHA-256 over the names and contents of all files of an entry."""
+    """Hash the names and contents of all files of an entry."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
@@ -226,7 +225,7 @@ def entry_hash(folder: Path) -> str:
 
 
 def candidate_entry(folder: Path, candidate: Candidate, suite: Suite) -> CandidateEntry:
-    """What is judged of a candidate of an entry, under the name that it has there.
+    """Return what a run judges of an entry's candidate, under its name in the entry.
 
     Raises:
         InputError: its pass folders cannot be used.

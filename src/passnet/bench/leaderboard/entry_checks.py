@@ -1,8 +1,8 @@
-"""What is checked of a run before it stands on a leaderboard, from its records alone."""
+"""The checks of a run before it stands on a leaderboard, from its records alone."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +10,7 @@ import numpy as np
 from passnet.bench.leaderboard.entry import LeaderboardEntry, candidate_entry, claimed_scores
 from passnet.bench.run_record import BenchRunInfo
 from passnet.core.records.serialise import SCHEMA_VERSION
-from passnet.errors import InputError, PassnetError
-from passnet.judge.desk.candidates import CandidateEntry
+from passnet.errors import PassnetError
 from passnet.judge.findings import CATALOGUE
 from passnet.judge.suite.suite import Suite
 from passnet.judge.timing.estimate import self_ratio, speedup
@@ -19,19 +18,20 @@ from passnet.judge.trial import Trial
 from passnet.version import __version__
 
 LEAST_SECONDS = 0.4
-"""The shortest measurement of a candidate on a graph that is accepted."""
+"""Shortest accepted measurement of a candidate on a graph."""
 
 MOST_UNSTABLE = 0.05
-"""The largest share of trials that may be left out as not timed."""
+"""Largest share of a candidate's trials that may lack times."""
 
 MOST_SELF_TOLERANCE = 0.1
+
 SAME = 1e-6
-"""How far, relatively, a number may be from what is computed of its records again."""
+"""Largest relative difference between a number and its value computed anew."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntryCheck:
-    """One check: what was looked at, whether it is as it should be, and in words what is there."""
+    """The result of one check, in words."""
 
     name: str
     is_passed: bool
@@ -39,9 +39,7 @@ class EntryCheck:
 
 
 def check_run(info: BenchRunInfo, trials: Sequence[Trial], suite: Suite | None) -> list[EntryCheck]:
-    """All checks of a run but those of its sources; `suite` is the one of the hash it names, None
-    where none is known.
-    """
+    """Run all checks that need no sources; `suite` is None where the run's is not known."""
     return [
         _judge_version(info),
         _suite(info, suite),
@@ -56,72 +54,76 @@ def check_run(info: BenchRunInfo, trials: Sequence[Trial], suite: Suite | None) 
 def check_entry(
     folder: Path, entry: LeaderboardEntry, trials: Sequence[Trial], suite: Suite | None
 ) -> list[EntryCheck]:
-    """All checks of an entry."""
+    """Run all checks of an entry."""
     checks = check_run(entry.info, trials, suite)
     return [*checks, _sources(folder, entry, suite), _scores(entry, trials)]
 
 
 def failed(checks: Sequence[EntryCheck]) -> list[str]:
-    """What did not pass, in sentences."""
+    """Return a sentence for each check that failed."""
     return [f"{check.name}: {check.text}" for check in checks if not check.is_passed]
 
 
+def _check(name: str, problems: Sequence[str], text: str) -> EntryCheck:
+    """Return a check that passes with `text` if there are no problems, and else names them."""
+    return EntryCheck(name, not problems, "; ".join(problems) or text)
+
+
 def _judge_version(info: BenchRunInfo) -> EntryCheck:
-    there = info.environment.passnet
-    is_same = there == __version__ and info.schema_version == SCHEMA_VERSION
-    text = f"judged by passnet {there}, records of version {info.schema_version}"
-    if not is_same:
-        text += f"; here is passnet {__version__}, version {SCHEMA_VERSION}: judge it anew"
-    return EntryCheck("judge", is_same, text)
+    version = info.environment.passnet
+    is_same = version == __version__ and info.schema_version == SCHEMA_VERSION
+    text = f"judged by passnet {version}, records of version {info.schema_version}"
+    here = f"{text}; here is passnet {__version__}, version {SCHEMA_VERSION}: judge it anew"
+    return _check("judge", [] if is_same else [here], text)
 
 
 def _suite(info: BenchRunInfo, suite: Suite | None) -> EntryCheck:
-    known = suite is not None and suite.content_hash == info.suite_hash
+    is_known = suite is not None and suite.content_hash == info.suite_hash
     text = f"{info.suite}, {info.suite_hash[:12]}"
-    text += "" if known else "; no suite here has this content, name its file with --suite"
-    return EntryCheck("suite", known, text)
+    unknown = f"{text}; no suite here has this content, name its file with --suite"
+    return _check("suite", [] if is_known else [unknown], text)
 
 
 def _settings(info: BenchRunInfo) -> EntryCheck:
     judge, timing = info.settings.judge, info.settings.judge.timing
-    wrong = []
+    problems = []
     if timing is None or timing.seconds < LEAST_SECONDS:
         seconds = "nothing was timed" if timing is None else f"{timing.seconds:g} s"
-        wrong.append(f"measure each candidate for {LEAST_SECONDS:g} s or longer ({seconds})")
+        problems.append(f"measure each candidate for {LEAST_SECONDS:g} s or longer ({seconds})")
     if judge.self_tolerance > MOST_SELF_TOLERANCE:
-        wrong.append(
+        problems.append(
             f"a self-tolerance of at most {MOST_SELF_TOLERANCE:g} ({judge.self_tolerance:g})"
         )
     has_code = any(candidate.kind == "passes" for candidate in info.candidates)
     if has_code and info.settings.sandbox == "none":
-        wrong.append("confine candidate code by a sandbox (none)")
+        problems.append("confine candidate code by a sandbox (none)")
     text = f"rules {judge.rules}, strides {judge.strides}, device {judge.device}, sandbox "
-    text += info.settings.sandbox
-    return EntryCheck("settings", not wrong, "; ".join(wrong) or text)
+    return _check("settings", problems, text + info.settings.sandbox)
 
 
 def _complete(info: BenchRunInfo, trials: Sequence[Trial], suite: Suite | None) -> EntryCheck:
+    if suite is None:
+        return _check("complete", ["the graphs of the suite are not known here"], "")
     counts = Counter((trial.graph, trial.candidate) for trial in trials)
     names = [candidate.name for candidate in info.candidates]
-    if suite is None:
-        return EntryCheck("complete", False, "the graphs of the suite are not known here")
     tasks = {graph.name: graph.task for graph in suite.graphs}
-    wanted = {(graph, name) for graph in tasks for name in names}
-    missing, extra = wanted - set(counts), set(counts) - wanted
-    twice = [key for key, count in counts.items() if count > 1]
-    moved = [trial for trial in trials if tasks.get(trial.graph, trial.task) != trial.task]
-    found = [
-        f"{len(keys)} trials {words}, as {sorted(keys)[0][0]} under {sorted(keys)[0][1]}"
-        for keys, words in (
-            (list(missing), "are missing"),
-            (list(extra), "are of no graph of the suite, or no candidate of the run"),
-            (twice, "are there twice"),
-            ([(trial.graph, trial.candidate) for trial in moved], "name another task"),
-        )
+    expected = {(graph, name) for graph in tasks for name in names}
+    faults = {
+        "are missing": expected - set(counts),
+        "are of no graph of the suite, or no candidate of the run": set(counts) - expected,
+        "are there twice": {key for key, count in counts.items() if count > 1},
+        "name another task": {
+            (trial.graph, trial.candidate)
+            for trial in trials
+            if tasks.get(trial.graph, trial.task) != trial.task
+        },
+    }
+    problems = [
+        f"{len(keys)} trials {fault}, as {min(keys)[0]} under {min(keys)[1]}"
+        for fault, keys in faults.items()
         if keys
     ]
-    text = f"{len(names)} candidates on {len(tasks)} graphs"
-    return EntryCheck("complete", not found, "; ".join(found) or text)
+    return _check("complete", problems, f"{len(names)} candidates on {len(tasks)} graphs")
 
 
 def _steady(trials: Sequence[Trial]) -> EntryCheck:
@@ -129,28 +131,28 @@ def _steady(trials: Sequence[Trial]) -> EntryCheck:
     unstable = Counter(trial.candidate for trial in trials if trial.status == "unstable")
     shares = {name: unstable[name] / total for name, total in totals.items()}
     name, share = max(shares.items(), key=lambda pair: pair[1], default=("", 0.0))
-    text = f"at most {100 * share:.1f} % of a candidate's trials could not be timed"
+    problems = []
     if share > MOST_UNSTABLE:
-        text = (
+        problems.append(
             f"{100 * share:.1f} % of the trials of {name} could not be timed, and at most "
             f"{100 * MOST_UNSTABLE:.0f} % may; measure them again with --resume --retry"
         )
-    return EntryCheck("steady", share <= MOST_UNSTABLE, text)
+    text = f"at most {100 * share:.1f} % of a candidate's trials could not be timed"
+    return _check("steady", problems, text)
 
 
 def _times(info: BenchRunInfo, trials: Sequence[Trial]) -> EntryCheck:
-    """Whether the speedups are those of the raw times, on a machine that was quiet by these."""
-    odd = [(trial, list(_odd_times(info, trial))) for trial in trials]
-    wrong = [f"{t.graph} under {t.candidate}: {', '.join(texts)}" for t, texts in odd if texts]
+    """Check that speedups follow from the raw times, and that these show a quiet machine."""
+    faults = [(trial, "; ".join(_odd_times(info, trial))) for trial in trials]
+    odd = [f"{trial.graph} under {trial.candidate}: {fault}" for trial, fault in faults if fault]
+    problems = [f"{len(odd)} trials are not what their raw times give; {odd[0]}"] if odd else []
     count = sum(trial.status == "ok" for trial in trials)
-    text = f"{count} speedups agree with their raw times"
-    if wrong:
-        text = f"{len(wrong)} trials are not what their raw times give; {wrong[0]}"
-    return EntryCheck("times", not wrong, text)
+    return _check("times", problems, f"{count} speedups agree with their raw times")
 
 
 def _odd_times(info: BenchRunInfo, trial: Trial) -> Iterator[str]:
-    if trial.status != "ok" or info.settings.judge.timing is None:
+    judge = info.settings.judge
+    if trial.status != "ok" or judge.timing is None:
         return
     reference, candidate = (
         np.array(rounds, dtype=float)
@@ -160,72 +162,68 @@ def _odd_times(info: BenchRunInfo, trial: Trial) -> Iterator[str]:
     if not is_whole or reference.min() <= 0 or candidate.min() <= 0:
         yield "its raw times are missing"
         return
-    found = speedup(reference, candidate, info.settings.judge.seed)
-    claimed = (trial.speedup, trial.speedup_low, trial.speedup_high)
-    if any(
-        number is None or abs(number - again) > SAME * again
-        for number, again in zip(claimed, (found.value, found.low, found.high), strict=True)
-    ):
-        yield f"its speedup is {trial.speedup}, and {found.value:.6f} by its raw times"
+    computed = speedup(reference, candidate, judge.seed)
+    claims = (trial.speedup, trial.speedup_low, trial.speedup_high)
+    if not _agree(claims, (computed.value, computed.low, computed.high)):
+        yield f"its speedup is {trial.speedup}, and {computed.value:.6f} by its raw times"
     ratio = self_ratio(reference)
-    if abs(np.log(ratio)) > np.log1p(info.settings.judge.self_tolerance) + SAME:
+    if abs(np.log(ratio)) > np.log1p(judge.self_tolerance) + SAME:
         yield f"eager torch differs from itself by {ratio:.3f}, so that it cannot be ok"
 
 
+def _agree(claims: Sequence[float | None], computed: Sequence[float]) -> bool:
+    pairs = zip(claims, computed, strict=True)
+    return all(
+        claim is not None and abs(claim - number) <= SAME * number for claim, number in pairs
+    )
+
+
 def _findings(trials: Sequence[Trial]) -> EntryCheck:
-    wrong = []
+    problems = []
     for trial in trials:
-        names = [found.name for found in trial.findings if found.name not in CATALOGUE]
-        is_cheat = any(found.weight == "reject" for found in trial.findings)
-        if names:
-            wrong.append(f"{trial.graph} under {trial.candidate}: no finding is called {names[0]}")
-        elif is_cheat != (trial.status == "cheat"):
-            wrong.append(
-                f"{trial.graph} under {trial.candidate}: is {trial.status}, with "
-                f"{'a finding' if is_cheat else 'no finding'} that rejects"
-            )
+        unknown = [found.name for found in trial.findings if found.name not in CATALOGUE]
+        is_rejected = any(found.weight == "reject" for found in trial.findings)
+        where = f"{trial.graph} under {trial.candidate}"
+        if unknown:
+            problems.append(f"{where}: no finding is called {unknown[0]}")
+        elif is_rejected != (trial.status == "cheat"):
+            finding = "a finding" if is_rejected else "no finding"
+            problems.append(f"{where}: is {trial.status}, with {finding} that rejects")
     counts = Counter(found.name for trial in trials for found in trial.findings)
     text = ", ".join(f"{count} {name}" for name, count in counts.most_common(5)) or "none"
-    return EntryCheck("findings", not wrong, wrong[0] if wrong else text)
+    return _check("findings", problems[:1], text)
 
 
 def _sources(folder: Path, entry: LeaderboardEntry, suite: Suite | None) -> EntryCheck:
     with_code = [each for each in entry.info.candidates if each.kind == "passes"]
-    if suite is None and with_code:
-        return EntryCheck("sources", False, "the tasks of the suite are not known here")
+    if not with_code:
+        return _check("sources", [], "baselines alone")
+    if suite is None:
+        return _check("sources", ["the tasks of the suite are not known here"], "")
+    problems = []
     for candidate in with_code:
-        assert suite is not None, "seen above"
         try:
-            found: CandidateEntry | None = candidate_entry(folder, candidate, suite)
-        except (InputError, PassnetError) as cause:
-            return EntryCheck("sources", False, str(cause))
-        if found is None or found.code_hash != entry.info.code_hashes.get(candidate.name):
-            return EntryCheck(
-                "sources", False, f"the files of {candidate.name} are not those that were judged"
-            )
+            code_hash = candidate_entry(folder, candidate, suite).code_hash
+        except PassnetError as cause:
+            problems.append(str(cause))
+            continue
+        if code_hash != entry.info.code_hashes.get(candidate.name):
+            problems.append(f"the files of {candidate.name} are not those that were judged")
     text = f"the files of {len(with_code)} candidates are those that were judged"
-    return EntryCheck("sources", True, text if with_code else "baselines alone")
+    return _check("sources", problems[:1], text)
 
 
 def _scores(entry: LeaderboardEntry, trials: Sequence[Trial]) -> EntryCheck:
-    again = claimed_scores(trials)
-    if set(again) != set(entry.scores):
-        return EntryCheck("scores", False, "the candidates with scores are not those with trials")
-    for name, claimed in entry.scores.items():
-        found = again[name]
-        if claimed is None or found is None:
-            if claimed is not found:
-                return EntryCheck("scores", False, f"{name} claims what was not timed")
-            continue
-        pairs = zip(
-            (claimed.score, claimed.low, claimed.high),
-            (found.score, found.low, found.high),
-            strict=True,
-        )
-        if any(abs(one - other) > SAME * other for one, other in pairs):
-            text = f"{name} claims AS {claimed.score:.6f}, and has {found.score:.6f}"
-            return EntryCheck("scores", False, text)
-    text = ", ".join(
-        f"{name} {score.score:.3f}" for name, score in again.items() if score is not None
-    )
-    return EntryCheck("scores", True, text or "none could be timed")
+    computed = claimed_scores(trials)
+    problems = []
+    if set(computed) != set(entry.scores):
+        problems.append("the candidates with scores are not those with trials")
+    for name, claim in entry.scores.items():
+        score = computed.get(name)
+        if claim is None or score is None:
+            if claim is not score:
+                problems.append(f"{name} claims a score without times")
+        elif not _agree(astuple(claim), astuple(score)):
+            problems.append(f"{name} claims AS {claim.score:.6f}, and has {score.score:.6f}")
+    scored = [f"{name} {score.score:.3f}" for name, score in computed.items() if score is not None]
+    return _check("scores", problems[:1], ", ".join(scored) or "none could be timed")

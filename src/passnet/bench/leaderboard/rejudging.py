@@ -1,4 +1,4 @@
-"""Entries of a leaderboard judged again: what comes out, and whether it confirms their claims."""
+"""Entries of a leaderboard judged again, and whether their claims are confirmed."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,46 +29,49 @@ from passnet.judge.trial import Trial
 
 VERIFICATION_FILE = "verification.json"
 MOST_DIFFERENT = 0.01
-"""The largest share of a candidate's trials that may be correct there and not here, or the other
-way round: inputs are drawn alike, but other processors round differently."""
+"""Largest share of a candidate's trials whose correctness may differ from the entry's: inputs are
+equal, but other processors round differently."""
 
 
 @dataclass(frozen=True)
 class CandidateVerification:
-    """How a candidate of an entry did when it was judged again.
-
-    `num_different` trials are correct at t = -5 in one of the two and not in the other; those that
-    are unstable in either are not compared.
-    """
+    """The result of judging a candidate of an entry again."""
 
     candidate: str
     claimed: ClaimedScore | None
     found: ClaimedScore | None
+
     num_compared: int
+    """Trials that are unstable neither here nor in the entry."""
+
     num_different: int
+    """Compared trials that are correct at t = -5 either here or in the entry."""
+
     is_confirmed: bool
     text: str
 
 
 @dataclass(frozen=True)
 class EntryVerification:
-    """The record of an entry that was judged again, in `verification.json`.
-
-    It holds for the files of the hash `entry_sha256` alone. Scores are compared where the hardware
-    and versions are those of the entry, else correctness alone.
-    """
+    """The record of an entry that was judged again, in `verification.json`."""
 
     schema_version: int
     entry: str
+
     entry_sha256: str
+    """Hash of the files for which the record holds."""
+
     settings: RunSettings
     environment: Environment
+
     is_same_hardware: bool
+    """True if hardware and versions are the entry's; only then are scores compared."""
+
     candidates: tuple[CandidateVerification, ...]
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether all candidates did as the entry claims."""
+        """True if all candidates did as the entry claims."""
         return bool(self.candidates) and all(each.is_confirmed for each in self.candidates)
 
 
@@ -80,11 +83,11 @@ def rejudge(
     held_out: Suite | None = None,
     progress: Callable[[str], None] = silent,
 ) -> tuple[EntryVerification, list[Trial]]:
-    """Judge an entry again on this machine, from its files; goes on with what `work` holds.
+    """Judge an entry again on this machine, from its files; a run in `work` is resumed.
 
     Raises:
         InputError: `work` holds another run, or the entry's passes cannot be used.
-        MeasureError: our own machinery fails again and again.
+        MeasureError: the judge itself failed several times.
     """
     entry, trials = read_entry(folder)
     if entry.info.settings.held_out and held_out is None:
@@ -113,22 +116,25 @@ def rejudge(
 def compare(
     entry: LeaderboardEntry, there: Sequence[Trial], here: Sequence[Trial], is_same_hardware: bool
 ) -> tuple[CandidateVerification, ...]:
-    """What trials of an entry, and those of the same graphs judged again, say of its candidates."""
-    claimed, found = entry.scores, claimed_scores(here)
-    again = {(trial.graph, trial.candidate): trial for trial in here}
+    """Compare the trials of an entry with those judged here, candidate by candidate."""
+    scores = claimed_scores(here)
+    trials_here = {(trial.graph, trial.candidate): trial for trial in here}
     results = []
     for name in (candidate.name for candidate in entry.info.candidates):
         pairs = [
-            (trial, again[trial.graph, name])
+            (trial, trials_here[trial.graph, name])
             for trial in there
-            if trial.candidate == name and (trial.graph, name) in again
+            if trial.candidate == name and (trial.graph, name) in trials_here
         ]
         timed = [pair for pair in pairs if all(trial.status != "unstable" for trial in pair)]
-        different = sum(_is_correct(one) != _is_correct(other) for one, other in timed)
+        num_different = sum(_is_correct(before) != _is_correct(now) for before, now in timed)
+        claim, score = entry.scores.get(name), scores.get(name)
+        text = _difference(claim, score, len(timed), num_different, is_same_hardware)
         results.append(
-            _verified(name, claimed.get(name), found.get(name), len(timed), different,
-                      is_same_hardware)
-        )  # fmt: skip
+            CandidateVerification(
+                name, claim, score, len(timed), num_different, not text, text or "confirmed"
+            )
+        )
     return tuple(results)
 
 
@@ -136,32 +142,29 @@ def _is_correct(trial: Trial) -> bool:
     return trial.status == "ok" and trial.smallest_t is not None and trial.smallest_t <= CORRECT_AT
 
 
-def _verified(
-    name: str,
-    claimed: ClaimedScore | None,
-    found: ClaimedScore | None,
+def _difference(
+    claim: ClaimedScore | None,
+    score: ClaimedScore | None,
     num_compared: int,
     num_different: int,
     is_same_hardware: bool,
-) -> CandidateVerification:
-    text = ""
+) -> str:
+    """Return the reason why a candidate is not confirmed; empty if it is."""
     if num_compared == 0:
-        text = "no trial could be compared"
-    elif num_different > MOST_DIFFERENT * num_compared:
-        text = f"{num_different} of {num_compared} trials are not as correct here as there"
-    elif claimed is None or found is None:
-        text = "no score" if claimed is not found else ""
-    elif is_same_hardware and (claimed.low > found.high or found.low > claimed.high):
-        text = f"AS {claimed.score:.3f} there and {found.score:.3f} here, with intervals apart"
-    return CandidateVerification(
-        name, claimed, found, num_compared, num_different, not text, text or "confirmed"
-    )
+        return "no trial could be compared"
+    if num_different > MOST_DIFFERENT * num_compared:
+        return f"{num_different} of {num_compared} trials are not as correct here as there"
+    if claim is None or score is None:
+        return "no score" if claim is not score else ""
+    if is_same_hardware and (claim.low > score.high or score.low > claim.high):
+        return f"AS {claim.score:.3f} there and {score.score:.3f} here, with intervals apart"
+    return ""
 
 
 def write_verification(
     leaderboard: Path, record: EntryVerification, trials: Sequence[Trial]
 ) -> Path:
-    """Keep what was judged again in a leaderboard; what it had of the entry is replaced."""
+    """Record a verification in a leaderboard, in place of an earlier one of the entry."""
     folder = leaderboard / VERIFIED_FOLDER / record.entry
     for name in (VERIFICATION_FILE, ENTRY_TRIALS_FILE):  # the record first: it is what counts
         (folder / name).unlink(missing_ok=True)
@@ -172,11 +175,10 @@ def write_verification(
 
 
 def read_verification(leaderboard: Path, name: str) -> tuple[EntryVerification, list[Trial]] | None:
-    """What a leaderboard has of an entry that was judged again, with its trials; None where it has
-    nothing, or nothing of the files that the entry has now.
+    """Read the verification of an entry and its trials; None where the present files have none.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: a file cannot be read.
     """
     folder = leaderboard / VERIFIED_FOLDER / name
     if not (folder / VERIFICATION_FILE).is_file():
