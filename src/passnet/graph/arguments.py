@@ -19,16 +19,16 @@ CONSTANT_NAMES = name_set("""
 FLOAT_NAMES = {"inf": math.inf, "nan": math.nan}
 
 MAX_INTEGER_BITS = 64
-"""Longest whole number that may stand in a program."""
+"""Longest integer that a program may hold."""
 
 MAX_DEPTH = 32
-"""How deep arguments may be nested; those of the public graphs are 3 deep."""
+"""Deepest nesting of arguments; the public graphs nest 3 deep."""
 
 _DEVICE_NUMBER = re.compile("[0-9]{1,3}")
 
 
 class ArgumentReader:
-    """Reads arguments; `bound` holds the names of the values known so far, and is not copied."""
+    """A reader of arguments; `bound` holds the names known so far and is not copied."""
 
     def __init__(self, where: str, bound: set[str]) -> None:
         self._where = where
@@ -36,7 +36,7 @@ class ArgumentReader:
         self._depth = 0
 
     def read(self, node: ast.expr) -> Arg:
-        """The value, literal or reference that an expression stands for."""
+        """Return the value, literal or reference of an expression."""
         kind = type(node)
         if kind is ast.Name:
             return self._named(node)
@@ -57,7 +57,7 @@ class ArgumentReader:
         raise error_at(self._where, node, "not allowed as an argument")
 
     def _inner(self, node, args: list[ast.expr]) -> tuple[Arg, ...]:
-        """The arguments that stand inside another one."""
+        """Return the arguments inside another one."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise error_at(self._where, node, f"nested more than {MAX_DEPTH} deep")

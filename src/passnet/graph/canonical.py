@@ -1,4 +1,4 @@
-"""What a graph is, whatever its names: op sequence, canonical form, and three fingerprints."""
+"""A graph's identity without its names: op sequence, canonical form, and three fingerprints."""
 
 import hashlib
 from dataclasses import dataclass
@@ -33,20 +33,20 @@ class Fingerprints:
 
 
 def op_sequence(program: Program) -> tuple[str, ...]:
-    """The targets of the ops in program order; graphs that share it belong to one task."""
+    """Return the targets of the ops in program order; graphs that share them form one task."""
     return tuple(op.target for op in program.ops)
 
 
 @dataclass(slots=True)
 class _Value:
-    """What a name stands for; an argument has no number until it is read."""
+    """The value of a name; an argument gets a number when it is first read."""
 
     name: str
     number: str | None = None
 
 
 class _Numbering:
-    """Numbers values in the order in which ops first use (arguments) or make (results) them."""
+    """Numbers of values, in the order of their first use (arguments) or creation (results)."""
 
     def __init__(self) -> None:
         self._values: dict[str, _Value] = {}
@@ -65,7 +65,7 @@ class _Numbering:
         return self._values.setdefault(name, _Value(name))
 
     def texts(self, arg: Arg) -> tuple[str, str]:
-        """An argument in canonical form, without its literals and with them."""
+        """Return an argument in canonical form, without its literals and with them."""
         if isinstance(arg, Ref):
             value = self._value(arg.name)
             if value.number is None:
@@ -89,7 +89,7 @@ class _Numbering:
 
 
 def canonical_lines(program: Program) -> tuple[list[str], list[str], list[str]]:
-    """The canonical form of a program, one line per op and one for the outputs.
+    """Return the canonical form of a program, one line per op and one for the outputs.
 
     Values are numbered by first use, so that names and the order of the arguments of `forward` do
     not matter; liveness hints and aliases leave no trace; tuples and lists are equal; devices are
@@ -124,7 +124,7 @@ def _digest(lines: list[str]) -> str:
 
 
 def fingerprints(graph: Graph) -> Fingerprints:
-    """The three identities of a graph.
+    """Return the three fingerprints of a graph.
 
     Raises:
         GraphError: an argument that is used has no spec although others have one.

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """The value that a parameter or an earlier statement bound to `name`."""
+    """A value bound to `name` by a parameter or an earlier statement."""
 
     name: str
 
@@ -44,7 +44,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """A tuple, a list or a `torch.Size`; the three print differently and mean the same to an op."""
+    """A tuple, list or `torch.Size`; they print differently but mean the same to an op."""
 
     kind: Literal["tuple", "list", "size"]
     items: tuple[Arg, ...]
@@ -95,7 +95,7 @@ Statement: TypeAlias = Op | Alias | Release
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One argument of `forward`; `annotation` is its type as written, None when there is none."""
+    """One argument of `forward`; `annotation` is its type as written, or None."""
 
     name: str
     annotation: str | None = None
@@ -111,13 +111,13 @@ class Program:
 
     @property
     def ops(self) -> tuple[Op, ...]:
-        """The calls alone, in program order."""
+        """Return the calls in program order."""
         return tuple(statement for statement in self.body if isinstance(statement, Op))
 
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """What is recorded of one argument of a graph.
+    """The record of one argument of a graph.
 
     `dtype` is torch's name without the prefix ("float32"); `mean` and `std` describe the values
     seen at capture (None when not measured); `min_val` and `max_val` bound integers; `data` holds
@@ -140,12 +140,12 @@ class TensorSpec:
 
     @property
     def num_elements(self) -> int:
-        """The product of the shape."""
+        """Return the product of the shape."""
         return math.prod(self.shape)
 
 
 def main_float(tensors: Iterable[TensorSpec]) -> str | None:
-    """The floating-point dtype of most elements of a graph's arguments; None without any.
+    """Return the floating-point dtype of most elements of a graph's arguments; None without any.
 
     Elements are counted, since a convolution in bfloat16 may have four norm parameters in float32.
 
@@ -169,7 +169,7 @@ class Graph:
 
 
 def refs(arg: Arg) -> tuple[str, ...]:
-    """The names that an argument reads, left to right, nested ones included.
+    """Return the names that an argument reads, left to right, nested ones included.
 
     Examples:
         >>> refs(Sequence("list", (Ref("a"), 3, Slice(None, Ref("b")))))
@@ -185,7 +185,7 @@ def refs(arg: Arg) -> tuple[str, ...]:
 
 
 def op_refs(op: Op) -> tuple[str, ...]:
-    """The names that an op reads, in the order of its arguments, then its keywords."""
+    """Return the names that an op reads, in the order of its arguments, then its keywords."""
     return refs(Sequence("tuple", (*op.args, *(arg for _, arg in op.kwargs))))
 
 
@@ -194,7 +194,7 @@ _TAKES_DEVICE_TEXT = ("Tensor.to", "torch.amp.autocast_mode._enter_autocast")
 
 
 def retarget(graph: Graph, kind: str, index: int | None = None) -> Graph:
-    """The same graph with every device literal and every argument on one device.
+    """Return the same graph with every device literal and every argument on one device.
 
     Device objects change wherever they stand; device text ("cuda:0") changes as a `device=`
     keyword and as an argument of `Tensor.to` and of autocast. `kind` is "cpu" or "cuda", `index`

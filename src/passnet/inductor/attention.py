@@ -1,4 +1,4 @@
-"""Which kernel of a library computes an attention or a convolution on CUDA, and in which layout.
+"""Library kernels for attention and convolution on CUDA, and the layouts of their results.
 
 Torch chooses inside its build for CUDA, out of reach of a build for CPUs; these are its rules, as
 far as they change what is fused around the call.
@@ -20,10 +20,10 @@ MAX_FLASH_HEAD = 256
 """Largest head that flash attention computes."""
 
 FLASH_ALIGNMENT = 8
-"""Heads are padded to a multiple of this before flash attention."""
+"""Multiple to which heads are padded for flash attention."""
 
 MASK_ALIGNMENT = 8
-"""Rows of a mask are padded to a multiple of this before memory-efficient attention."""
+"""Multiple to which rows of a mask are padded for memory-efficient attention."""
 
 
 def attention_on_cuda(
@@ -36,7 +36,8 @@ def attention_on_cuda(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> torch.Tensor:
-    """`scaled_dot_product_attention` in the parts that it has on a GPU of capability 8.0 or later.
+    """Compute `scaled_dot_product_attention` by the parts it has on GPUs of capability 8.0 or
+    later.
 
     cuDNN's kernel, which torch prefers on some GPUs for halves, stands where flash or
     memory-efficient attention does here: each is one call.
@@ -70,7 +71,7 @@ def _flash(parts: Parts, dropout_p: float, is_causal: bool, scale: float | None)
 
 
 def _fits_flash(parts: Parts, is_causal: bool, enable_gqa: bool) -> bool:
-    """Halves with heads of one size, and square where they are causal."""
+    """Return whether halves have heads of one size, and are square if causal."""
     query, key, _ = parts
     heads = {part.size(-1) for part in parts}
     return (
@@ -83,7 +84,7 @@ def _fits_flash(parts: Parts, is_causal: bool, enable_gqa: bool) -> bool:
 
 
 def _fits_efficient(parts: Parts) -> bool:
-    """Floats or halves with heads that fill whole 16-byte words."""
+    """Return whether floats or halves have heads that fill whole 16-byte words."""
     query, key, value = parts
     heads = (query.size(-1), value.size(-1))
     alignment = 16 // query.element_size()
@@ -96,7 +97,7 @@ def _fits_efficient(parts: Parts) -> bool:
 
 
 def _is_plain(parts: Parts, enable_gqa: bool) -> bool:
-    """Whether the three have batch, head, row and column, in one batch, and none is empty.
+    """Return whether the three are 4-dimensional, not empty, and of one batch.
 
     Heads are of one number, or shared evenly where `enable_gqa` says so.
     """
@@ -109,7 +110,7 @@ def _is_plain(parts: Parts, enable_gqa: bool) -> bool:
 
 
 def _bias(mask: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
-    """A mask with rows padded to what the kernel reads, for every batch and head."""
+    """Return a mask with rows padded as the kernel reads them, for every batch and head."""
     is_aligned = mask.stride(-1) == 1 and all(
         mask.stride(axis) % MASK_ALIGNMENT == 0 for axis in range(mask.dim() - 1)
     )
@@ -121,7 +122,7 @@ def _bias(mask: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> torch.T
 
 
 def layout_of_convolution(inputs: torch.Tensor, weight: torch.Tensor) -> torch.memory_format:
-    """The layout of the result of a convolution by cuDNN: channels last where an operand is so."""
+    """Return the layout of cuDNN's result: channels last if an operand is channels last."""
     from torch._prims_common import suggest_memory_format
 
     last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(weight.dim())

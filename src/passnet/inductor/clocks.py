@@ -1,4 +1,4 @@
-"""What our clocks cost: within the time that they tell, and beside it."""
+"""The cost of our clocks, inside and outside of the time that they measure."""
 
 import time
 from collections.abc import Callable
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 Clock: TypeAlias = Callable[[], int]
-"""Gives nanoseconds; only differences mean something."""
+"""A function that returns nanoseconds; only differences have a meaning."""
 
 WALL: Clock = time.perf_counter_ns
 OWN: Clock = time.thread_time_ns
-"""What goes by, and what this thread has computed: that leaves out the time in which something else
-had the processor. It takes a third of a microsecond to ask."""
+"""Wall time, and CPU time of this thread, which excludes time spent on other work. A reading of the
+latter takes a third of a microsecond."""
 
 OWN_FROM_MS = 1.0
-"""Calls of one thread that take longer are timed by `OWN`: hardly a burst of them is left alone
-where there is other work."""
+"""Shortest call of one thread that `OWN` times: hardly one this long runs without interruption on a
+busy machine."""
 
 NUM_CALLS = 200
 NUM_REPEATS = 30
@@ -23,7 +23,7 @@ NUM_REPEATS = 30
 
 @dataclass(frozen=True, slots=True)
 class ClockCost:
-    """Nanoseconds of our clocks: `within` the time that one tells, and `beside` it.
+    """Nanoseconds that our clocks cost: `within` the time that they measure, and `beside` it.
 
     Args:
         kernel_within, kernel_beside: of one around a kernel.
@@ -43,8 +43,8 @@ class ClockCost:
 def layer_with_clock(
     inner: Callable[..., Any], spent: list[int], slot: int, count: int, clock: Clock
 ) -> Callable[..., Any]:
-    """A function that calls another one, adds to `spent` at `slot` what that took in nanoseconds,
-    and 1 at `count`.
+    """Return a wrapper that adds each call's nanoseconds to `spent[slot]`, and 1 to
+    `spent[count]`.
     """
 
     def layer(*arguments: Any) -> Any:
@@ -58,19 +58,19 @@ def layer_with_clock(
 
 
 def least_kernel_clock(clock: Clock) -> tuple[float, float]:
-    """Nanoseconds of a clock in a generated program, within the time it tells and beside it: the
-    least of many tries.
+    """Return a kernel clock's nanoseconds within and beside the measured time: the least of many
+    tries.
     """
     return min((_kernel_clocks(clock) for _ in range(NUM_REPEATS)), key=sum)
 
 
 def least_layer_clock(clock: Clock) -> tuple[float, float]:
-    """The same of a layer around a function."""
+    """Return the same for a layer around a function."""
     return min((_layer_clocks(clock) for _ in range(NUM_REPEATS)), key=sum)
 
 
 def _kernel_clocks(_clock: Clock) -> tuple[float, float]:
-    """Of the clocks in a generated program, with nothing to tell the time of."""
+    """Measure the clocks of a generated program around nothing."""
     _generated = 0
     begin = _clock()
     for _ in range(NUM_CALLS):
@@ -90,7 +90,7 @@ def _nothing(*_: Any) -> None:
 
 
 def _layer_clocks(clock: Clock) -> tuple[float, float]:
-    """Of a layer around a function that does nothing."""
+    """Measure a layer around a function that does nothing."""
     spent = [0, 0]
     layer = layer_with_clock(_nothing, spent, 0, 1, clock)
     argument: list[int] = []

@@ -1,5 +1,6 @@
-"""The layers of a call of torch.compile, each reachable: what Dynamo calls, what AOTAutograd calls,
-and the program that Inductor generated. One compilation serves for all.
+"""The layers of a torch.compile call: Dynamo's, AOTAutograd's and Inductor's program.
+
+One compilation serves all.
 """
 
 import sys
@@ -17,11 +18,11 @@ from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 from torch._inductor.output_code import CompiledFxGraph
 
 DYNAMO_NAME = "__compiled_fn"
-"""What the names of the globals begin with by which Dynamo's bytecode calls compiled graphs."""
+"""Prefix of the globals by which Dynamo's bytecode calls compiled graphs."""
 
 SETTINGS: dict[str, Any] = {"fx_graph_cache": False, "compile_threads": 1}
-"""Settings of Inductor: it starts no processes to compile in, and generates its program anew, so
-that all layers are there. Kernels that it has compiled before it still takes from its cache."""
+"""Settings of Inductor: it starts no compiling processes and generates programs anew, so that all
+layers exist. Compiled kernels still come from its cache."""
 
 
 @dataclass(slots=True)
@@ -42,7 +43,7 @@ class GraphLayers:
     num_calls: int = 0
 
     def programs(self) -> list[tuple[Any, Callable[..., Any], ModuleType]]:
-        """Inductor's objects, each with the function that it calls and the module of that."""
+        """Return Inductor's objects, each with its function and that function's module."""
         found = []
         for each in self.inductor:
             call = each.current_callable
@@ -54,20 +55,22 @@ class GraphLayers:
 
 @dataclass(slots=True)
 class CompiledLayers:
-    """A compiled function with all graphs that Dynamo made of it so far."""
+    """A compiled function with all its graphs so far."""
 
     function: Callable[..., Any]
     graphs: list[GraphLayers] = field(default_factory=list)
 
     def called(self) -> list[GraphLayers]:
-        """The graphs that Dynamo calls, without those that it has let go."""
+        """Return the graphs that Dynamo still calls."""
         return [graph for graph in self.graphs if graph.name in (graph.scope or ())]
 
 
 @contextmanager
 def compiling(function: Callable[..., Any]) -> Iterator[CompiledLayers]:
-    """A function as `torch.compile` compiles it by default; the block is to call it until no more
-    is compiled. The layers that it then has stay.
+    """Compile a function as `torch.compile` does by default; the block calls it until all is
+    compiled.
+
+    The layers stay after the block.
     """
     torch._dynamo.reset()
     layers = CompiledLayers(function)
@@ -101,9 +104,7 @@ def compiling(function: Callable[..., Any]) -> Iterator[CompiledLayers]:
 
 @contextmanager
 def replaced(graphs: list[GraphLayers], calls: list[Callable[..., Any]]) -> Iterator[None]:
-    """For the length of the block Dynamo calls other functions than the compiled graphs, in the
-    same way.
-    """
+    """Let Dynamo call other functions than the compiled graphs, for the length of the block."""
     before = []
     for graph, call in zip(graphs, calls, strict=True):
         assert graph.scope is not None, "Dynamo calls it"
@@ -118,12 +119,12 @@ def replaced(graphs: list[GraphLayers], calls: list[Callable[..., Any]]) -> Iter
 
 
 def as_dynamo_calls(call: Callable[..., Any]) -> Callable[..., Any]:
-    """A function as Dynamo wraps what a compiler gives it."""
+    """Return a function wrapped as Dynamo wraps a compiler's result."""
     return torch._dynamo.disable(call, reason="a compiled graph with a clock")
 
 
 def record_calls(layers: CompiledLayers, run: Callable[[], object]) -> None:
-    """Call the function once, and note what each graph is called with and how often."""
+    """Call the function once, and record each graph's arguments and number of calls."""
     graphs = layers.called()
 
     def recorder(graph: GraphLayers) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Where Inductor is had to decide otherwise when it generates code for a CPU.
+"""Decisions of Inductor that passnet overrides when it generates code for a CPU.
 
 It decides for GPUs, or for many cores. The kernels of a pass run on few cores, most often on one:
 there a value that is computed twice, a sum that walks over memory in strides, and a variance whose
@@ -15,23 +15,23 @@ COSTLY_OPS = frozenset(
     ("erf", "erfc", "erfinv", "expm1", "lgamma", "digamma", "pow", "atan2", "sinh", "cosh")
     + ("sin", "cos", "tan", "asin", "acos", "atan", "asinh", "acosh", "atanh")
 )
-"""Ops whose results are kept where they are used more than once, as each takes many times as long
-as a sum. On a CPU Inductor itself keeps those of exp, log, sigmoid and tanh (torch/_inductor/ir.py
-of torch 2.13), but computes a GELU before a layer norm again for each of its passes."""
+"""Ops whose results are kept if they are used more than once: each costs many times a sum. Inductor
+itself keeps exp, log, sigmoid and tanh on a CPU (torch/_inductor/ir.py of torch 2.13), but computes
+a GELU before a layer norm again in each pass."""
 
 BLOCK_VALUES = 4096
-"""How many values a block of rows has, whose columns are reduced by themselves: 16 KiB of float32,
-half of the smallest first cache of today's processors."""
+"""Values in a block of rows whose columns are reduced together: 16 KiB of float32, half of today's
+smallest first cache."""
 
 LEAST_ROWS = 8
-"""How many rows a block has at least: what it gives is written and read once more."""
+"""Fewest rows in a block: its result is written and read once more."""
 
 LEAST_BLOCKS = 4
 
 
 @contextmanager
 def deciding_for_one_core() -> Iterator[None]:
-    """Has Inductor decide as follows while it generates code for a CPU.
+    """Override Inductor's decisions as follows while it generates code for a CPU.
 
     - Results of `COSTLY_OPS` that are used more than once are kept.
     - A variance takes two steps, the mean and then the squared distances from it, whatever it is
@@ -73,7 +73,7 @@ def deciding_for_one_core() -> Iterator[None]:
 def _num_blocks(
     _device: object, num_rows: int, num_columns: int, inner_reduction: bool, **_how: object
 ) -> int:
-    """Into how many blocks of rows a reduction is split; one for values that lie together."""
+    """Return the number of row blocks of a reduction; one if its values are contiguous."""
     least = max(LEAST_ROWS, BLOCK_VALUES // max(num_columns, 1))
     if inner_reduction or num_rows < LEAST_BLOCKS * least:
         return 1

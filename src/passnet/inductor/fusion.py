@@ -1,4 +1,4 @@
-"""What a compiler would fuse: Inductor's plan for a graph, read before any code is made.
+"""Inductor's fusion plan for a graph, read before any code is made.
 
 A graph is lowered once, under fake tensors, and stopped when Inductor has decided on its kernels.
 Every kernel is traced back to the ops that it computes. Nothing is compiled, run or allocated.
@@ -22,8 +22,9 @@ NextNodes: TypeAlias = Callable[[torch.fx.Node], Iterable[torch.fx.Node]]
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel of a plan: the ops that it computes, whether a library has it ready-made, and the
-    op with which it begins: a graph that ends before that op has no such kernel.
+    """One kernel of a plan: its ops, whether a library provides it, and its first op.
+
+    A graph that ends before `start` has no such kernel.
     """
 
     ops: frozenset[int]
@@ -42,13 +43,13 @@ class FusionPlan:
     kernels: tuple[Kernel, ...]
 
     def num_kernels(self) -> list[int]:
-        """K(1), K(2), ...: how many kernels have begun with each prefix of the ops."""
+        """Return K(1), K(2), ...: the kernels that have begun with each prefix of the ops."""
         starts = sorted(kernel.start for kernel in self.kernels)
         return [bisect_right(starts, op) for op in range(self.num_ops)]
 
 
 def fusion_plan(graph: Graph, where: str = "graph", device: TargetDevice = "cpu") -> FusionPlan:
-    """What Inductor would make of a graph.
+    """Return Inductor's fusion plan for a graph.
 
     `graph` has the specs of its arguments; `device` is "cpu", or "cuda", which needs no GPU (see
     `mine.simulated_gpu`); `where` is named in errors.
@@ -81,8 +82,9 @@ def fusion_plan(graph: Graph, where: str = "graph", device: TargetDevice = "cpu"
 def _absorbed(
     users: dict[int, list[int]], targets: Sequence[str], kernels: Sequence[set[int]]
 ) -> Iterator[tuple[int, int]]:
-    """Ops that were made part of a later one, as a product and a sum of one library call; for each
-    the number of the kernel in which that is.
+    """Yield ops that became part of a later one, each with that kernel's number.
+
+    An example is a product and a sum in one library call.
 
     Views are not among them: they make no kernel by themselves.
     """
@@ -102,7 +104,7 @@ def _absorbed(
 def _start(
     ops: set[int], node: Any, kernels: Sequence[tuple[set[int], Any]], users: dict[int, list[int]]
 ) -> int:
-    """The op with which a kernel begins, in a graph that ends there.
+    """Return the op with which a kernel begins, in a graph that ends there.
 
     That is its first op, but for two kinds of ops that are elsewhere in a shorter graph: the bias
     of a product, which the library adds as long as no pointwise op follows; and what is computed
@@ -129,9 +131,7 @@ def _start(
 
 
 def _reads(op: int, generated: set[int], in_kernels: set[int], users: dict[int, list[int]]) -> bool:
-    """Whether an op reads what one of `generated` computes, directly or through ops that no kernel
-    has (views).
-    """
+    """Return whether an op reads a result of `generated`, directly or through views."""
     sources = {op}
     while sources:
         sources = {op for op, readers in users.items() if not sources.isdisjoint(readers)}
@@ -142,7 +142,7 @@ def _reads(op: int, generated: set[int], in_kernels: set[int], users: dict[int, 
 
 
 def _users(module: torch.fx.GraphModule) -> dict[int, list[int]]:
-    """The ops that use the result of each op, directly."""
+    """Return the direct users of each op."""
     return {
         op: [number for user in node.users if (number := op_number(user)) is not None]
         for node in module.graph.nodes
@@ -151,14 +151,12 @@ def _users(module: torch.fx.GraphModule) -> dict[int, list[int]]:
 
 
 def _buffers(node: Any) -> list[Any]:
-    """The buffers that a node of the schedule fills."""
+    """Return the buffers that a schedule node fills."""
     return [part.node for part in node.get_nodes() if part.node is not None]
 
 
 def _is_launched(node: Any) -> bool:
-    """Whether a node of the schedule is a kernel: not one of the results of a call that has many,
-    and not memory that others fill.
-    """
+    """Return whether a schedule node is a kernel, and not a result or memory that others fill."""
     from torch._inductor.ir import MultiOutput
     from torch._inductor.scheduler import NopKernelSchedulerNode
 
@@ -166,7 +164,7 @@ def _is_launched(node: Any) -> bool:
 
 
 def _ops_of(buffer: Any, stored: set[torch.fx.Node | None]) -> list[int]:
-    """The ops that are computed where a buffer is filled.
+    """Return the ops that are computed where a buffer is filled.
 
     These are the op of its own node and, back along the data, of all nodes whose results are stored
     nowhere: they are computed where they are used. Views compute nothing. A part of a reduction has
@@ -180,14 +178,14 @@ def _ops_of(buffer: Any, stored: set[torch.fx.Node | None]) -> list[int]:
 
 
 def _own_ops(buffer: Any) -> list[int]:
-    """The ops that a buffer was made for."""
+    """Return the ops that a buffer was made for."""
     own = getattr(buffer, "origin_node", None)
     origins = buffer.get_origins() if own is None else [own]
     return [number for origin in origins for number in _ops_at(origin)]
 
 
 def _ops_at(node: torch.fx.Node) -> list[int]:
-    """The op of a node of the lowered graph, as a list of at most one.
+    """Return the op of a node of the lowered graph, as a list of at most one.
 
     A node that Inductor put in place of others has none of its own. It computes the first op of
     those that use it, or where none does (an argument is written) the last before it.
@@ -201,13 +199,13 @@ def _ops_at(node: torch.fx.Node) -> list[int]:
 
 
 def _nearest_ops(node: torch.fx.Node, next_nodes: NextNodes) -> list[int]:
-    """The first ops that are met on the ways from a node that has none."""
+    """Return the nearest ops along the paths from a node without one."""
     reached = _reached(node, lambda step: next_nodes(step) if op_number(step) is None else ())
     return [number for step in reached if (number := op_number(step)) is not None]
 
 
 def _reached(start: torch.fx.Node, next_nodes: NextNodes) -> set[torch.fx.Node]:
-    """The nodes that can be reached from one by steps of a kind, itself included."""
+    """Return the nodes reachable from `start`, itself included."""
     waiting, reached = [start], {start}
     while waiting:
         new = set(next_nodes(waiting.pop())) - reached
@@ -217,7 +215,7 @@ def _reached(start: torch.fx.Node, next_nodes: NextNodes) -> set[torch.fx.Node]:
 
 
 def _is_view(node: torch.fx.Node) -> bool:
-    """Whether a node of the lowered graph only looks at memory in another way."""
+    """Return whether a node of the lowered graph is a view."""
     packet = getattr(node.target, "overloadpacket", None)
     aten = torch.ops.aten
     is_list = packet in (aten.split, aten.split_with_sizes, aten.unbind)

@@ -1,4 +1,4 @@
-"""The code that Inductor generates for a graph, as data: kernels, calls and memory.
+"""Inductor's generated code for a graph, as data: kernels, calls and memory.
 
 A graph is lowered under fake tensors and stopped where the generated module would be written out.
 Nothing is compiled or run: for a CPU it takes no C++ compiler, for CUDA neither a GPU nor Triton.
@@ -35,10 +35,9 @@ DEVICE_SETTINGS: dict[TargetDevice, dict[str, Any]] = {
         "triton.multi_kernel": 0,
     },
 }
-"""More for a device. For a CPU no program is compiled to find out what the processor can do, which
-it says of itself, and no reduction in two layers is looked at for a way that GPUs have, which fails
-where the second layer is a sum of few terms; for CUDA no kernel waits for another within a launch,
-or is chosen by timing."""
+"""More settings by device. On a CPU no test program is compiled (the processor states its
+abilities), and no two-layer reduction is tried in a way that only GPUs have: it fails if the second
+layer sums few terms. On CUDA no kernel waits for another within a launch or is chosen by timing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class TensorLayout:
 
 @dataclass(frozen=True, slots=True)
 class BufferSlot:
-    """Where the values of a name lie: elements into the memory of an argument or a buffer."""
+    """The place of a value: elements into the memory of an argument or a buffer."""
 
     memory: str
     offset: int = 0
@@ -60,8 +59,10 @@ class BufferSlot:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedKernel:
-    """A generated kernel. For a CPU the text defines the C++ function `kernel`, with arguments of
-    these `types`; for CUDA it is a Python module with a Triton function of the kernel's name.
+    """A generated kernel.
+
+    On a CPU the text defines the C++ function `kernel`, with arguments of these `types`. For CUDA
+    it is a Python module with a Triton function of the kernel's name.
     """
 
     name: str
@@ -71,7 +72,9 @@ class GeneratedKernel:
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """A kernel with what it gets, in order, but for sizes, which the text of a kernel holds."""
+    """A call of a kernel with its arguments in order, without sizes: the kernel's text holds
+    these.
+    """
 
     kernel: str
     arguments: tuple[BufferSlot, ...]
@@ -79,7 +82,7 @@ class KernelCall:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedCode:
-    """What Inductor makes of a graph.
+    """Inductor's code for a graph.
 
     `inputs` are by the names of the graph's arguments, in their order. `buffers` maps memory that
     the code allocates to its dtype and number of elements. Each of `outputs` names the buffer that
@@ -103,7 +106,7 @@ def generate(
     where: str = "graph",
     device: TargetDevice = "cpu",
 ) -> GeneratedCode:
-    """What Inductor generates for a graph: C++ for a CPU, Triton for CUDA, which need not be there.
+    """Generate a graph's code: C++ for a CPU, Triton for CUDA; neither device needs to be present.
 
     `strides` are those of arguments that are not contiguous, `options` settings of Inductor
     (`torch._inductor.config`) by name, beside `SETTINGS`; `where` is named in errors.
@@ -149,7 +152,7 @@ def generate(
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a contiguous tensor.
+    """Return the strides of a contiguous tensor.
 
     Examples:
         >>> contiguous((2, 3, 4))
@@ -159,7 +162,7 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def fake_results(module: torch.fx.GraphModule, fakes: list[Any], where: str) -> list[torch.Tensor]:
-    """What a graph returns under fake tensors."""
+    """Run a graph under fake tensors, and return its results."""
     results = list(module(*fakes))
     if not all(isinstance(result, torch.Tensor) for result in results):
         raise AuthorError(f"{where}: it returns something that is no tensor")
@@ -170,7 +173,7 @@ def fake_results(module: torch.fx.GraphModule, fakes: list[Any], where: str) -> 
 
 
 def _check_outputs(code: GeneratedCode, expected: Sequence[torch.Tensor], where: str) -> None:
-    """See that the code returns what the graph does, in the same order of memory."""
+    """Check that the code returns what the graph does, in the same memory order."""
     for (_, actual), tensor in zip(code.outputs, expected, strict=True):
         dtype = str(tensor.dtype).removeprefix("torch.")
         layout = TensorLayout(tuple(tensor.shape), tuple(tensor.stride()), dtype)
@@ -190,12 +193,12 @@ _IGNORED += ("LineContext", "NullLine")
 """Lines that free, describe, or make a GPU the current one."""
 
 _ALIGNING = re.compile(r"(\w+) = copy_if_misaligned\(\1\)")
-"""A line of text that moves an argument to a multiple of 16 bytes, which our kernels need not."""
+"""Generated line that copies an argument to a multiple of 16 bytes; our kernels do not need it."""
 
 
 @dataclass
 class _ModuleReader:
-    """Reads the lines of a generated module, which are records of Inductor, one after the other.
+    """A reader of a generated module's lines, which are records of Inductor.
 
     `lowering` is Inductor's state when it has decided on its kernels, whose code is generated here.
     """
@@ -226,7 +229,7 @@ class _ModuleReader:
         self.slots = {own: BufferSlot(name) for own, name in zip(names, self.inputs, strict=True)}
 
     def code(self) -> GeneratedCode:
-        """The code as data."""
+        """Return the code as data."""
         for line in self.lowering.wrapper_code.lines:
             self._read_line(line)
         outputs = tuple(self._output(node) for node in self.lowering.graph_outputs)
@@ -269,7 +272,7 @@ class _ModuleReader:
         return self.slots[name]
 
     def _output(self, node: Any) -> tuple[str, TensorLayout]:
-        """The buffer that holds a result, and its layout."""
+        """Return the buffer that holds a result, and its layout."""
         try:
             slot = self._slot(node.get_name())
             shape = tuple(int(size) for size in node.get_size())
@@ -291,7 +294,7 @@ def _dtype(node: Any) -> str:
 
 
 def _kernel(name: str, body: str, where: str) -> GeneratedKernel:
-    """A kernel from its definition, `async_compile.cpp_pybinding([types], text)` for a CPU or
+    """Parse a kernel's definition: `async_compile.cpp_pybinding([types], text)` for a CPU, or
     `async_compile.triton(name, text, device_str="cuda")`.
     """
     match ast.parse(body, mode="eval").body:

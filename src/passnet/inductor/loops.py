@@ -1,4 +1,4 @@
-"""The loops that Inductor decides on for a graph, read from its schedule before code is made."""
+"""Inductor's loops for a graph, read from its schedule before code is made."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -19,14 +19,13 @@ from passnet.inductor.schedule import SETTINGS, lower
 from passnet.inductor.simulated_gpu import DevicelessMode
 
 READ_SETTINGS: dict[str, Any] = {"unroll_reductions_threshold": 1}
-"""Short reductions stay loops, so that the same ops give the same loops at any size."""
+"""Settings that keep short reductions loops, so that the same ops give the same loops at any
+size."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LoopValue:
-    """A value in a loop: an op of Inductor with its arguments, and the op of the graph that it is
-    the result of, by number.
-    """
+    """A value in a loop: an Inductor op with its arguments, and the number of the graph's op."""
 
     name: str
     args: tuple[Any, ...]
@@ -35,7 +34,9 @@ class LoopValue:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a loop stores in a buffer at an address; `reduction` where it is one's result."""
+    """A value that a loop stores in a buffer at an address; `is_reduction` if it is a reduction's
+    result.
+    """
 
     buffer: str
     address: Any
@@ -45,8 +46,10 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class LoopNode:
-    """A loop nest of Inductor: its outer and inner (reduction) variables with their sizes, and what
-    it stores. `picks` has the values by which memory is addressed, each with the size of its axis.
+    """A loop nest of Inductor: outer and inner (reduction) variables with their sizes, and its
+    stores.
+
+    `picks` holds the values that address memory, each with the size of its axis.
     """
 
     outer: tuple[tuple[Any, int], ...]
@@ -57,7 +60,7 @@ class LoopNode:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Shape, strides and dtype of memory, and the op whose result it holds, by number."""
+    """Shape, strides and dtype of memory, and the number of the op whose result it holds."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
@@ -84,7 +87,7 @@ def inductor_loops(
     options: Mapping[str, Any],
     where: str,
 ) -> InductorLoops:
-    """The loops that Inductor decides on for a graph that is to be computed in kernels alone.
+    """Return Inductor's loops for a graph that is to be computed in kernels alone.
 
     Raises:
         AuthorError: Inductor cannot lower it, calls a library for a part of it, or uses an op that
@@ -116,7 +119,7 @@ def inductor_loops(
 
 @contextmanager
 def _marked_ops() -> Iterator[None]:
-    """While this lasts, values that are the result of an op of the graph say so.
+    """Mark values that are the result of an op of the graph, for the length of the block.
 
     Inductor's closures are called when a loop is traced; each is wrapped to note the op on what it
     returns.
@@ -202,8 +205,8 @@ def _read(lowering: Any, inputs: dict[str, Buffer], where: str) -> InductorLoops
 
 
 def _whole_memory(node: Any) -> tuple[str | None, int]:
-    """The memory that a buffer is a part of, as that of an operand of a concatenation is, and where
-    it begins there.
+    """Return the memory that a buffer is part of, such as a concatenation's, and the buffer's
+    offset.
     """
     from torch._inductor.ir import MutationLayoutSHOULDREMOVE, NonOwningLayout
 
@@ -227,7 +230,7 @@ def _buffer(node: Any) -> Buffer:
 
 
 def _loop_node(buffer: Any, names: Mapping[str, str], offsets: Mapping[str, int]) -> LoopNode:
-    """The loop that fills a buffer, with the axes that its op has."""
+    """Return the loop that fills a buffer, with the axes of its op."""
     from torch._inductor.virtualized import V
 
     (outer_sizes, inner_sizes), body, (outer_vars, inner_vars) = buffer.get_default_sizes_body()
@@ -250,7 +253,7 @@ def _collector(names: Mapping[str, str], offsets: Mapping[str, int]) -> Any:
     from torch._inductor.virtualized import V
 
     class Collector(DefaultHandler):
-        """Keeps what a loop computes as a tree."""
+        """A handler that keeps a loop's computation as a tree."""
 
         def __init__(self) -> None:
             self.stores: list[Stored] = []

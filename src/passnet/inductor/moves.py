@@ -1,4 +1,4 @@
-"""Which loops of a generated C++ kernel only move values, such as those that lay a weight out anew.
+"""Loops of a generated C++ kernel that only move values, such as a weight's change of layout.
 
 Inductor puts all loops between two library calls into one kernel. A loop nest that only loads and
 stores is a move; where the name of its kernel, which holds the ops that it comes from, tells of no
@@ -12,7 +12,7 @@ ASKED = ("clone", "copy", "cat", "contiguous", "stack", "repeat", "roll", "flip"
          "slice", "select", "index", "gather", "embedding", "permute", "transpose", "as_strided",
          "unfold", "tril", "triu", "fill", "full", "zeros", "ones", "pixel", "upsample", "split",
          "scatter", "where", "unbind", "view", "lift_fresh")  # fmt: skip
-"""Parts of the names of ops that move values, or lay them out, because the program says so."""
+"""Parts of the names of ops that move values because the program asks for it."""
 
 _HEAD = re.compile(r'extern "C"\s*void\s+\w+\([^)]*\)\s*\{')
 _HEADER = re.compile(r"\b(?:for|if)\s*\(")
@@ -32,18 +32,18 @@ _MOVES = re.compile(
     r"|(?:at::vec::)?transpose_mxn<.*>\(.*\)",
     re.DOTALL,
 )
-"""The statements of a loop that only moves values; anything else computes."""
+"""Statements of a loop that only moves values."""
 
 
 def moves_only(name: str, text: str) -> bool:
-    """Whether a kernel does nothing but move values that nobody asked it to move."""
+    """Return whether a kernel only moves values, without an op that asks for it."""
     nests = list(loop_nests(text))
     return bool(nests) and not _is_asked(name) and all(map(is_move, nests))
 
 
 def moving_part(name: str, text: str) -> str | None:
-    """The text of a kernel with those of its loops alone that move values that nobody asked it to
-    move; None where it has none of them, or nothing else.
+    """Return a kernel's text with only its unrequested moves; None if it has none, or nothing
+    else.
     """
     nests = list(loop_nests(text))
     moves = [nest for nest in nests if is_move(nest)]
@@ -60,7 +60,7 @@ def _is_asked(name: str) -> bool:
 
 
 def is_move(nest: str) -> bool:
-    """Whether a loop nest only loads and stores.
+    """Return whether a loop nest only loads and stores.
 
     Examples:
         >>> is_move("{ for(;;) { auto tmp0 = in_ptr0[x0 + 3L*x1]; out_ptr0[x0] = tmp0; } }")
@@ -75,7 +75,7 @@ def is_move(nest: str) -> bool:
 
 
 def _without_headers(text: str) -> str:
-    """A text without the heads of its loops and conditions."""
+    """Return a text without the heads of its loops and conditions."""
     parts, position = [], 0
     while (head := _HEADER.search(text, position)) is not None:
         parts.append(text[position : head.start()])
@@ -88,7 +88,7 @@ def _without_headers(text: str) -> str:
 
 
 def loop_nests(text: str) -> Iterator[str]:
-    """The blocks of a kernel's body, each of which is a loop nest, in order."""
+    """Yield the loop nests of a kernel's body, in order."""
     head = _HEAD.search(text)
     if head is None:
         return

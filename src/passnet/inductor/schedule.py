@@ -1,4 +1,4 @@
-"""The kernels that Inductor decides on for a graph: lowering, stopped before code is made."""
+"""Inductor's kernels for a graph: lowering, stopped before code is made."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -21,17 +21,18 @@ TargetDevice: TypeAlias = Literal["cpu", "cuda"]
 DEVICES: tuple[TargetDevice, ...] = ("cpu", "cuda")
 
 SETTINGS: dict[str, Any] = {"fx_graph_cache": False, "shape_padding": False, "compile_threads": 1}
-"""Settings of Inductor for a plan: it reads no plan of another run, leaves out the padding of
-matrix products, which it decides on by timing them, and starts no processes to compile in."""
+"""Settings of Inductor for a plan: it reads no cached plan, pads no matrix products (it would time
+them), and starts no compiling processes."""
 
 GPU_SETTINGS = {"joint_graph_constant_folding": False}
-"""More for a GPU: tensors of one value stay ops, since Inductor would fold them on the device."""
+"""More settings for a GPU: tensors of one value stay ops, since Inductor would fold them on the
+device."""
 
 
 def schedule(
     module: torch.fx.GraphModule, graph: Graph, device: TargetDevice, where: str
 ) -> list[Any]:
-    """The kernels of a module, in the order in which they would run, as Inductor's own nodes.
+    """Return a module's kernels as Inductor's own nodes, in the order in which they would run.
 
     Inductor changes `module`; `graph` is the same, for the specs of its arguments. `device` is
     "cpu", or "cuda", which needs no GPU; `where` is named in errors.
@@ -69,7 +70,7 @@ def lower(
     mode: DevicelessMode,
     read: Callable[[Any], T],
 ) -> T | None:
-    """Let Inductor lower a module and decide on its kernels, and stop it where it would make code.
+    """Let Inductor lower a module and choose its kernels, and stop it before it makes code.
 
     Inductor changes `module`; `inputs` are fake ones, of `mode`.
 
@@ -105,7 +106,7 @@ def lower(
 
 @contextlib.contextmanager
 def _ops_handed_on() -> Iterator[None]:
-    """What Inductor puts in the place of a node says which op it computes.
+    """Hand the number of an op on to the node that Inductor puts in its place.
 
     From torch 2.13 on Inductor does so itself; before, the node of a product and a sum that became
     one call was of no op.
@@ -123,4 +124,4 @@ def _ops_handed_on() -> Iterator[None]:
 
 
 class _StopError(Exception):
-    """Carries out of Inductor what was read of its lowering."""
+    """A carrier of results out of Inductor."""

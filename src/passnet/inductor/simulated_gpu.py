@@ -1,4 +1,4 @@
-"""What Inductor asks of a GPU while it plans, answered without one.
+"""Answers to Inductor's questions about a GPU while it plans, without a GPU.
 
 Fake tensors on a GPU need no GPU, but planning asks for its properties, for a guard of its device,
 and for three choices that only a build of torch with CUDA makes: how a convolution lays out its
@@ -23,7 +23,7 @@ from passnet.inductor.attention import attention_on_cuda, layout_of_convolution
 
 @dataclass(frozen=True, slots=True)
 class GpuProperties:
-    """The properties of a GPU that planning reads, under the names that torch gives them.
+    """Properties of a GPU that planning reads, under torch's names.
 
     `gcnArchName` is the name of the GPU, but on those of AMD.
     """
@@ -45,31 +45,30 @@ class GpuProperties:
 
 
 H200 = GpuProperties("NVIDIA H200", 9, 0, 132, 141 * 10**9, "NVIDIA H200")
-"""The GPU that is planned for where there is none.
+"""The GPU to plan for if the machine has none.
 
 Source: NVIDIA H200 data sheet (memory), H100 architecture white paper (132 multiprocessors of the
-SXM5 board, second-level cache), CUDA C++ Programming Guide (limits of compute capability 9.0).
-"""
+SXM5 board, second-level cache), CUDA C++ Programming Guide (limits of compute capability 9.0)."""
 
 DEVICE_GUARDS = "_ZN3c104impl26device_guard_impl_registryE"
-"""Symbol of libc10: one pointer to a device guard for each type of device."""
+"""Symbol of libc10: a table with one device guard for each type of device."""
 
 CUDA_GUARD, META_GUARD = 1, 14
-"""Indices of CUDA and of the meta device in that table (c10/core/DeviceType.h)."""
+"""Indices of CUDA and the meta device in that table (c10/core/DeviceType.h)."""
 
 
 class DevicelessMode(FakeTensorMode):
-    """Fake tensors that never touch a device, whether there is one or not."""
+    """Fake tensors that never touch a device, even if there is one."""
 
     @property
     def avoid_device_init(self) -> bool:
-        """Torch's name for it; False would put constants on the device."""
+        """Return True; False would put constants on the device."""
         return True
 
 
 @contextlib.contextmanager
 def answering_for_gpu() -> Iterator[None]:
-    """Inside, Inductor plans for device cuda:0 as if there were one; nothing is put on it.
+    """Let Inductor plan for device cuda:0 as if there were one; nothing is put on it.
 
     Its properties are those of the first GPU of this machine, or of `H200` where there is none.
     """
@@ -80,7 +79,7 @@ def answering_for_gpu() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _guarded() -> Iterator[None]:
-    """A device guard for CUDA that does nothing, where this build of torch has none.
+    """Provide a device guard for CUDA that does nothing, if this build of torch has none.
 
     Torch does the same in a build with CUDA on a machine without a GPU. In a build for CPUs its
     table is empty at CUDA, and an index into a fake tensor on a GPU is an error. The guard of the
@@ -106,7 +105,7 @@ def _guarded() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _with_properties(properties: Any) -> Iterator[None]:
-    """Whoever asks for the GPU's properties gets these; what was derived from others is dropped."""
+    """Answer questions for the GPU's properties, and drop cached values from others."""
     from torch._dynamo import device_interface
     from torch._dynamo.device_interface import CudaInterface
     from torch._subclasses import fake_tensor
@@ -135,7 +134,7 @@ def _with_properties(properties: Any) -> Iterator[None]:
 
 
 def _forget() -> None:
-    """Drop what Inductor keeps of a device's properties."""
+    """Drop Inductor's cached device properties."""
     from torch._inductor import utils
     from torch._inductor.runtime.hints import DeviceProperties
 
@@ -146,7 +145,7 @@ def _forget() -> None:
 
 @contextlib.contextmanager
 def _with_choices() -> Iterator[None]:
-    """The choices that CUDA's own code makes, and a Triton to plan for (none is called)."""
+    """Provide the choices of CUDA's own code, and a Triton to plan for (none is called)."""
     from torch._inductor import scheduler
     from torch._inductor.fx_passes import fuse_attention
 

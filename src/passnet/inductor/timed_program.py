@@ -1,4 +1,4 @@
-"""The program that Inductor generated, with a clock around every kernel that it calls.
+"""Inductor's generated program, with a clock around every kernel call.
 
 Inductor writes a Python function `call` that allocates, checks and calls kernels in a straight
 line. Its syntax tree is rewritten: what a kernel gets is computed first, then the kernel is timed
@@ -20,7 +20,7 @@ CallKind: TypeAlias = Literal["copies", "generated", "library"]
 KINDS: tuple[CallKind, ...] = ("copies", "generated", "library")
 
 COUNT = len(KINDS)
-"""Where what is spent counts clocks."""
+"""Index of the number of clocks in `spent`."""
 
 WRAPPER_NAMES = frozenset((
     "empty_strided", "empty_strided_cpu", "empty_strided_cpu_pinned", "empty_strided_cuda",
@@ -34,7 +34,7 @@ LIBRARY_ROOTS = ("extern_kernels", "torch", "aten", "inductor_ops", "_quantized"
 MOVING_CALLS = frozenset(("copy_", "clone", "contiguous", "_to_copy", "copy"))
 
 COMPILERS = ("cpp_pybinding", "cpp", "triton", "multi_kernel", "cuda", "halide")
-"""By which of its functions `async_compile` makes a kernel."""
+"""Functions of `async_compile` that make a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class KernelText:
 
 @dataclass(frozen=True, slots=True)
 class TimedProgram:
-    """A generated function with clocks; `kinds` are those of the calls it times, in order, and
-    `kernels` the names of generated kernels among them.
+    """A generated function with clocks; `kinds` of its timed calls in order, and names of its
+    `kernels`.
     """
 
     call: Callable[..., Any]
@@ -60,8 +60,9 @@ class TimedProgram:
 def timed_program(
     call: Callable[..., Any], module: ModuleType, spent: list[int], clock: Clock = WALL
 ) -> TimedProgram:
-    """The function that a generated module calls, with clocks, which add nanoseconds to `spent`: by
-    the kind of a call, and at `COUNT` how many they are.
+    """Return a generated module's function with clocks, which add nanoseconds to `spent`.
+
+    `spent` holds one sum for each kind of call, and the number of clocks at `COUNT`.
 
     Raises:
         MeasureError: the module has no such function.
@@ -92,7 +93,7 @@ def _source(module: ModuleType) -> str:
 
 
 def kernels_of(tree: ast.Module) -> dict[str, KernelText]:
-    """The kernels that a generated module has compiled, by name."""
+    """Return the kernels of a generated module's syntax tree, by name."""
     found = {}
     for statement in tree.body:
         if not (isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)):
@@ -124,7 +125,7 @@ def _call_of(tree: ast.Module) -> ast.FunctionDef:
 
 
 class _Timed:
-    """Puts clocks around the calls of kernels in statements."""
+    """A rewriter that puts clocks around the kernel calls of statements."""
 
     def __init__(self, kernels: Mapping[str, KernelText]) -> None:
         self._kernels = kernels
@@ -152,7 +153,7 @@ class _Timed:
         yield statement
 
     def _kind(self, call: ast.Call) -> CallKind | None:
-        """What kind of kernel is called, None where it is the wrapper's own work."""
+        """Return the kind of a called kernel; None for the wrapper's own work."""
         path = ast.unparse(call.func).split(".")
         root, last = path[0], path[-1]
         if root in self._kernels:
@@ -190,11 +191,11 @@ class _Timed:
             yield from ast.parse(f"del {', '.join(hoisted)}").body
 
     def _epilogue(self) -> Iterator[ast.stmt]:
-        """What the clocks have counted, added to what is spent."""
+        """Yield the statements that add the clocks' sums to `spent`."""
         lines = [f"_spent[{index}] += _{kind}" for index, kind in enumerate(KINDS)]
         yield from ast.parse("\n".join([*lines, f"_spent[{COUNT}] += {len(self.kinds)}"])).body
 
 
 def kernel_texts(module: ModuleType) -> dict[str, KernelText]:
-    """The kernels that a generated module has compiled, by name."""
+    """Return the kernels that a generated module has compiled, by name."""
     return kernels_of(ast.parse(_source(module)))

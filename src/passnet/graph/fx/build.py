@@ -1,4 +1,4 @@
-"""A `Program` to a torch.fx.GraphModule, from allow-listed targets only."""
+"""A torch.fx.GraphModule from a `Program`, with allow-listed targets only."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     import torch
 
 MAX_DEVICE_INDEX = 127
-"""Largest number of a device; torch counts in eight bits, and takes 2**32 for 0."""
+"""Largest device index; torch counts in eight bits and reads 2**32 as 0."""
 
 
 def build(program: Program, where: str = "model.py") -> torch.fx.GraphModule:
-    """The graph module that computes a program; its arguments are those of `forward`, in order.
+    """Build the graph module of a program; its arguments are those of `forward`, in order.
 
     Every node carries the index of its op among `program.ops` in `meta["custom"]["op"]`.
 
@@ -62,7 +62,7 @@ def build(program: Program, where: str = "model.py") -> torch.fx.GraphModule:
 
 
 def op_number(node: torch.fx.Node) -> int | None:
-    """The index of a node's op in its program; None for an argument and for the output."""
+    """Return the index of a node's op in its program; None for arguments and the output."""
     return (node.meta.get("custom") or {}).get("op")
 
 

@@ -1,4 +1,4 @@
-"""From torch.fx: a graph as a `Program`, and what is recorded of a tensor."""
+"""From torch.fx: a graph as a `Program`, and the specs of its tensors."""
 
 import keyword
 import math
@@ -30,7 +30,7 @@ from passnet.graph.text.parse import RESERVED
 
 
 def target_name(node: torch.fx.Node) -> str:
-    """How a `Program` names what a node calls.
+    """Return a `Program`'s name for a node's target.
 
     Raises:
         GraphError: the node calls no function or method (a submodule, say).
@@ -47,7 +47,7 @@ _NAMES: dict[Any, str] = {getattr: "getattr", operator.abs: "torch.abs"}
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """The dotted name of a function of torch or of `operator`."""
+    """Return the dotted name of a function of torch or of `operator`."""
     name = _NAMES.get(function)
     if name is None:
         name = torch.fx.node._get_qualified_name(function)
@@ -58,7 +58,7 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 def program_from_fx(graph: torch.fx.Graph) -> Program:
-    """The program that an fx graph describes; placeholders become parameters under their targets.
+    """Return the program of an fx graph; placeholders become parameters named after their targets.
 
     Raises:
         GraphError: the graph holds submodules, attributes, or arguments that are no literals.
@@ -146,17 +146,17 @@ def _annotation(node: torch.fx.Node) -> str | None:
 
 
 MAX_DATA_ELEMENTS = 64
-"""Integer arguments of up to this many elements are recorded with their values."""
+"""Largest integer argument, in elements, whose values are recorded."""
 
 MAX_COUNTED = 2**18
-"""Mean and standard deviation of a float argument with more elements are those of about so many."""
+"""Elements of a float argument, about, from which mean and standard deviation are taken."""
 
 Sampler: TypeAlias = Callable[[torch.Tensor], torch.Tensor | None]
-"""Gives some values of a tensor that has none of its own, or None."""
+"""A function that returns some values for a tensor without values, or None."""
 
 
 def spec_from_tensor(name: str, value: torch.Tensor, sample: Sampler | None = None) -> TensorSpec:
-    """What is recorded of a tensor: shape, dtype, device, and statistics where it has values.
+    """Return the spec of a tensor: shape, dtype, device, and statistics if it has values.
 
     Floats get mean and standard deviation, integers their range and, when few, their values; a
     scalar always keeps its value. The statistics of a tensor without values are those of its
@@ -190,13 +190,13 @@ def spec_from_tensor(name: str, value: torch.Tensor, sample: Sampler | None = No
 
 
 def _mean_and_std(values: torch.Tensor) -> tuple[float | None, ...]:
-    """Both; None for one that is not finite."""
+    """Return mean and standard deviation; None for one that is not finite."""
     numbers = (float(values.mean()), float(values.std(correction=0)))
     return tuple(number if math.isfinite(number) else None for number in numbers)
 
 
 def is_fake(value: torch.Tensor) -> bool:
-    """Whether a tensor has a shape but no values."""
+    """Return whether a tensor has a shape but no values."""
     from torch._subclasses.fake_tensor import FakeTensor
 
     return isinstance(value, FakeTensor) or value.is_meta

@@ -1,4 +1,4 @@
-"""Python's operator syntax and the names of the `operator` functions it stands for."""
+"""Python's operators and the functions of `operator` behind them."""
 
 import ast
 
@@ -26,24 +26,24 @@ _COMPARE_TEXT = ["==", "!=", "<", "<=", ">", ">="]
 INFIX_TEXT: dict[str, str] = dict(zip(BINARY.values(), _BINARY_TEXT, strict=True)) | dict(
     zip(COMPARE.values(), _COMPARE_TEXT, strict=True)
 )
-"""`operator` name of a two-sided operator -> how it is written."""
+"""Symbol of each binary operator, by its name in `operator`."""
 
 PREFIX_TEXT: dict[str, str] = {"neg": "-", "pos": "+", "invert": "~", "not_": "not "}
-"""`operator` name of a one-sided operator -> how it is written."""
+"""Symbol of each unary operator, by its name in `operator`."""
 
 ARITY: dict[str, int] = {
     **dict.fromkeys([*BINARY.values(), *COMPARE.values(), *IN_PLACE.values(), "getitem"], 2),
     **dict.fromkeys([*UNARY.values(), "index"], 1),
     "setitem": 3,
 }
-"""`operator` name -> how many arguments it takes."""
+"""Number of arguments of each operator, by its name in `operator`."""
 
 IN_PLACE_TEXT: dict[str, str] = {
     name: text + "=" for name, text in zip(IN_PLACE.values(), _BINARY_TEXT, strict=True)
 }
-"""`operator` name of an augmented assignment -> how it is written."""
+"""Symbol of each augmented assignment, by its name in `operator`."""
 
 
 def name_set(names: str) -> frozenset[str]:
-    """The names in a text: how tables of many names are written here."""
+    """Return the names in a text; tables of many names are written so."""
     return frozenset(names.split())

@@ -44,7 +44,7 @@ _TORCH_AND_METHODS = """
     trace transpose tril triu true_divide trunc trunc_ unbind unflatten unique_consecutive unsqueeze
     var vdot vsplit where xlogy xlogy_ zero_
 """
-"""Functions of torch that are methods of tensors as well."""
+"""Functions of torch that are also methods of tensors."""
 
 _TORCH = """
     Size _assert _assert_async _check _check_is_size _grouped_mm _int_mm _log_softmax
@@ -70,7 +70,7 @@ _TORCH = """
     tril_indices triplet_margin_loss triu_indices unravel_index vander var_mean view_as_complex
     view_as_real vstack zeros zeros_like
 """
-"""Functions of torch that are no methods of tensors."""
+"""Functions of torch that are not methods of tensors."""
 
 _FUNCTIONAL = """
     adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d
@@ -131,7 +131,7 @@ _TENSOR_METHODS = """
     swapaxes_ swapdims_ t_ to to_dense to_padded_tensor transpose_ triangular_solve tril_ triu_
     true_divide_ type type_as unfold uniform_ unique unsqueeze_ values view view_as
 """
-"""Methods of tensors that are no functions of torch."""
+"""Methods of tensors that are not functions of torch."""
 
 _TORCH_FUNCTIONAL = """
     atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod
@@ -201,7 +201,7 @@ _ATEN = """
     upsample_nearest2d upsample_nearest2d_backward upsample_nearest3d upsample_nearest3d_backward
     upsample_trilinear3d upsample_trilinear3d_backward value_selecting_reduction_backward view
 """
-"""Names of aten ops beside those of the functions of torch."""
+"""Names of aten ops that are not functions of torch."""
 
 _PRIVATE = """
     torch._C._log_api_usage_once torch._C._set_grad_enabled torch._C._functorch._add_batch_dim
@@ -243,7 +243,7 @@ _ATEN_PREFIX = "torch.ops.aten."
 
 
 def is_allowed(target: str) -> bool:
-    """Whether a graph may call `target`.
+    """Return whether a graph may call `target`.
 
     Examples:
         >>> is_allowed("torch.nn.functional.relu"), is_allowed("torch.load")
@@ -259,7 +259,7 @@ def is_allowed(target: str) -> bool:
 
 
 def check_targets(program: Program, where: str = "model.py") -> None:
-    """Raise a GraphError, naming line and target, if a program calls what is not allowed."""
+    """Raise a GraphError with line and target if a program calls a target that is not allowed."""
     for op in program.ops:
         if not is_allowed(op.target):
             raise GraphError(
@@ -272,7 +272,7 @@ def check_targets(program: Program, where: str = "model.py") -> None:
 
 @cache
 def resolve(target: str) -> Callable[..., Any]:
-    """The callable that an allowed function or operator names (methods have none of their own).
+    """Return the callable of an allowed function or operator; methods have none.
 
     Raises:
         GraphError: not allowed, or this version of torch does not have it.

@@ -1,4 +1,4 @@
-"""Check of graph directories: that they parse, round-trip, and run under fake tensors."""
+"""Checks of graph directories: that they parse, round-trip, and run under fake tensors."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,12 @@ from passnet.graph.text.parse import parse_program
 from passnet.graph.text.render import render_program
 
 LIMITS = JobLimits(300.0, 8192)
-"""What the check of one directory may use."""
+"""Limits of one directory's check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was found about one graph directory.
+    """The result of one graph directory's check.
 
     `parsed`: it was read, its text parses back to the same program, and its fingerprints can be
     taken. `built`: it was built and ran under fake tensors; None when that was not asked for or the
@@ -39,7 +39,7 @@ class Check:
 
 
 def check_graph(path: Path, build: bool) -> Check:
-    """The check of one directory."""
+    """Check one directory."""
     where = str(path / "model.py")
     try:
         graph = read_sample(path).graph
@@ -63,7 +63,7 @@ def check_graph(path: Path, build: bool) -> Check:
 
 
 def check_all(paths: Sequence[Path], build: bool, num_processes: int) -> Iterator[Check]:
-    """The checks of several directories, in order, in as many processes as asked for.
+    """Yield the checks of directories, in order, from `num_processes` processes.
 
     A process that a graph brings down is a failed check of that graph, and the rest goes on.
     """
@@ -94,6 +94,6 @@ def ready(_: str) -> None:
 
 
 def check_to(payload: str, folder: Path) -> None:
-    """What runs in the process: check one directory, and leave the record in a folder."""
+    """Check one directory in a child process, and leave the record in a folder."""
     name, build = decode(payload, tuple[str, bool])
     write_json(folder / RECORD_FILE, check_graph(Path(name), build))

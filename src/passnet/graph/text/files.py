@@ -1,4 +1,4 @@
-"""Graphs on disk: directories as GraphNet and PassNet lay them out, and the texts of a row."""
+"""Graphs on disk: directories in the layout of GraphNet and PassNet, and a row's texts."""
 
 import json
 import os
@@ -34,7 +34,7 @@ class GraphSample:
 
 
 def find_graphs(root: Path) -> Iterator[Path]:
-    """The graph directories at and below `root`, in sorted order.
+    """Yield the graph directories at and below `root`, in sorted order.
 
     Raises:
         GraphError: `root` does not exist or is no directory.
@@ -50,7 +50,7 @@ def find_graphs(root: Path) -> Iterator[Path]:
 
 
 def read_sample(folder: Path) -> GraphSample:
-    """The graph directory `folder`, read without executing any of its files.
+    """Read a graph directory without executing any of its files.
 
     Raises:
         GraphError: a file is missing, unreadable or not of the expected form, or the arguments of
@@ -76,8 +76,9 @@ def read_sample(folder: Path) -> GraphSample:
 
 
 def graph_from_row(program: str, tensors: str, where: str) -> Graph:
-    """The graph that a row of a data set holds as two texts: its program, and the specs of its
-    arguments as JSON. `where` is named in errors.
+    """Return the graph of a dataset row: its program as text, and its specs as JSON.
+
+    Errors name `where`.
 
     Raises:
         InputError: a text cannot be read, or the two do not agree.

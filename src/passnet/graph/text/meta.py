@@ -1,4 +1,4 @@
-"""`weight_meta.py` and `input_meta.py` to and from `TensorSpec`s, without executing them."""
+"""`weight_meta.py` and `input_meta.py` as `TensorSpec`s, read and written without execution."""
 
 import ast
 import math
@@ -14,13 +14,13 @@ from passnet.graph.text.syntax import parse_tree
 
 CLASS_PREFIX = "Program_weight_tensor_meta_"
 MAX_ELEMENTS = 2**40
-"""Most elements that an argument, and all of a graph's, may claim; a real graph has below 2**32."""
+"""Most elements of one argument, and of all arguments of a graph; real graphs have below 2**32."""
 
 MAX_DIMS = 32
-"""Most dimensions of an argument; those of the public graphs have up to 5, numpy knows 64."""
+"""Most dimensions of an argument; the public graphs have up to 5, and numpy supports 64."""
 
 DTYPE_BYTES: dict[str, int] = {name: dtype.itemsize for name, dtype in STORAGE.items()}
-"""Bytes per element of every dtype that an argument may have."""
+"""Bytes per element of every allowed dtype."""
 
 _FIELDS = frozenset(field.name for field in fields(TensorSpec)) - {"keys", "role"}
 _REQUIRED = ("name", "shape", "dtype")
@@ -31,16 +31,16 @@ _PLAIN_FIELDS: dict[str, tuple[Any, str]] = {
     "original_name": (str | None, "str"),
     **dict.fromkeys(("mean", "std", "min_val", "max_val"), _OPTIONAL_NUMBER),
 }
-"""The type of each field that is stored as it is written, and how an error names it."""
+"""Type of each field that is stored as written, and its name in errors."""
 
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-"""What `float('…')` may say: the numbers without a literal of their own."""
+"""Numbers without a literal, by their text in `float('…')`."""
 
 
 def parse_meta(
     text: str, where: str, role: Literal["weight", "input"] = "weight"
 ) -> tuple[TensorSpec, ...]:
-    """The specs that a meta file lists, in its order.
+    """Return the specs of a meta file, in order.
 
     The file holds one class per argument whose body assigns literals.
 
@@ -121,7 +121,7 @@ def _literal(node: Any, where: str, depth: int = 0) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """A value in the text of an error, shortened; strings of names as they are."""
+    """Return a value's text for an error, shortened; a name stays as it is."""
     text = value if isinstance(value, str) and value.isidentifier() else repr(value)
     return f"{text[:80]}{'…' if len(text) > 80 else ''}"
 
@@ -157,7 +157,7 @@ def _data(value: Any, where: str) -> tuple[float | int | bool, ...] | None:
 
 
 def check_spec(spec: TensorSpec, where: str) -> None:
-    """Raise a GraphError if a spec, of whatever file, claims what no argument can be."""
+    """Raise a GraphError if a spec makes a claim that no argument can meet."""
     if not spec.name.isidentifier():
         raise GraphError(f"{where}: name is {_shown(spec.name)}, expected that of an argument")
     shape = spec.shape
@@ -181,7 +181,7 @@ def check_spec(spec: TensorSpec, where: str) -> None:
 
 
 def check_arguments(program: Program, specs: tuple[TensorSpec, ...], where: str) -> None:
-    """Raise a GraphError unless there is one spec for each argument, in order, within the limits.
+    """Raise a GraphError unless each argument has a spec, in order, within the limits.
 
     Each spec has been checked by `check_spec`.
     """
@@ -192,7 +192,7 @@ def check_arguments(program: Program, specs: tuple[TensorSpec, ...], where: str)
 
 
 def render_meta(specs: Iterable[TensorSpec]) -> str:
-    """The text of a meta file that lists the specs; parsing it gives them back."""
+    """Return the text of a meta file with these specs; parsing it gives them back."""
     return "\n\n".join(_render_spec(spec) for spec in specs)
 
 

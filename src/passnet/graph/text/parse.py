@@ -1,4 +1,4 @@
-"""Text of a `model.py` to a `Program`, through the syntax tree; nothing of the text is executed."""
+"""A `Program` from the text of a `model.py`, by its syntax tree; no text is executed."""
 
 import ast
 import keyword
@@ -20,11 +20,11 @@ from passnet.graph.text.syntax import (
 RESERVED = frozenset(
     ["self", "torch", "operator", "device", "slice", "float", "getattr", "Ellipsis", *FLOAT_NAMES]
 )
-"""Names that mean something in the text of a program, so that no value may have them."""
+"""Names with a meaning of their own in a program; no value may have them."""
 
 
 def parse_program(text: str, where: str = "model.py") -> Program:
-    """The program that the text of a `model.py` describes.
+    """Parse the text of a `model.py`.
 
     The text holds imports and one class with one method `forward`, whose body is straight-line
     code: assignments of single calls, operators, indices, attributes or names, in-place operators,
@@ -72,13 +72,13 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _is_plain_name(arg: Arg) -> bool:
-    """Whether a literal can be printed as the attribute of a value."""
+    """Return whether a literal can be printed as the attribute of a value."""
     is_name = isinstance(arg, str) and arg.isascii() and arg.isidentifier()
     return is_name and not keyword.iskeyword(arg)
 
 
 class _Parser:
-    """Holds the file's name and the names bound so far while one `forward` is read."""
+    """The state of parsing one `forward`: the file's name, and the names bound so far."""
 
     def __init__(self, where: str) -> None:
         self._where = where

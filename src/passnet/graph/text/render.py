@@ -1,4 +1,4 @@
-"""A `Program` back to the text of a `model.py`, so that parsing it gives the same program."""
+"""A `Program` as the text of a `model.py`; parsing it gives the same program."""
 
 import math
 
@@ -25,11 +25,11 @@ _IMPORTS = {
     "device(": "from torch import device",
     "inf": "from torch import inf",
 }
-"""What in the text of a program needs which import."""
+"""Imports, by the text that needs them."""
 
 
 def render_program(program: Program) -> str:
-    """The text of a program: one class, one statement a line.
+    """Return the text of a program: one class, one statement a line.
 
     Raises:
         GraphError: an op has a form that text cannot express (a method without a receiver).
@@ -49,7 +49,7 @@ def render_program(program: Program) -> str:
 
 
 def render_statement(statement: Statement) -> str:
-    """One line of text for a statement."""
+    """Return a statement as one line."""
     if isinstance(statement, Alias):
         return f"{statement.output} = {statement.source}"
     if isinstance(statement, Release):
@@ -72,7 +72,7 @@ def _render_in_place(op: Op) -> str | None:
 
 
 def _render_call(op: Op) -> str:
-    """The right-hand side of an op as text: a call, an operator, an index or an attribute."""
+    """Return an op's right-hand side: a call, operator, index or attribute."""
     if op.output is None:  # an operator or attribute alone on a line would be no call
         return _render_plain_call(op)
     args = op.args
@@ -102,20 +102,20 @@ def _render_plain_call(op: Op) -> str:
 
 
 def _operand(arg: Arg) -> str:
-    """A left operand; a negative number is bracketed, or `-1 ** x` would mean `-(1 ** x)`."""
+    """Return a left operand; brackets keep `(-1) ** x` from becoming `-(1 ** x)`."""
     text = render_arg(arg)
     return f"({text})" if text.startswith("-") else text
 
 
 def _render_index(arg: Arg) -> str:
-    """The text between the brackets of an index."""
+    """Return the text between the brackets of an index."""
     if isinstance(arg, Sequence) and arg.kind == "tuple" and len(arg.items) > 1:
         return ", ".join(render_arg(inner) for inner in arg.items)
     return render_arg(arg)
 
 
 def render_arg(arg: Arg) -> str:
-    """One argument as text."""
+    """Return an argument as text."""
     if isinstance(arg, Ref):
         return arg.name
     if isinstance(arg, Sequence):

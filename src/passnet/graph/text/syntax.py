@@ -1,4 +1,4 @@
-"""Syntax trees of untrusted Python text: made within limits, and quoted in errors."""
+"""Syntax trees of untrusted Python text, made within limits and quoted in errors."""
 
 import ast
 import gc
@@ -12,11 +12,11 @@ from typing import Any
 from passnet.errors import GraphError
 
 MAX_TEXT_BYTES = 16 * 2**20
-"""Longest file that is read; the largest known real graph file has 4 MB."""
+"""Longest file to read; the largest known graph file has 4 MB."""
 
 MAX_TOKENS = 2**21
-"""Most words, signs and lines in a text that is parsed. A syntax tree takes up to 1 KB for each, so
-that no text takes more than 2 GB; the largest file of the public graphs has half a million."""
+"""Most words, signs and lines in a text to parse. A syntax tree takes up to 1 KB for each, so no
+text takes more than 2 GB; the largest public graph has half a million."""
 
 _TOKEN = re.compile(r"\w+|[^\w\s]|\n")
 _NAME_FIELDS = ("id", "attr", "arg", "name")
@@ -24,7 +24,7 @@ _NAME_FIELDS = ("id", "attr", "arg", "name")
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Collector off: a syntax tree is a million small objects and no garbage (a fifth faster)."""
+    """Pause garbage collection, which costs a fifth of the time: a syntax tree holds no garbage."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -35,7 +35,7 @@ def gc_paused() -> Iterator[None]:
 
 
 def parse_tree(text: str, where: str) -> ast.Module:
-    """The syntax tree of Python text.
+    """Parse Python text within limits.
 
     Raises:
         GraphError: not Python, nested too deeply, longer than `MAX_TEXT_BYTES`, or of more than
@@ -70,7 +70,7 @@ def _check_size(text: str, where: str) -> None:
 
 
 def _check_names(tree: ast.Module, where: str) -> None:
-    """Refuse keywords as names: Python takes 𝐢𝐟 for a name, and then reads it as `if`."""
+    """Refuse keywords as names: Python accepts 𝐢𝐟 as a name, and then reads it as `if`."""
     for node in ast.walk(tree):
         for field in _NAME_FIELDS:
             name = getattr(node, field, None)
@@ -79,7 +79,7 @@ def _check_names(tree: ast.Module, where: str) -> None:
 
 
 def dotted_name(node: ast.expr) -> str | None:
-    """The text of a name or of attributes of one (`torch.Tensor`), None for anything else."""
+    """Return the text of a dotted name such as `torch.Tensor`; None for anything else."""
     path: list[str] = []
     while isinstance(node, ast.Attribute):
         path.append(node.attr)
@@ -88,7 +88,7 @@ def dotted_name(node: ast.expr) -> str | None:
 
 
 def annotation_text(node: ast.expr, where: str) -> str:
-    """The text of an annotation, which reads back as the same annotation.
+    """Return an annotation's text, which parses to the same annotation.
 
     Raises:
         GraphError: there is no such text (Python cannot write every f-string and number back).
@@ -105,7 +105,7 @@ def annotation_text(node: ast.expr, where: str) -> str:
 
 
 def construct(node: ast.AST) -> str:
-    """The construct as the user wrote it, shortened."""
+    """Return a construct as the user wrote it, shortened."""
     try:
         text = ast.unparse(node)
     except (RecursionError, ValueError):
@@ -115,6 +115,6 @@ def construct(node: ast.AST) -> str:
 
 
 def error_at(where: str, node: ast.AST, why: str) -> GraphError:
-    """The error that names file, line, reason and construct."""
+    """Return an error that names file, line, reason and construct."""
     line = getattr(node, "lineno", "?")
     return GraphError(f"{where}:{line}: {why}: {construct(node)}")

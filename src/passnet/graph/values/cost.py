@@ -1,4 +1,4 @@
-"""Whether a variant runs: what a graph costs, and whether its outputs on the CPU are finite."""
+"""A graph's cost, and its outputs on the CPU: what decides whether a variant runs."""
 
 import itertools
 import math
@@ -16,14 +16,14 @@ from passnet.graph.values.inputs import InputKind, make_inputs
 
 MAX_RUN_BYTES = 2**30
 MAX_RUN_FLOPS = 4 * 10**9
-"""A graph is run up to this size: ResNet-18 on one image, which takes some four seconds in float16
-on one core of a CPU without float16 arithmetic."""
+"""Largest graph to run: ResNet-18 on one image. In float16 it takes about four seconds on one core
+without float16 arithmetic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a graph takes: the memory of its arguments and of the largest value that an op makes,
-    and the floating-point operations of products and convolutions.
+    """A graph's cost: memory of its arguments and its largest value, and FLOPs of its products and
+    convolutions.
     """
 
     num_bytes: int
@@ -31,12 +31,12 @@ class Cost:
 
     @property
     def is_small(self) -> bool:
-        """Whether it is run to see whether its outputs are finite."""
+        """Return whether the graph is small enough to run."""
         return self.num_bytes <= MAX_RUN_BYTES and self.num_flops <= MAX_RUN_FLOPS
 
 
 def cost(graph: Graph) -> Cost:
-    """What a graph takes, from shapes alone.
+    """Return a graph's cost, from shapes alone.
 
     Raises:
         GraphError: an op refuses the shapes or dtypes that it is given.
@@ -54,7 +54,7 @@ def cost(graph: Graph) -> Cost:
 
 
 def finite_outputs(graph: Graph) -> list[torch.Tensor]:
-    """For each output that is a tensor of floats, where it is finite, run on the replayed inputs.
+    """Run a graph on its replayed inputs; return where each float output is finite.
 
     Raises:
         GraphError: an op fails on the CPU.
@@ -69,7 +69,7 @@ def finite_outputs(graph: Graph) -> list[torch.Tensor]:
 
 
 def torch_arguments(graph: Graph, kind: InputKind, seed: int) -> list[torch.Tensor | int]:
-    """What `make_inputs` draws for a graph, as arguments for torch on the CPU."""
+    """Return the values of `make_inputs` as CPU arguments for torch."""
     arguments: list[torch.Tensor | int] = []
     for array, spec in zip(make_inputs(graph, kind, seed), graph.tensors, strict=True):
         if not isinstance(array, int):

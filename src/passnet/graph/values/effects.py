@@ -1,4 +1,4 @@
-"""Which calls write into an argument, and which results may share memory with one; names only."""
+"""Calls that write into an argument or return its memory, by name only."""
 
 from collections.abc import Hashable, Mapping, Sequence
 
@@ -32,7 +32,7 @@ _STATE = name_set("""
     _vmap_decrement_nesting _add_batch_dim _remove_batch_dim lazy_load_decompositions
     _log_api_usage_once FunctionCtx _assert _check _check_is_size _assert_scalar _assert_async
 """)
-"""Last names of calls that change the state of the machine rather than a tensor."""
+"""Last names of calls that change the state of the process, and no tensor."""
 
 _IN_PLACE_OPERATORS = frozenset(IN_PLACE.values()) | {"setitem"}
 _IN_PLACE_METHODS = name_set("""
@@ -41,19 +41,19 @@ _IN_PLACE_METHODS = name_set("""
 
 
 def last_name(target: str) -> str:
-    """The last part of a target, for an aten op the part before its overload."""
+    """Return the last part of a target; for an aten op, the part before its overload."""
     if target.startswith("torch.ops."):
         return target.split(".")[3]
     return target.rsplit(".", 1)[-1]
 
 
 def may_alias(target: str) -> bool:
-    """Whether the result of a call may share memory with its first argument (or be it)."""
+    """Return whether the result of a call may share memory with its first argument."""
     return last_name(target) in _VIEWS or writes_first(target, {})
 
 
 def writes_first(target: str, kwargs: Mapping[str, object]) -> bool:
-    """Whether a call writes into its first argument.
+    """Return whether a call writes into its first argument.
 
     Examples:
         >>> writes_first("operator.iadd", {}), writes_first("Tensor.mul_", {})
@@ -74,23 +74,23 @@ def writes_first(target: str, kwargs: Mapping[str, object]) -> bool:
 
 
 def has_state(target: str) -> bool:
-    """Whether a call switches a state (grad mode, autocast, vmap level) or only checks one."""
+    """Return whether a call switches or checks a state (grad mode, autocast, vmap level)."""
     return last_name(target) in _STATE
 
 
 def is_random(target: str) -> bool:
-    """Whether a call may draw random numbers."""
+    """Return whether a call may draw random numbers."""
     return last_name(target) in _RANDOM
 
 
 class AliasClasses:
-    """Groups values that may share memory (union-find over views and in-place calls)."""
+    """Groups of values that may share memory (union-find over views and in-place calls)."""
 
     def __init__(self) -> None:
         self._parents: dict[Hashable, Hashable] = {}
 
     def find(self, value: Hashable) -> Hashable:
-        """The representative of the group of `value`."""
+        """Return the representative of the group of `value`."""
         parents = self._parents
         root = value
         while parents.get(root, root) != root:

@@ -1,4 +1,4 @@
-"""Shapes of every value of a graph, by running it under fake tensors: no memory, no arithmetic."""
+"""Shapes of every value of a graph, from a run under fake tensors: no memory, no arithmetic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SYMBOL_ANNOTATION = "torch.SymInt"
 
 @dataclass(frozen=True, slots=True)
 class ValueShape:
-    """Shape and dtype of one value of a graph; both None for what is no tensor.
+    """Shape and dtype of one value of a graph; both None for a value that is no tensor.
 
     A size is -1 where it depends on the values of the inputs.
     """
@@ -34,7 +34,7 @@ class ValueShape:
 
 
 def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]]:
-    """The values that each op of a graph makes, op by op (a tuple makes several).
+    """Return the values that each op of a graph makes; an op with a tuple makes several.
 
     The graph is taken to the CPU first, as data, so that it needs no other device.
 
@@ -78,7 +78,8 @@ def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]
 
 
 def fake_mode() -> FakeTensorMode:
-    """Sizes that depend on values (a mask's count, `item()`) become symbols instead of errors.
+    """Return a mode that turns sizes which depend on values (`item()`, a mask's count) into
+    symbols.
 
     An op without a fake form is an error; it is not run for real.
     """
@@ -94,7 +95,7 @@ def fake_mode() -> FakeTensorMode:
 
 @cache
 def _give_fake_forms() -> None:
-    """The fake form of the fused encoder layer, which torch has from 2.13 on only."""
+    """Register the fake form of the fused encoder layer, which torch lacks before 2.13."""
     import torch
 
     name = "aten::_transformer_encoder_layer_fwd"
@@ -103,7 +104,7 @@ def _give_fake_forms() -> None:
 
 
 def fake_input(spec: TensorSpec, annotation: str | None) -> Any:
-    """A stand-in for an argument; call it with a FakeTensorMode active.
+    """Return a stand-in for an argument; call it with a FakeTensorMode active.
 
     Raises:
         GraphError: the recorded value is none of the dtype.
@@ -121,7 +122,7 @@ def fake_input(spec: TensorSpec, annotation: str | None) -> Any:
 
 
 def symbol_value(spec: TensorSpec) -> int:
-    """The value of an argument that is a Python integer.
+    """Return the value of an argument that is a Python integer.
 
     Raises:
         GraphError: none is recorded.
@@ -160,7 +161,7 @@ def _reason(cause: Exception) -> str:
 
 @contextmanager
 def restored_state() -> Iterator[None]:
-    """Undo what a graph that failed half-way may have left on: vmap levels, autocast, grad mode."""
+    """Restore vmap levels, autocast and grad mode after a graph that may fail half-way."""
     import torch
     from torch._C._functorch import maybe_current_level, pop_dynamic_layer_stack
 

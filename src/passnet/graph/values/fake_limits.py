@@ -1,4 +1,4 @@
-"""Limits of a run under fake tensors: what of it is not fake (numbers, tuples) stays small."""
+"""Limits of a run under fake tensors: its real parts (numbers, tuples) stay small."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,26 +12,26 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from passnet.errors import GraphError
 
 MAX_PARTS = 2**14
-"""Most values that one op may make, nested ones included."""
+"""Most values of one op, nested ones included."""
 
 MAX_CALLS = 2**14
-"""Most ops of torch that one op of a graph may be made of; those of the public graphs take 1655."""
+"""Most torch ops inside one op of a graph; the public graphs need up to 1655."""
 
 MAX_BITS = 128
-"""Longest whole number that arithmetic of sizes may make."""
+"""Longest integer that arithmetic of sizes may make."""
 
 MAX_TERMS = 256
-"""Largest formula that a size may be which depends on the values of the inputs."""
+"""Largest formula of a size that depends on the values of the inputs."""
 
 _SPLITS = frozenset(["chunk", "tensor_split", "hsplit", "vsplit", "dsplit", "combinations"])
-"""Ops that make a list as long as a number they are given says, whatever the tensor."""
+"""Ops that make a list of a length given by a number, whatever the tensor."""
 
 _PLAIN_METHODS = frozenset(["numel", "__len__", "__getitem__"])
-"""Methods that may be called on what is no tensor (a size, a tuple)."""
+"""Methods allowed on values that are no tensors (a size, a tuple)."""
 
 
 def check_call(target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise a GraphError if an op would compute something large outside of the fake tensors.
+    """Raise a GraphError if an op would compute something large outside of fake tensors.
 
     Its arguments are values that are already computed.
     """
@@ -62,14 +62,14 @@ def _check_operator(name: str, left: Any, right: Any) -> None:
 
 
 def _bits(value: Any) -> int:
-    """Length of a whole number, 64 for one that is not known, 0 for what is none."""
+    """Return an integer's length; 64 if unknown, 0 for any other value."""
     if isinstance(value, torch.SymInt):
         return 64
     return value.bit_length() if type(value) is int else 0
 
 
 def check_result(value: Any) -> None:
-    """Raise a GraphError if what an op made is too large to go on with."""
+    """Raise a GraphError if an op's result is too large to go on with."""
     parts = [value]
     for num_parts, part in enumerate(parts):  # grows while it is walked
         if num_parts >= MAX_PARTS:
@@ -99,7 +99,7 @@ def _check_number(value: Any) -> None:
 
 
 class SmallConstants(TorchDispatchMode):
-    """Sees every op of torch that a run makes; on top of a FakeTensorMode.
+    """A mode over a FakeTensorMode that sees every torch op of a run.
 
     That mode computes with tensors of one element for real, so that `item()` works. Only ops whose
     result has one element too may do so: `repeat` of a constant would fill real memory.
@@ -112,7 +112,7 @@ class SmallConstants(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """The result of `func` under the mode below."""
+        """Return the result of `func` under the mode below."""
         self.num_calls += 1
         if self.num_calls > MAX_CALLS:
             raise GraphError(f"more than {MAX_CALLS} ops of torch for one op")
@@ -138,7 +138,7 @@ def _check_parts(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
 
 @contextmanager
 def _constants_hidden(func: Any, args: Any, kwargs: Any) -> Iterator[None]:
-    """Within, the tensors of an op have no values unless its result is as small as they are."""
+    """Hide the values of an op's tensors unless its result is as small as they are."""
     tensors = [] if _keeps_size(func) else [*_tensors_with_values((args, kwargs))]
     values = [tensor.constant for tensor in tensors]
     for tensor in tensors:
@@ -152,7 +152,7 @@ def _constants_hidden(func: Any, args: Any, kwargs: Any) -> Iterator[None]:
 
 @cache
 def _keeps_size(func: Any) -> bool:
-    """Whether an op makes one element of operands with one element, or no memory at all.
+    """Return whether an op makes one element from one-element operands, or no memory at all.
 
     In-place ops do, and must see the constants, so that those they overwrite are given up.
     """

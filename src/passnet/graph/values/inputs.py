@@ -24,8 +24,8 @@ REPLAY_LIMIT = 100.0
 (reference: formats, input replay of the corpus)."""
 
 MAX_INPUT_BYTES = 16 * 2**30
-"""Most memory for the arguments of a graph; the largest public graph takes 11 GB. While one is
-drawn, up to 32 bytes for each of its elements come on top."""
+"""Most memory for the arguments of a graph; the largest public graph takes 11 GB. Drawing takes up
+to 32 bytes more for each element."""
 
 MASK_MAGNITUDE = 1e4
 """A recorded mean or spread beyond this means an additive mask (0 and minus a huge number)."""
@@ -34,24 +34,24 @@ MASK_SHARE = 0.25
 """Share of masked positions in a fresh mask."""
 
 TRUE_SHARES = (0.1, 0.9)
-"""Least and largest share of a fresh mask that is true; between them, the recorded share."""
+"""Least and largest share of true in a fresh mask; between them, the recorded share."""
 
 Rows: TypeAlias = tuple[tuple[float, float], ...]
 
 SMALL_ROWS: Rows = ((1.0, 0.0), (1e-3, 0.0), (1.0, 0.0), (1.0, 0.0))
-"""Factor and shift of each row of four in fresh inputs: among rows of scale 1e-3 an epsilon that
-was left out shows."""
+"""Factor and shift of each row of four in fresh inputs: rows of scale 1e-3 reveal a missing
+epsilon."""
 
 EXTREME_ROWS: Rows = ((1.0, 0.0), (1e-3, 0.0), (30.0, 0.0), (1.0, 1000.0))
-"""The same in extreme inputs. A softmax that does not take off its maximum overflows at a scale of
-30; a variance as the difference of two means loses its digits at a shift of 1000."""
+"""The same for extreme inputs. At scale 30 a softmax without its maximum overflows; at shift 1000 a
+variance from the difference of two means loses its digits."""
 
 MIN_ROWS = 4
-"""Fewer rows (second dimension from the end) are all left at scale 1."""
+"""Fewest rows (second dimension from the end) that are scaled."""
 
 
 def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
-    """Values for the arguments of a graph, in order.
+    """Return values for the arguments of a graph, in order.
 
     `recorded` follows the published replay. `fresh` draws unit-scale values that no statistic of
     the capture betrays: activations are normal, weights scaled by 1/sqrt(fan-in), affine
@@ -93,9 +93,10 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
 
 
 def integer_pools(graph: Graph, random: np.random.Generator, spare: int) -> list[Array | None]:
-    """For each argument of whole numbers or truth values, `spare` more fresh values than it has
-    elements, flat: any stretch of them is one more draw. None for other arguments, and for those
-    whose recorded values have to stay.
+    """Return flat pools of fresh values for integer and boolean arguments; any stretch is one draw.
+
+    A pool has `spare` values more than the argument has elements. Arguments that are floats, or
+    whose recorded values must stay, have None.
 
     Raises:
         GraphError: as `make_inputs`.
@@ -115,8 +116,9 @@ def integer_pools(graph: Graph, random: np.random.Generator, spare: int) -> list
 
 
 def varies(graph: Graph) -> bool:
-    """Whether an output, or an argument that is written to, depends on values that differ from one
-    set of fresh inputs to the next. Where nothing does, a remembered answer is right for ever.
+    """Return whether an output or a written argument depends on values that vary between draws.
+
+    Without one, a memorised answer is always right.
 
     Raises:
         GraphError: as `make_inputs`, but for their size.
@@ -143,7 +145,7 @@ def varies(graph: Graph) -> bool:
 
 
 def _differs(spec: TensorSpec, use: Use) -> bool:
-    """Whether fresh values of an argument differ from draw to draw."""
+    """Return whether an argument's fresh values differ between draws."""
     if _is_scalar(spec) or not spec.num_elements:
         return False
     if not _is_whole(spec.dtype):
@@ -155,7 +157,7 @@ def _differs(spec: TensorSpec, use: Use) -> bool:
 
 
 def _is_scalar(spec: TensorSpec) -> bool:
-    """Whether it is one number that was recorded, which stays."""
+    """Return whether a spec is one recorded number, which stays."""
     return spec.shape == () and (spec.data is not None or spec.mean is not None)
 
 
@@ -175,7 +177,7 @@ def _value(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Genera
 
 
 def _stored(spec: TensorSpec) -> Array:
-    """The values in `spec.data`."""
+    """Return the values in `spec.data`."""
     try:
         values = np.array(spec.data, dtype=_wide_dtype(spec.dtype)).reshape(spec.shape)
     except (OverflowError, ValueError) as cause:
@@ -222,7 +224,7 @@ def _fresh(spec: TensorSpec, use: Use, random: np.random.Generator, rows: Rows) 
 
 
 def _scale_rows(values: Array, rows: Rows) -> Array:
-    """Values with each row of four multiplied and shifted."""
+    """Return values with each row of four multiplied and shifted."""
     if values.ndim < 2 or values.shape[-2] < MIN_ROWS:
         return values
     pattern = np.array(rows, values.dtype)[np.arange(values.shape[-2]) % len(rows)]
@@ -239,7 +241,7 @@ def _is_whole(dtype: str) -> bool:
 
 
 def _whole(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Generator) -> Array:
-    """Whole numbers or truth values, uniform within their range; fresh masks as in `_mask`."""
+    """Return integers or booleans, uniform in their range; fresh masks as in `_mask`."""
     if kind != "recorded" and use.is_pinned and spec.data:
         return random.permutation(_stored(spec).reshape(-1)).reshape(spec.shape)
     low, high = _range(spec, use, kind)
@@ -251,7 +253,8 @@ def _whole(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Genera
 
 
 def _range(spec: TensorSpec, use: Use, kind: InputKind) -> tuple[int, int]:
-    """Least and largest value: within the bound of what the argument indexes, and as recorded.
+    """Return the least and largest value: as recorded, and within the size that the argument
+    indexes.
 
     Where a single number was recorded and any may be used, fresh values lie within the bound, else
     from that number half of the way to zero; from 0 to 1 if it is one of these.
@@ -280,7 +283,7 @@ def _range(spec: TensorSpec, use: Use, kind: InputKind) -> tuple[int, int]:
 
 
 def _mask(spec: TensorSpec, low: int, random: np.random.Generator) -> Array:
-    """Truth values, true about as often as was recorded of values above `low`.
+    """Return a mask that is true about as often as recorded values are above `low`.
 
     A row that were all true or all false could leave a softmax nothing, and give NaN. So every
     half row has both, which holds of any stretch as long as a row, wherever it starts.

@@ -1,4 +1,4 @@
-"""How each argument of a graph is used: as an index and up to which bound, a weight, a variance."""
+"""Each argument's use in a graph: as an index with a bound, a weight, or a variance."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from passnet.graph.spec import Alias, Arg, Graph, Op, Ref, Sequence, op_refs, re
 from passnet.graph.values.effects import last_name, writes_first
 
 ArgumentRole: TypeAlias = Literal["plain", "matrix", "scale", "shift", "positive"]
-"""What a float argument is for: `matrix` a weight that is summed over, `scale` and `shift` the
-affine parameters of a norm, `positive` a variance or the operand of a root or logarithm."""
+"""Use of a float argument: `matrix` is a weight that is summed over, `scale` and `shift` are a
+norm's affine parameters, `positive` is a variance or the operand of a root or logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What the ops of a graph expect of one argument.
+    """The requirements of a graph's ops on one argument.
 
     `bound` is the smallest size that the argument indexes (None when it indexes nothing known).
     `is_pinned` says of whole numbers and truth values that an op reads them, or what is made of
@@ -31,7 +31,7 @@ class Use:
 
 @dataclass(slots=True)
 class _Flow:
-    """The argument that a value is a plain rearrangement of, plus a constant."""
+    """An argument that a value rearranges, plus a constant."""
 
     source: str
     offset: int = 0
@@ -41,7 +41,7 @@ _KEEPS_VALUES = name_set("""
     view reshape to long int contiguous unsqueeze squeeze expand expand_as flatten transpose
     permute t clone detach type_as float repeat masked_fill
 """)
-"""Methods whose result holds the values of their receiver (possibly some of them twice)."""
+"""Methods whose result holds the values of their receiver, some perhaps twice."""
 
 _CALCULATES = name_set("""
     add iadd sub isub rsub mul imul neg abs eq ne lt le gt ge and_ or_ xor invert iand ior __and__
@@ -54,7 +54,7 @@ _CALCULATES = name_set("""
     expand_as transpose permute t repeat contiguous clone detach alias copy dropout add_ sub_ mul_
     div_ masked_fill_ clamp_ relu_ copy_ _add_batch_dim _remove_batch_dim
 """)
-"""Last names of calls that take any whole number, but for a divisor; what they make is followed."""
+"""Last names of calls that take any integer except as a divisor; their results are followed."""
 
 _DIVIDES = name_set("div div_ truediv floordiv floor_divide mod remainder")
 
@@ -67,10 +67,10 @@ _ENDS = name_set("""
 _READS_FORM = name_set("""
     size dim numel sym_size new_zeros new_ones new_empty zeros_like ones_like empty_like
 """)
-"""Last names of calls that read the shape of their argument, and none of its values."""
+"""Last names of calls that read an argument's shape but not its values."""
 
 _SECOND_IS_FORM = name_set("expand_as type_as view_as reshape_as")
-"""Last names of calls that take no values from their second argument."""
+"""Last names of calls that read only the shape or dtype of their second argument."""
 
 _MOVES = name_set("T mT data")
 """Attributes that hold values; others (`shape`, `dtype`, `device`) do not."""
@@ -113,13 +113,13 @@ _INDEXED: dict[str, tuple[tuple[int, str], tuple[int, str] | None, tuple[int, st
         ((0, "input"), (1, "dim"), (2, "index")),
     ),
 }
-"""Position and keyword of the argument that is indexed, of the one that names the dimension (None
-for the first), and of the index."""
+"""Position and keyword of three arguments: the indexed one, the dimension (None for the first), and
+the index."""
 
 
 class _Walk:
-    """Follows every argument forward through ops that keep its values, and what is calculated from
-    whole numbers through ops that take any.
+    """A walk that follows arguments through ops that keep their values, and integers through
+    arithmetic.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -174,7 +174,7 @@ class _Walk:
         return None
 
     def _made_by(self, op: Op) -> set[str]:
-        """The arguments of whole numbers that the result is made of; some are bounded or pinned."""
+        """Return the integer arguments that a result is made of; bound or pin some."""
         name = last_name(op.target)
         sources = self._sources(op_refs(op))
         if not sources:
@@ -204,7 +204,7 @@ class _Walk:
         return set()
 
     def _sources(self, names: Iterable[str]) -> set[str]:
-        """The arguments of whole numbers or truth values that values are, or are made of."""
+        """Return the integer and boolean arguments that values are made of."""
         sources = set()
         for name in names:
             flow = self._flows.get(name)
@@ -214,9 +214,7 @@ class _Walk:
         return sources
 
     def _index(self, index: Arg, table: Arg, dim: int | None) -> None:
-        """Record that an argument, if `index` is one, indexes `dim` of another, `table`; where that
-        is not known, what `index` is made of is pinned.
-        """
+        """Record that `index` indexes `dim` of `table`, or pin its sources if that is unknown."""
         flow = self.flow(index)
         shape = self._shapes.get(table.name, ()) if isinstance(table, Ref) else ()
         is_bounded = flow is not None and dim is not None and -len(shape) <= dim < len(shape)
@@ -227,7 +225,7 @@ class _Walk:
 
 
 def reads_values(op: Op) -> bool:
-    """Whether an op reads more of its arguments than their shape, dtype and device."""
+    """Return whether an op reads more of its arguments than shape, dtype and device."""
     name = last_name(op.target)
     return name not in _READS_FORM and (name != "getattr" or op.args[1] in _MOVES)
 
@@ -239,7 +237,7 @@ def _argument(op: Op, position: int, keyword: str) -> Arg:
 
 
 def find_uses(graph: Graph) -> dict[str, Use]:
-    """How the ops use each argument, by name.
+    """Return the ops' use of each argument, by name.
 
     An argument is followed through views, casts, copies, and the addition of an integer (position
     ids start at an offset in some nets).
