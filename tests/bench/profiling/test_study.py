@@ -6,8 +6,7 @@ from click.testing import CliRunner
 
 from passnet.bench.profiling.record import ProfileInfo, ProfileItem, ProfileSettings
 from passnet.bench.profiling.run import profile_folder, profile_items, read_profiles
-from passnet.bench.profiling.slow_suite import slow_suite
-from passnet.bench.profiling.study import study
+from passnet.bench.profiling.study import slow_suite, study
 from passnet.cli.commands import main
 from passnet.core.jobs.process import JobOutcome
 from passnet.core.jobs.run_plan import RunPlan, RunShard
@@ -138,7 +137,7 @@ def test_parts_are_put_together_and_nothing_is_measured_twice(tmp_path: Path) ->
     [
         (["nothing-here"], "cannot read|holds no profiles"),
         (["demo", "--out", "x", "--shard", "3/2"], "--shard 3/2: give two numbers"),
-        (["demo", "--make-suite", "x.parquet"], "needs what was profiled"),
+        (["demo", "--make-suite", "x.parquet"], "needs the source of the profiles"),
     ],
 )
 def test_a_wrong_word_ends_in_one_sentence(words: list[str], says: str, tmp_path: Path) -> None:

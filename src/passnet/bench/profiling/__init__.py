@@ -4,5 +4,5 @@ draw                        the sample to profile
 job, run, record            items profiled in child processes, resumable
 measure, eager_ops          the parts of a compiled call beside eager torch
 move_kernels                loops that only move values, as kernels of their own
-study, slow_suite           conclusions from many profiles, and the worst op sequences
+study                       conclusions from many profiles, and the worst op sequences
 """

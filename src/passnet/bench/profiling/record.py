@@ -10,6 +10,12 @@ ProfileStatus: TypeAlias = Literal["ok", "unstable", "failed"]
 
 ItemKind: TypeAlias = Literal["subgraph", "net"]
 
+MARGIN = 0.05
+"""Distance of the whole interval of a speedup from 1 for a call to be surely slower."""
+
+LEAST_MS = 1e-4
+"""Times in kernels below this are not told apart."""
+
 RESIDUE_SHARE = 0.05
 """How far the parts of a call may be from the whole, as a share of it."""
 
@@ -130,6 +136,32 @@ class ProfileRecord:
     compile_s: float | None = None
     wall_s: float | None = None
     machine: str = ""
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether a compiled call is slower than eager PyTorch from end to end."""
+        return self.speedup is not None and self.speedup < 1
+
+    @property
+    def is_surely_slower(self) -> bool:
+        """Whether the whole interval of the speedup shows a loss of more than `MARGIN`."""
+        return self.speedup_high is not None and self.speedup_high < 1 / (1 + MARGIN)
+
+    @property
+    def direct_speedup(self) -> float:
+        """Speedup of the compiled graph called directly."""
+        return (self.eager_ms or 0.0) / (self.direct_ms or 1.0)
+
+    @property
+    def kernel_speedup(self) -> float:
+        """Eager PyTorch's time in kernels over the compiled call's, at least `LEAST_MS` each."""
+        assert self.eager is not None and self.parts is not None, "it was measured"
+        return max(self.eager.kernels, LEAST_MS) / max(self.parts.kernels, LEAST_MS)
+
+    @property
+    def is_by_dispatch(self) -> bool:
+        """Whether the kernels are not slower than eager PyTorch's."""
+        return self.eager is not None and self.kernel_speedup >= 1
 
     @property
     def residue_share(self) -> float | None:

@@ -2,115 +2,105 @@
 
 from collections.abc import Sequence
 
-from passnet.bench.profiling.record import PART_NAMES, RESIDUE_SHARE, ProfileRecord
+from passnet.bench.profiling.record import MARGIN, PART_NAMES, RESIDUE_SHARE, ProfileRecord
 from passnet.bench.profiling.study import (
     LITTLE_GAIN,
-    MARGIN,
     PUBLISHED,
     GroupShare,
     ProfileStudy,
     Share,
     SlowSequence,
-    ops_in_words,
 )
+from passnet.pages.tables.cells import number, ops_in_words, percent
 from passnet.pages.tables.tables import Table
 
 MAX_ITEMS = 40
 MAX_SEQUENCES = 15
 
-PART_HEADS = {
-    "guards": "guards",
-    "runtime": "runtime",
-    "wrapper": "wrapper",
-    "copies": "copies",
-    "generated": "generated",
-    "library": "library",
-}
 
-
-def study_tables(found: ProfileStudy) -> list[Table]:
-    """All tables of a study."""
-    tables = [shares_table(found), parts_table(found)]
-    tables += [group_shares_table(by, groups) for by, groups in found.groups.items()]
-    if found.sequences:
-        tables.append(sequences_table(found.sequences))
-    if found.left_out:
-        tables.append(left_out_table(found))
+def study_tables(results: ProfileStudy) -> list[Table]:
+    """Return all tables of a study."""
+    tables = [shares_table(results), parts_table(results)]
+    tables += [group_shares_table(by, groups) for by, groups in results.groups.items()]
+    if results.sequences:
+        tables.append(sequences_table(results.sequences))
+    if results.left_out:
+        tables.append(left_out_table(results))
     return tables
 
 
-def shares_table(found: ProfileStudy) -> Table:
-    """How often compiled calls lose, beside the published shares."""
+def shares_table(results: ProfileStudy) -> Table:
+    """Return the shares of slower calls, with the published ones."""
     rows: list[tuple[str, Share, float | None]] = [
-        ("slower from end to end than eager torch", found.slower, PUBLISHED["slower"]),
-        (f"the same by more than {100 * MARGIN:.0f} %, surely", found.surely_slower, None),
-        ("slower, each as often as the dataset has it", found.slower_weighted, None),
-        ("of the slower: by dispatch, as kernels are not slower", found.by_dispatch,
+        ("slower from end to end than eager torch", results.slower, PUBLISHED["slower"]),
+        (f"the same by more than {100 * MARGIN:.0f} %, surely", results.surely_slower, None),
+        ("slower, each as often as the dataset has it", results.slower_weighted, None),
+        ("of the slower: by dispatch, as kernels are not slower", results.by_dispatch,
          PUBLISHED["by_dispatch"]),
-        ("of the slower: kernels take less than all of eager", found.by_dispatch_at_least, None),
-        (f"kernels less than {LITTLE_GAIN:g} times as fast", found.little_gain,
+        ("of the slower: kernels take less than all of eager", results.by_dispatch_at_least, None),
+        (f"kernels less than {LITTLE_GAIN:g} times as fast", results.little_gain,
          PUBLISHED["little_gain"]),
-        ("slower, and so are the kernels", found.strictly_slower, PUBLISHED["strictly_slower"]),
-        ("slower even without Dynamo, called directly", found.slower_direct, None),
-        ("of the slower: not slower without Dynamo", found.by_dynamo, None),
+        ("slower, and so are the kernels", results.strictly_slower, PUBLISHED["strictly_slower"]),
+        ("slower even without Dynamo, called directly", results.slower_direct, None),
+        ("of the slower: not slower without Dynamo", results.by_dynamo, None),
     ]  # fmt: skip
     return Table(
         "How often torch.compile loses",
         ("", "share %", "95 % interval", "of", "published %"),
         [
-            (text, _per_cent(share.value), _interval(share), str(share.num_of),
-             _per_cent(published))
+            (text, percent(share.value), _interval(share), str(share.num_of),
+             percent(published))
             for text, share, published in rows
             if share.num_of
         ],
-        f"{found.num_measured} of {found.num_items} items measured; geometric mean of the speedup "
-        f"{found.geomean_speedup:.3f}, called directly {_number(found.geomean_direct)}; rank "
+        f"{results.num_measured} of {results.num_items} items measured; geometric mean of the speedup "
+        f"{results.geomean_speedup:.3f}, called directly {number(results.geomean_direct)}; rank "
         "correlation of the speedup with the number of ops "
-        f"{_signed(found.size_correlation)} (published: 0.013). The published shares are of 9,526 "
+        f"{_signed(results.size_correlation)} (published: 0.013). The published shares are of 9,526 "
         "subgraphs on a GPU.",
     )  # fmt: skip
 
 
-def parts_table(found: ProfileStudy) -> Table:
-    """Where the time of compiled calls goes."""
+def parts_table(results: ProfileStudy) -> Table:
+    """Return the parts of the time of compiled calls."""
     table = Table(
         "Where the time of a compiled call goes",
         ("part", "share of the call %", "of slower ones, µs"),
         note="Means of shares, and medians of microseconds. The parts of each item add up to its "
-        f"call: what they leave is {_signed_per_cent(found.residue_low)} to "
-        f"{_signed_per_cent(found.residue_high)} for nine tenths of items, and at most "
+        f"call: what they leave is {_signed_per_cent(results.residue_low)} to "
+        f"{_signed_per_cent(results.residue_high)} for nine tenths of items, and at most "
         f"{100 * RESIDUE_SHARE:.0f} % for each. guards: Dynamo; runtime: AOTAutograd and Inductor "
         "around the program; wrapper: the generated Python; copies: moves that no op asks for.",
     )
     for name in PART_NAMES:
-        share, us = found.parts[name], found.difference_us.get(name)
-        table.rows.append((name, _per_cent(share), _us(us)))
+        share, us = results.parts[name], results.difference_us.get(name)
+        table.rows.append((name, percent(share), _us(us)))
     for name in ("eager dispatch", "eager kernels", "difference"):
-        if name in found.difference_us:
+        if name in results.difference_us:
             words = "compiled minus eager" if name == "difference" else name
-            table.rows.append((words, "", _us(found.difference_us[name])))
+            table.rows.append((words, "", _us(results.difference_us[name])))
     return table
 
 
 def group_shares_table(by: str, groups: Sequence[GroupShare]) -> Table:
-    """How the items of each group did."""
+    """Return the results of every group."""
     heads = (by, "items", "slower %", "surely %", "by dispatch %", "G-Mean",
-             *(f"{PART_HEADS[name]} %" for name in PART_NAMES))  # fmt: skip
+             *(f"{name} %" for name in PART_NAMES))  # fmt: skip
     return Table(
         f"By {by}",
         heads,
         [
-            (group.name, str(group.num_items), _per_cent(group.slower),
-             _per_cent(group.surely_slower), _per_cent(group.by_dispatch),
+            (group.name, str(group.num_items), percent(group.slower),
+             percent(group.surely_slower), percent(group.by_dispatch),
              f"{group.geomean_speedup:.3f}",
-             *(_per_cent(group.parts[name]) for name in PART_NAMES))
+             *(percent(group.parts[name]) for name in PART_NAMES))
             for group in groups
         ],
     )  # fmt: skip
 
 
 def sequences_table(sequences: Sequence[SlowSequence]) -> Table:
-    """The op sequences that lose most."""
+    """Return the op sequences that lose most."""
     return Table(
         "The op sequences that lose most",
         ("ops", "items", "lost µs", "G-Mean"),
@@ -123,20 +113,20 @@ def sequences_table(sequences: Sequence[SlowSequence]) -> Table:
     )  # fmt: skip
 
 
-def left_out_table(found: ProfileStudy) -> Table:
-    """What was not measured, by cause."""
+def left_out_table(results: ProfileStudy) -> Table:
+    """Return the numbers of items that were not measured, by cause."""
     return Table(
         "Left out",
         ("cause", "items", "% of all"),
         [
-            (cause, str(count), _per_cent(count / found.num_items))
-            for cause, count in found.left_out.items()
+            (cause, str(count), percent(count / results.num_items))
+            for cause, count in results.left_out.items()
         ],
     )
 
 
 def items_table(records: Sequence[ProfileRecord]) -> Table:
-    """One row an item, at most `MAX_ITEMS`."""
+    """Return a table with a row for each item, at most `MAX_ITEMS`."""
     table = Table(
         "Items, in microseconds",
         ("item", "ops", "eager", "compiled", "direct", "speedup", *PART_NAMES, "residue %"),
@@ -153,17 +143,9 @@ def items_table(records: Sequence[ProfileRecord]) -> Table:
             _ms_as_us(record.eager_ms), _ms_as_us(record.compiled_ms), _ms_as_us(record.direct_ms),
             f"{record.speedup:.3f} ({low:.3f} – {high:.3f})",
             *(_ms_as_us(getattr(record.parts, name)) for name in PART_NAMES),
-            _per_cent(record.residue_share),
+            percent(record.residue_share),
         ))  # fmt: skip
     return table
-
-
-def _per_cent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 def _signed_per_cent(share: float) -> str:
