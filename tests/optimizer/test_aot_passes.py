@@ -12,7 +12,7 @@ import torch
 
 from passnet.errors import BackendError, InputError
 from passnet.optimizer.backends.aot_passes import rewritten_program
-from passnet.optimizer.backends.backends import build_backend, load_backend
+from passnet.optimizer.backends.backends import BACKENDS, build_backend, load_backend
 from passnet.optimizer.backends.dynamo_graph import CHOSEN_FOLDER
 from passnet.optimizer.call.net_call import NetCall
 from passnet.passes.folder import LIST_FILE
@@ -121,7 +121,7 @@ def test_a_package_with_passes_calls_their_kernels_and_reads_weights_as_they_are
 ) -> None:
     call = block_call()
     write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS)
-    entry = build_backend("aot_passes", call, tmp_path / "aot_passes")
+    entry = build_backend("aot_passes", BACKENDS["aot_passes"], call, tmp_path / "aot_passes")
     torch.testing.assert_close(list(entry.run(call.tensors())), tripled(call))
     assert entry.plain is None  # it takes the tensors alone, and the net one of them by name
     with torch.no_grad():
@@ -134,19 +134,19 @@ def test_a_package_with_passes_calls_their_kernels_and_reads_weights_as_they_are
         entry.run(call.tensors())
     (tmp_path / "aot_passes" / "kernels" / "kernels.json").unlink()
     with pytest.raises(InputError, match="cannot read .*kernels.json"):
-        load_backend("aot_passes", call, tmp_path / "aot_passes")
+        load_backend("aot_passes", BACKENDS["aot_passes"], call, tmp_path / "aot_passes")
 
 
 IN_ANOTHER_PROCESS = """
 import sys
 from pathlib import Path
 import torch
-from passnet.optimizer.backends.backends import load_backend
+from passnet.optimizer.backends.backends import BACKENDS, load_backend
 from tests.optimizer.test_aot_passes import block_call, tripled
 
 call = block_call()
 for folder in sys.argv[2:]:
-    entry = load_backend(sys.argv[1], call, Path(folder))
+    entry = load_backend(sys.argv[1], BACKENDS[sys.argv[1]], call, Path(folder))
     torch.testing.assert_close(list(entry.run(call.tensors())), tripled(call))
 """
 
@@ -161,7 +161,7 @@ def test_packages_with_passes_are_had_back_elsewhere(engine: str, tmp_path: Path
     write_pass(tmp_path / "two" / CHOSEN_FOLDER / "000", other)
     folders = []
     for name in ("one", "two"):
-        build_backend(engine, call, tmp_path / name / engine)
+        build_backend(engine, BACKENDS[engine], call, tmp_path / name / engine)
         shutil.move(tmp_path / name / engine, tmp_path / f"moved-{name}")
         folders.append(str(tmp_path / f"moved-{name}"))
     command = [sys.executable, "-c", IN_ANOTHER_PROCESS, engine, *folders]

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from passnet.errors import BackendError
-from passnet.optimizer.backends.backends import build_backend, load_backend
+from passnet.optimizer.backends.backends import BACKENDS, build_backend, load_backend
 from passnet.optimizer.backends.dynamo_graph import CHOSEN_FOLDER, captured_graphs
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.choose.ranges import net_ranges
@@ -20,7 +20,7 @@ def assert_right(call: NetCall, outputs: object) -> None:
 @pytest.mark.parametrize("engine", ["eager", "graph"])
 def test_a_way_gives_what_the_net_does_in_its_order(engine: str, tmp_path: Path) -> None:
     call = NetCall(block(), (torch.randn(2, 8),), {"y": torch.randn(2, 8), "scale": 3.0})
-    entry = build_backend(engine, call, tmp_path / engine)
+    entry = build_backend(engine, BACKENDS[engine], call, tmp_path / engine)
     assert_right(call, entry.run(call.tensors()))
     other = [torch.randn(2, 8), torch.randn(2, 8)]
     torch.testing.assert_close(list(entry.run(other)), call.eager_outputs(call.filled(other)))
@@ -30,7 +30,7 @@ def test_a_way_gives_what_the_net_does_in_its_order(engine: str, tmp_path: Path)
 def test_the_graph_reads_weights_as_they_are(tmp_path: Path) -> None:
     net = block()
     call = NetCall(net, (torch.randn(2, 8),), {})
-    entry = build_backend("graph", call, tmp_path / "graph")
+    entry = build_backend("graph", BACKENDS["graph"], call, tmp_path / "graph")
     with torch.no_grad():
         net.linear.weight.add_(1.0)
     torch.testing.assert_close(list(entry.run(call.tensors())), call.eager_outputs(call.leaves))
@@ -44,7 +44,9 @@ def broken(x: torch.Tensor) -> torch.Tensor:
 
 def test_a_net_of_several_graphs_has_no_graph(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="2 graphs and not one"):
-        build_backend("graph", NetCall(broken, (torch.ones(3),), {}), tmp_path / "graph")
+        build_backend(
+            "graph", BACKENDS["graph"], NetCall(broken, (torch.ones(3),), {}), tmp_path / "graph"
+        )
 
 
 def test_a_net_that_writes_into_a_buffer_runs_eagerly(tmp_path: Path) -> None:
@@ -59,7 +61,7 @@ def test_a_net_that_writes_into_a_buffer_runs_eagerly(tmp_path: Path) -> None:
 
     call = NetCall(Counter().eval(), (torch.ones(3),), {})
     with pytest.raises(BackendError, match="writes into count"):
-        build_backend("graph", call, tmp_path / "graph")
+        build_backend("graph", BACKENDS["graph"], call, tmp_path / "graph")
     written = NetCall(lambda x: x.add_(1), (torch.ones(3),), {})
     assert written.written == ["argument 0"]
 
@@ -68,7 +70,7 @@ def test_a_net_that_writes_into_a_buffer_runs_eagerly(tmp_path: Path) -> None:
 def test_an_aot_package_reads_the_weights_of_the_net_that_it_is_loaded_for(tmp_path: Path) -> None:
     net = block()
     call = NetCall(net, (torch.randn(2, 8),), {"y": torch.randn(2, 8)})
-    entry = build_backend("aot", call, tmp_path / "aot")
+    entry = build_backend("aot", BACKENDS["aot"], call, tmp_path / "aot")
     assert_right(call, entry.run(call.tensors()))
     with torch.no_grad():
         for weight in (*net.parameters(), *net.buffers()):  # small ones too
@@ -78,11 +80,11 @@ def test_an_aot_package_reads_the_weights_of_the_net_that_it_is_loaded_for(tmp_p
     with torch.no_grad():
         other.linear.weight.mul_(-1.0)
     again = NetCall(other, call.args, call.kwargs)
-    loaded = load_backend("aot", again, tmp_path / "aot")
+    loaded = load_backend("aot", BACKENDS["aot"], again, tmp_path / "aot")
     assert_right(again, loaded.run(again.tensors()))
     (tmp_path / "aot" / "net.pt2").unlink()
     with pytest.raises(BackendError, match="is missing; optimise the net again"):
-        load_backend("aot", again, tmp_path / "aot")
+        load_backend("aot", BACKENDS["aot"], again, tmp_path / "aot")
 
 
 @pytest.mark.slow
@@ -92,11 +94,11 @@ def test_an_aot_package_reads_the_weights_of_the_net_that_it_is_loaded_for(tmp_p
 )
 def test_every_way_is_right_and_had_back(engine: str, tmp_path: Path) -> None:
     call = NetCall(block(), (torch.randn(2, 8),), {"y": torch.randn(2, 8)})
-    entry = build_backend(engine, call, tmp_path / engine)
+    entry = build_backend(engine, BACKENDS[engine], call, tmp_path / engine)
     assert_right(call, entry.run(call.tensors()))
     assert entry.is_frozen == engine.endswith("frozen")
     shutil.move(tmp_path / engine, tmp_path / "moved")
-    loaded = load_backend(engine, call, tmp_path / "moved")
+    loaded = load_backend(engine, BACKENDS[engine], call, tmp_path / "moved")
     assert_right(call, loaded.run(call.tensors()))
 
 
@@ -130,20 +132,20 @@ def write_pass(folder: Path, text: str) -> None:
 def test_the_passes_that_were_chosen_are_applied_and_kept_with_the_way(tmp_path: Path) -> None:
     call = NetCall(block(), (torch.randn(2, 8),), {})
     with pytest.raises(BackendError, match="no pass saves anything"):
-        build_backend("passes", call, tmp_path / "passes")
+        build_backend("passes", BACKENDS["passes"], call, tmp_path / "passes")
     write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS)
-    entry = build_backend("passes", call, tmp_path / "passes")
+    entry = build_backend("passes", BACKENDS["passes"], call, tmp_path / "passes")
     assert_right(call, entry.run(call.tensors()))
     shutil.rmtree(tmp_path / CHOSEN_FOLDER)
     wrong = PASS.replace("x.clamp(min=0)", "x.clamp(min=0) + 1")  # that it is called at all
     shutil.rmtree(tmp_path / "passes" / "passes" / "000")
     write_pass(tmp_path / "passes" / "passes" / "000", wrong)
-    loaded = load_backend("passes", call, tmp_path / "passes")
+    loaded = load_backend("passes", BACKENDS["passes"], call, tmp_path / "passes")
     assert not torch.equal(loaded.run(call.tensors())[0], call.outputs[0])
     shutil.rmtree(tmp_path / "passes" / "passes" / "000")
     write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS.replace("torch.relu", "torch.tanh"))
     with pytest.raises(BackendError, match="no pass matches"):
-        build_backend("passes", call, tmp_path / "passes")
+        build_backend("passes", BACKENDS["passes"], call, tmp_path / "passes")
 
 
 def test_all_graphs_of_a_net_are_captured_once() -> None:
@@ -171,7 +173,7 @@ def test_passes_are_applied_in_all_graphs_of_a_net_with_breaks_behind_guards(
     net = loop()
     call = NetCall(net, (torch.randn(2, 8),), {})
     write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS)
-    entry = build_backend(engine, call, tmp_path / engine)
+    entry = build_backend(engine, BACKENDS[engine], call, tmp_path / engine)
     assert_right(call, entry.run(call.tensors()))
     assert entry.says == f"2 graphs with passes, the rest {rest}, called behind Dynamo's guards"
     with torch.no_grad():
@@ -181,11 +183,11 @@ def test_passes_are_applied_in_all_graphs_of_a_net_with_breaks_behind_guards(
     shutil.rmtree(tmp_path / engine / "passes" / "000")
     wrong = PASS.replace("x.clamp(min=0)", "x.clamp(min=0) + 1")  # that it is called everywhere
     write_pass(tmp_path / engine / "passes" / "000", wrong)
-    loaded = load_backend(engine, call, tmp_path / engine)
+    loaded = load_backend(engine, BACKENDS[engine], call, tmp_path / engine)
     found = list(loaded.run(other))
     monkeypatch.setattr(torch, "relu", lambda x: x.clamp(min=0) + 1)
     torch.testing.assert_close(found, call.eager_outputs(call.filled(other)))
     shutil.rmtree(tmp_path / CHOSEN_FOLDER)
     write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS.replace("torch.relu", "torch.sin"))
     with pytest.raises(BackendError, match="no pass matches"):
-        build_backend(engine, call, tmp_path / engine)
+        build_backend(engine, BACKENDS[engine], call, tmp_path / engine)

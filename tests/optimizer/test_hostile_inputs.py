@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from passnet.agent.authors.compiler import compile_plans, range_source
 from passnet.data.capture.capture import capture_values
-from passnet.optimizer.backends.backends import build_backend
+from passnet.optimizer.backends.backends import BACKENDS, build_backend
 from passnet.optimizer.backends.dynamo_graph import CHOSEN_FOLDER
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import NetCall
@@ -90,7 +90,7 @@ def optimised(name: str, way: str) -> FastNet:
     with TemporaryDirectory() as folder, torch.no_grad():
         if way == "passes":
             assert write_compiled_passes(net, example, Path(folder, CHOSEN_FOLDER))
-        entry = build_backend(way, NetCall(net, example, {}), Path(folder, way))
+        entry = build_backend(way, BACKENDS[way], NetCall(net, example, {}), Path(folder, way))
     return FastNet(net, [entry])
 
 

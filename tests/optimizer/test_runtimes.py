@@ -8,14 +8,14 @@ import torch
 from passnet.api import optimize_calls
 from passnet.errors import BackendError
 from passnet.optimizer.backends import runtimes
-from passnet.optimizer.backends.backends import build_backend, load_backend
+from passnet.optimizer.backends.backends import BACKENDS, build_backend, load_backend
 from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.compare.agreement import EagerComparison
 from passnet.optimizer.settings import OptimizeSettings
 from tests.optimizer.nets import block
 
-BACKENDS = pytest.mark.parametrize(
+EACH_RUNTIME = pytest.mark.parametrize(
     "engine",
     [
         pytest.param(
@@ -51,7 +51,7 @@ def assert_right(call: NetCall, entry: BuiltBackend, finite: bool = False) -> No
     assert found.wrong is None
 
 
-@BACKENDS
+@EACH_RUNTIME
 @pytest.mark.parametrize(
     "make", [conv_call, mlp_call, pytest.param(transformer_call, marks=pytest.mark.slow)]
 )
@@ -59,16 +59,16 @@ def test_a_runtime_is_right_and_had_back_and_says_nothing(
     engine: str, make: Any, tmp_path: Path, capfd: Any, caplog: Any, recwarn: Any
 ) -> None:
     call = make()
-    entry = build_backend(engine, call, tmp_path / engine)
+    entry = build_backend(engine, BACKENDS[engine], call, tmp_path / engine)
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
     assert not list(recwarn)
     assert entry.is_frozen
     assert_right(call, entry)
     shutil.move(tmp_path / engine, tmp_path / "moved")
-    assert_right(call, load_backend(engine, call, tmp_path / "moved"))
+    assert_right(call, load_backend(engine, BACKENDS[engine], call, tmp_path / "moved"))
     shutil.rmtree(tmp_path / "moved")
     with pytest.raises(BackendError, match="is missing; optimise the net again"):
-        load_backend(engine, call, tmp_path / "moved")
+        load_backend(engine, BACKENDS[engine], call, tmp_path / "moved")
     assert capfd.readouterr() == ("", "")
 
 
@@ -97,14 +97,14 @@ class Odd(torch.nn.Module):
         }
 
 
-@BACKENDS
+@EACH_RUNTIME
 def test_odd_inputs_and_outputs_are_right_and_no_output_is_written_again(
     engine: str, tmp_path: Path
 ) -> None:
     x = torch.randn(4, 3).t()
     ids, mask, half = torch.arange(6), torch.tensor([True, False]), torch.randn(5).half()
     call = NetCall(Odd().eval(), (torch.ones(2), x, x, 2.5, ids, mask, half), {})
-    entry = build_backend(engine, call, tmp_path / engine)
+    entry = build_backend(engine, BACKENDS[engine], call, tmp_path / engine)
     assert_right(call, entry, finite=True)
     agreement = EagerComparison(call).agreement(entry)
     is_in_32_bits = bool(agreement.index_bounds)  # and therefore only used for small whole numbers
@@ -123,14 +123,14 @@ def test_odd_inputs_and_outputs_are_right_and_no_output_is_written_again(
         assert not entry.run(needing)[0].requires_grad
 
 
-@BACKENDS
+@EACH_RUNTIME
 def test_a_dtype_that_cannot_be_handed_over_is_refused(engine: str, tmp_path: Path) -> None:
     call = NetCall(torch.relu, (torch.ones(2, dtype=torch.bfloat16),), {})
     with pytest.raises(BackendError, match="takes and returns no bfloat16"):
-        build_backend(engine, call, tmp_path / engine)
+        build_backend(engine, BACKENDS[engine], call, tmp_path / engine)
 
 
-@BACKENDS
+@EACH_RUNTIME
 def test_a_lower_precision_is_refused_or_found(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,7 +138,7 @@ def test_a_lower_precision_is_refused_or_found(
         pytest.skip("computes in no other precision")
     double = NetCall(torch.relu, (torch.ones(2, dtype=torch.float64),), {})
     with pytest.raises(BackendError, match="computes float64 as float32"):
-        build_backend(engine, double, tmp_path / "double")
+        build_backend(engine, BACKENDS[engine], double, tmp_path / "double")
     import openvino
 
     if "BF16" not in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
@@ -146,7 +146,7 @@ def test_a_lower_precision_is_refused_or_found(
     settings = {"INFERENCE_PRECISION_HINT": "bf16"}
     monkeypatch.setattr(runtimes, "OPENVINO_SETTINGS", settings)
     call = conv_call()
-    entry = build_backend(engine, call, tmp_path / engine)
+    entry = build_backend(engine, BACKENDS[engine], call, tmp_path / engine)
     assert "is off by" in (EagerComparison(call).agreement(entry).wrong or "")
 
 
@@ -164,6 +164,6 @@ def test_what_is_not_installed_is_tried_only_if_named_and_then_refused(
         assert record.reason == "no_such_package is not installed; pip install 'passnet[runtimes]'"
 
 
-@BACKENDS
+@EACH_RUNTIME
 def test_what_is_installed_is_tried(engine: str) -> None:
     assert engine in OptimizeSettings().tried()

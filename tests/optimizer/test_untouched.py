@@ -13,7 +13,7 @@ import passnet
 from passnet.errors import InputError
 from tests.optimizer.nets import block
 
-QUICK: dict[str, Any] = {"engines": ("graph",), "seconds": 0.01}
+QUICK: dict[str, Any] = {"backends": ("graph",), "seconds": 0.01}
 
 
 class TrainingNorm(torch.nn.Module):

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,6 +16,7 @@ import torch
 from passnet.bench.environment import describe_environment
 from passnet.core.records.serialise import make_folder, write_json
 from passnet.errors import InputError
+from passnet.optimizer.backends.backends import BACKENDS, Backend
 from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import NetCall, name_of
@@ -50,6 +51,7 @@ def optimize_net(
     resume: bool = False,
     progress: Progress | None = None,
     write_page: PageWriter | None = None,
+    backends: Mapping[str, Backend] = BACKENDS,
 ) -> Optimized:
     """Optimise a net for some calls, and keep the result in a folder, with a page if asked for.
 
@@ -58,11 +60,11 @@ def optimize_net(
     Raises:
         InputError: the net or its arguments cannot be used, or `out` holds something already.
     """
-    tried = settings.tried()
+    plan = {name: backends[name] for name in settings.tried(backends)}
     if out is None:
         folder = Path(tempfile.mkdtemp(prefix="passnet-optimized-"))
         try:
-            optimized = _optimize_in(folder, net, calls, settings, tried, False, progress)
+            optimized = _optimize_in(folder, net, calls, settings, plan, False, progress)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -74,7 +76,7 @@ def optimize_net(
     if folder.exists() and any(folder.iterdir()) and not resume:
         raise InputError(f"{folder}: is not empty; give resume=True (--resume) to go on there")
     make_folder(folder)
-    optimized = _optimize_in(folder, net, calls, settings, tried, True, progress)
+    optimized = _optimize_in(folder, net, calls, settings, plan, True, progress)
     homes = [signature_folder(folder, number) for number in range(len(calls))]
     kept = [each for home in homes for each in read_kept_passes(home / KEPT_FOLDER)]
     if write_page is not None:
@@ -88,13 +90,13 @@ def _optimize_in(
     net: Callable[..., Any],
     calls: Sequence[Arguments],
     settings: OptimizeSettings,
-    tried: Sequence[str],
+    plan: Mapping[str, Backend],
     keeps_examples: bool,
     progress: Progress | None,
 ) -> Optimized:
-    """Try all ways in a folder, for each form of inputs in turn."""
+    """Try all backends in a folder, for one input signature after another."""
     deadline = time.monotonic() + settings.budget_s
-    entries: list[BuiltBackend] = []
+    built_backends: list[BuiltBackend] = []
     forms = []
     with process_state_kept(settings.threads):
         net_copy, calls_copy = copied(net, calls)
@@ -104,11 +106,11 @@ def _optimize_in(
             if keeps_examples:
                 save_example(home, tuple(args), kwargs)
             call = NetCall(net_copy, args, kwargs)
-            form, entry = optimize_signature(call, home, tried, settings, deadline, progress)
-            forms.append(form)
-            if entry is not None:
-                entries.append(entry)
-        frozen = any(entry.is_frozen for entry in entries)
+            signature, built = optimize_signature(call, home, plan, settings, deadline, progress)
+            forms.append(signature)
+            if built is not None:
+                built_backends.append(built)
+        frozen = any(built.is_frozen for built in built_backends)
         record = OptimizedRecord(
             name_of(net),
             digest_of_weights(net),
@@ -119,4 +121,4 @@ def _optimize_in(
             tuple(forms),
             __version__,
         )
-    return Optimized(fast_net(net, entries, warns=len(entries) == len(forms)), record)
+    return Optimized(fast_net(net, built_backends, warns=len(built_backends) == len(forms)), record)

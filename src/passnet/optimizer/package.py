@@ -12,7 +12,7 @@ import torch
 from passnet.bench.environment import describe_environment
 from passnet.core.records.serialise import read_json
 from passnet.errors import BackendError, InputError, boundary
-from passnet.optimizer.backends.backends import BACKENDS, load_backend, with_checks
+from passnet.optimizer.backends.backends import BACKENDS, Backend, load_backend, with_checks
 from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import NetCall, as_module, name_of, weights_of
@@ -26,7 +26,7 @@ _log = logging.getLogger("passnet")
 
 
 def signature_folder(folder: Path, number: int) -> Path:
-    """Where what belongs to inputs of one form lies."""
+    """Where what belongs to inputs of one signature lies."""
     return folder / f"form-{number}"
 
 
@@ -42,12 +42,15 @@ def save_example(folder: Path, args: tuple[Any, ...], kwargs: Mapping[str, Any])
         torch.load(path, weights_only=True)
 
 
-def load(folder: str | Path, net: Callable[..., Any]) -> FastNet:
-    """An optimised net back from its folder, in another process: in seconds, without authors.
+def load(
+    folder: str | Path, net: Callable[..., Any], backends: Mapping[str, Backend] = BACKENDS
+) -> FastNet:
+    """Load an optimised net from its folder, in seconds, in another process.
 
     Args:
         folder: what `passnet.optimize(..., out=folder)` wrote.
-        net: the net that was optimised, built again.
+        net: the net that was optimised, built again; it stays as it is, as a copy is what runs.
+        backends: the backends by name.
 
     Raises:
         InputError: the folder holds no optimised net, or one of another net, of other weights where
@@ -58,48 +61,54 @@ def load(folder: str | Path, net: Callable[..., Any]) -> FastNet:
         raise InputError(f"{folder}: holds no optimised net; give what passnet.optimize wrote")
     record = read_json(folder / RECORD_FILE, OptimizedRecord)
     has_values = _check_fit(record, net, folder)
-    entries: list[BuiltBackend] = []
+    built_backends: list[BuiltBackend] = []
     with process_state_kept():
         net_copy, _ = copied(net, ())
-        for number, form in enumerate(record.forms):
+        for number, signature in enumerate(record.forms):
             home = signature_folder(folder, number)
             with boundary(InputError, f"{home / EXAMPLE_FILE}: cannot be read; optimise again"):
                 args, kwargs = torch.load(home / EXAMPLE_FILE, weights_only=True)
-            if form.chosen == "eager":
+            if signature.chosen == "eager":
                 continue
             call = NetCall(net_copy, args, kwargs)
-            names = [name for name in (form.chosen, form.instead) if name]
+            names = [name for name in (signature.chosen, signature.instead) if name]
             if not has_values:
-                names = [name for name in names if not BACKENDS[name].is_frozen]
-            records = {engine.engine: engine for engine in form.engines}
+                names = [name for name in names if not backends[name].is_frozen]
+            records = {engine.engine: engine for engine in signature.engines}
             loaded: BuiltBackend | None = None
             for name in reversed(names):
-                entry = _loaded(name, call, home / name, folder)
-                entry = with_checks(entry, record.freeze, records[name])
-                loaded = replace(entry, instead=loaded)
+                built = _loaded(name, backends[name], call, home / name, folder)
+                built = with_checks(built, record.freeze, records[name])
+                loaded = replace(built, instead=loaded)
             if loaded is not None:
-                entries.append(loaded)
-    return fast_net(net, entries, warns=len(entries) == len(record.forms))
+                built_backends.append(loaded)
+    return fast_net(net, built_backends, warns=len(built_backends) == len(record.forms))
 
 
-def _loaded(name: str, call: NetCall, home: Path, folder: Path) -> BuiltBackend:
-    """One way back from its folder, checked on the example."""
+def _loaded(name: str, backend: Backend, call: NetCall, home: Path, folder: Path) -> BuiltBackend:
+    """Load a backend and check it on the example."""
     try:
-        entry = load_backend(name, call, home)
+        built = load_backend(name, backend, call, home)
     except BackendError as cause:
         raise InputError(f"{folder}: {cause}") from cause
-    wrong = _wrong(call, entry)
+    wrong = _wrong(call, built)
     if wrong:
         raise InputError(f"{folder}: {name} is wrong here: {wrong}; optimise again")
-    return entry
+    return built
 
 
 def digest_of_weights(net: Callable[..., Any], with_values: bool = False) -> str:
     """A digest of the names and forms of a net's weights, and of their values if asked for."""
     digest = hashlib.sha256()
     for name, weight in sorted(weights_of(as_module(net)).items()):
-        form = (name, tuple(weight.shape), weight.stride(), str(weight.dtype), str(weight.device))
-        digest.update(repr(form).encode())
+        signature = (
+            name,
+            tuple(weight.shape),
+            weight.stride(),
+            str(weight.dtype),
+            str(weight.device),
+        )
+        digest.update(repr(signature).encode())
         if with_values:
             flat = weight.detach().cpu().contiguous().reshape(-1)
             digest.update(flat.view(torch.uint8).numpy().data)
@@ -143,7 +152,7 @@ def _check_fit(record: OptimizedRecord, net: Callable[..., Any], folder: Path) -
     return has_values
 
 
-def _wrong(call: NetCall, entry: BuiltBackend) -> str | None:
+def _wrong(call: NetCall, built: BuiltBackend) -> str | None:
     """What is wrong with the outputs for the example; the full comparison was made before."""
-    outputs = entry.run(call.tensors())
-    return compare_outputs(outputs, call.outputs, None, entry.is_frozen).wrong
+    outputs = built.run(call.tensors())
+    return compare_outputs(outputs, call.outputs, None, built.is_frozen).wrong

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from passnet.core.records.serialise import make_folder, read_json, write_json
 from passnet.errors import BackendError, PassnetError, boundary
 from passnet.judge.timing.rounds import RoundTimes, time_calls
 from passnet.optimizer.backends.backends import (
-    BACKENDS,
+    Backend,
     build_backend,
     load_backend,
     with_checks,
@@ -37,7 +37,7 @@ Progress = Callable[[BackendRecord], None]
 def optimize_signature(
     call: NetCall,
     folder: Path,
-    tried: Sequence[str],
+    plan: Mapping[str, Backend],
     settings: OptimizeSettings,
     deadline: float,
     progress: Progress | None,
@@ -46,8 +46,8 @@ def optimize_signature(
     comparison = EagerComparison(call, settings.finite)
     records: dict[str, BackendRecord] = {}
     considered: RangesRecord | None = None
-    entries: dict[str, BuiltBackend] = {}
-    for name in tried:
+    built_backends: dict[str, BuiltBackend] = {}
+    for name in plan:
         is_asked = name in WITH_PASSES and considered is not None  # what took the time is used
         is_late = time.monotonic() > deadline and not is_asked
         reason = "the budget was spent" if is_late else None
@@ -57,25 +57,25 @@ def optimize_signature(
             if name in WITH_PASSES and considered is None:
                 considered = _considered(call, folder, settings, deadline)
             if name == "eager":
-                records[name], entry = _eager(call, folder / name, comparison)
+                records[name], built = _eager(plan[name], call, folder / name, comparison)
             else:
-                records[name], entry = _tried(
-                    name, call, folder / name, comparison, settings.freeze
+                records[name], built = _tried(
+                    name, plan[name], call, folder / name, comparison, settings.freeze
                 )
-            if entry is not None:
-                entries[name] = with_checks(entry, settings.freeze, records[name])
-        records[name] = replace(records[name], says=records[name].says or BACKENDS[name].says)
+            if built is not None:
+                built_backends[name] = with_checks(built, settings.freeze, records[name])
+        records[name] = replace(records[name], says=records[name].says or plan[name].says)
         if progress is not None:
             progress(records[name])
-    times = _time(call, entries, settings.seconds)
-    for name in entries:
+    times = _time(call, built_backends, settings.seconds)
+    for name in built_backends:
         records[name] = _timed(records[name], times)
-    usable = {name: times.ms(name if name != "eager" else _plain(name)) for name in entries}
+    usable = {name: times.ms(name if name != "eager" else _plain(name)) for name in built_backends}
     chosen = min(usable, key=usable.__getitem__)
-    instead = _instead(chosen, entries, usable)
+    instead = _instead(chosen, built_backends, usable)
     timed = chosen if chosen != "eager" else _plain(chosen)
     gained = times.speedup(timed, over=_plain("eager"))
-    form = SignatureRecord(
+    signature = SignatureRecord(
         tuple(map(leaf_in_words, call.leaves)),
         chosen,
         tuple(records.values()),
@@ -90,21 +90,27 @@ def optimize_signature(
         considered.op_blocks if considered else (),
         not {chosen, instead}.isdisjoint(WITH_PASSES),
     )
-    for name in tried:
+    for name in plan:
         if name not in (chosen, instead):
             shutil.rmtree(folder / name, ignore_errors=True)
     if chosen == "eager":
-        return form, None
-    return form, replace(entries[chosen], instead=entries.get(instead))
+        return signature, None
+    return signature, replace(built_backends[chosen], instead=built_backends.get(instead))
 
 
-def _instead(chosen: str, entries: Mapping[str, BuiltBackend], ms: Mapping[str, float]) -> str:
+def _instead(
+    chosen: str, built_backends: Mapping[str, BuiltBackend], ms: Mapping[str, float]
+) -> str:
     """The fastest way that runs what the chosen one does not because of the values of weights or
     arguments: one that holds for any; "" where the chosen one does too, or eager torch is best.
     """
-    if chosen == "eager" or not (entries[chosen].compares or entries[chosen].is_bounded):
+    if chosen == "eager" or not (
+        built_backends[chosen].compares or built_backends[chosen].is_bounded
+    ):
         return ""
-    for_any = [name for name, entry in entries.items() if not (entry.is_frozen or entry.is_bounded)]
+    for_any = [
+        name for name, built in built_backends.items() if not (built.is_frozen or built.is_bounded)
+    ]
     best = min(for_any, key=ms.__getitem__)
     return "" if best == "eager" else best
 
@@ -122,7 +128,12 @@ def _considered(
 
 
 def _tried(
-    name: str, call: NetCall, folder: Path, comparison: EagerComparison, freeze: bool
+    name: str,
+    backend: Backend,
+    call: NetCall,
+    folder: Path,
+    comparison: EagerComparison,
+    freeze: bool,
 ) -> tuple[BackendRecord, BuiltBackend | None]:
     """Build one way, or have it back from an earlier run, and compare it with eager torch."""
     start = time.monotonic()
@@ -132,10 +143,10 @@ def _tried(
             record = read_json(file, BackendRecord)
             if record.status != "ok":
                 return record, None
-            return record, load_backend(name, call, folder)
-        entry = build_backend(name, call, folder, freeze)
+            return record, load_backend(name, backend, call, folder)
+        built = build_backend(name, backend, call, folder, freeze)
         with boundary(BackendError, f"{name}, on other arguments"):
-            found = comparison.agreement(entry)
+            found = comparison.agreement(built)
     except PassnetError as cause:  # of a pass too
         text = " ".join(str(cause).split())[:400]
         record = BackendRecord(name, "refused", text, time.monotonic() - start)
@@ -146,41 +157,41 @@ def _tried(
     status = "wrong" if found.wrong else "ok"
     record = BackendRecord(
         name, status, found.wrong, seconds, None, None, found.error, found.eager_error,
-        bound=found.bound, index_bounds=found.index_bounds, says=entry.says,
+        bound=found.bound, index_bounds=found.index_bounds, says=built.says,
     )  # fmt: skip
     write_json(file, record)
-    return record, None if found.wrong else entry
+    return record, None if found.wrong else built
 
 
 def _eager(
-    call: NetCall, folder: Path, comparison: EagerComparison
+    backend: Backend, call: NetCall, folder: Path, comparison: EagerComparison
 ) -> tuple[BackendRecord, BuiltBackend]:
     """Eager torch, which there is in any case; its record says where nothing can be compared with
     it, as it does not return the same twice.
     """
-    record, entry = _tried("eager", call, folder, comparison, False)
-    wrong = record.reason if entry is None else comparison.repeated()
-    if entry is not None and wrong is None:
-        return record, entry
+    record, built = _tried("eager", backend, call, folder, comparison, False)
+    wrong = record.reason if built is None else comparison.repeated()
+    if built is not None and wrong is None:
+        return record, built
     reason = f"the net does not return the same twice ({wrong})"
     record = replace(record, status="wrong", reason=reason)
-    return record, build_backend("eager", call, folder, False)
+    return record, build_backend("eager", backend, call, folder, False)
 
 
-def _time(call: NetCall, entries: Mapping[str, BuiltBackend], seconds: float) -> RoundTimes:
+def _time(call: NetCall, built_backends: Mapping[str, BuiltBackend], seconds: float) -> RoundTimes:
     """Time all ways as the returned net calls them, and those that torch has as torch does."""
 
     def run(net: Callable[..., Any]) -> Any:
         return net(*call.args, **call.kwargs)
 
     calls: dict[str, Callable[[], object]] = {}
-    for name, entry in entries.items():
+    for name, built in built_backends.items():
         if name != "eager":
-            calls[name] = partial(run, FastNet(call.given, [entry]))
-        if entry.is_frozen and not entry.compares and call.is_on_cpu:
-            compared = replace(entry, compares=True)
+            calls[name] = partial(run, FastNet(call.given, [built]))
+        if built.is_frozen and not built.compares and call.is_on_cpu:
+            compared = replace(built, compares=True)
             calls[_compared(name)] = partial(run, FastNet(call.given, [compared]))
-        plain = call.given if name == "eager" else entry.plain
+        plain = call.given if name == "eager" else built.plain
         if plain is not None:
             calls[_plain(name)] = partial(run, plain)
     with torch.no_grad():

@@ -1,7 +1,7 @@
-"""The ways to run a net, those that torch has first: each builds an entry, or says why it cannot.
+"""The backends by name, and torch's own: each builds a net, or says why it cannot.
 
-What a way needs in another process it leaves in a folder of its own, from where `load` has it back
-in seconds. Ways that fold the values of weights in are frozen.
+A backend keeps what another process needs in its folder, from which `load` takes seconds. Backends
+that fold the values of weights in are frozen.
 """
 
 import shutil
@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves, tree_unflatten
 
-from passnet.errors import BackendError, boundary
+from passnet.errors import BackendError, PassError, boundary
 from passnet.inductor.compiler import (
     build_package,
     inductor_settings,
@@ -35,6 +35,7 @@ from passnet.optimizer.backends.runtimes import (
     load_openvino,
 )
 from passnet.optimizer.call.built_backend import BuiltBackend
+from passnet.optimizer.call.compiled_check import extension
 from passnet.optimizer.call.net_call import FlatNet, NetCall
 from passnet.optimizer.record import BackendRecord
 from passnet.passes.backend import Residual
@@ -48,73 +49,92 @@ QUIET = {"autotune_num_choices_displayed": 0, "max_autotune_report_choices_stats
 """Inductor's settings by which it prints nothing of what it tries."""
 
 Builder = Callable[[NetCall, Path, str], BuiltBackend]
-"""Makes an entry of a call, with a folder and the engine's name."""
+"""Builds or loads a backend for a call, in a folder; its name comes last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A way to run a net: how it is built, how it is had back from its folder, what it is, whether
-    it folds the values of weights in, and whether Inductor writes its loops.
-    """
+    """A compiler or runtime for nets."""
 
     says: str
+    """Description for tables."""
+
     build: Builder
     load: Builder
+    """Loads it from the folder in which it was built."""
+
     is_frozen: bool = False
+    """Whether it folds the values of weights in."""
+
     is_inductor: bool = False
+    """Whether Inductor writes its loops."""
 
 
-def build_backend(engine: str, call: NetCall, folder: Path, freeze: bool = False) -> BuiltBackend:
-    """Build a way to run a net, whose weights will not change if `freeze`; what it needs elsewhere
-    is left in the folder.
+def build_backend(
+    name: str, backend: Backend, call: NetCall, folder: Path, freeze: bool = False
+) -> BuiltBackend:
+    """Build a backend of a net; the folder gets what another process needs to load it.
+
+    `freeze` promises that the weights will not change.
 
     Raises:
         BackendError: it cannot run this net.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    if call.written and engine != "eager":
+    if call.written and name != "eager":
         raise BackendError(f"the net writes into {', '.join(call.written[:3])}")
-    if BACKENDS[engine].is_frozen and not freeze and not call.is_on_cpu:
+    if backend.is_frozen and not freeze and (reason := _why_not_compared(call)):
         raise BackendError(
-            "weights on a card cannot be compared at each call; say by freeze=True (--freeze) that "
-            "they will not change"
+            f"{reason}, so folded weights cannot be compared at each call; give freeze=True "
+            "(--freeze) if they will not change"
         )
-    with boundary(BackendError, engine), torch.no_grad(), inductor_settings(QUIET):
-        entry = BACKENDS[engine].build(call, folder, engine)
-    # what is thrown in a loop that threads share, as for an index out of range, ends the process
-    is_shared = BACKENDS[engine].is_inductor and call.is_on_cpu and torch.get_num_threads() > 1
-    return replace(entry, ends_process=is_shared)
+    with boundary(BackendError, name), torch.no_grad(), inductor_settings(QUIET):
+        built = backend.build(call, folder, name)
+    # an error in a loop that threads share, as for an index out of range, ends the process
+    is_shared = backend.is_inductor and call.is_on_cpu and torch.get_num_threads() > 1
+    return replace(built, ends_process=is_shared)
 
 
-def load_backend(engine: str, call: NetCall, folder: Path) -> BuiltBackend:
-    """Have a way to run a net back from the folder in which it was built.
+def _why_not_compared(call: NetCall) -> str | None:
+    if not call.is_on_cpu:
+        return "weights are on a card"
+    try:
+        extension()
+    except PassError as error:
+        return str(error)
+    return None
+
+
+def load_backend(name: str, backend: Backend, call: NetCall, folder: Path) -> BuiltBackend:
+    """Load a backend from the folder in which it was built.
 
     Raises:
         BackendError: what it left there is missing or broken, or does not fit the net.
     """
-    with boundary(BackendError, engine), torch.no_grad():
-        return BACKENDS[engine].load(call, folder, engine)
+    with boundary(BackendError, name), torch.no_grad():
+        return backend.load(call, folder, name)
 
 
-def with_checks(entry: BuiltBackend, freeze: bool, record: BackendRecord) -> BuiltBackend:
-    """An entry with the checks that its calls need: of the values of weights that are folded in,
-    unless a user says that they will not change, and of arguments that are not right in it.
+def with_checks(built: BuiltBackend, freeze: bool, record: BackendRecord) -> BuiltBackend:
+    """Return a backend with the checks that its calls need, on weights and on arguments.
+
+    Folded weights are compared at each call, unless `freeze` promises that they will not change.
     """
     return replace(
-        entry,
-        compares=entry.is_frozen and not freeze,
+        built,
+        compares=built.is_frozen and not freeze,
         bound=record.bound,
         index_bounds=record.index_bounds,
     )
 
 
-def _eager(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
-    return call.built(engine, lambda tensors: call.eager_outputs(call.filled(tensors)))
+def _eager(call: NetCall, folder: Path, name: str) -> BuiltBackend:
+    return call.built(name, lambda tensors: call.eager_outputs(call.filled(tensors)))
 
 
 def _compiled(
-    call: NetCall, folder: Path, engine: str, options: Mapping[str, Any], mode: str | None = None
+    call: NetCall, folder: Path, name: str, options: Mapping[str, Any], mode: str | None = None
 ) -> BuiltBackend:
     reset_dynamo()
     chosen: dict[str, Any] = {"mode": mode} if mode else {"options": dict(options) or None}
@@ -126,11 +146,11 @@ def _compiled(
             return tree_leaves(compiled(*args, **kwargs))
 
     run(call.tensors())
-    return call.built(engine, run, "freezing" in options, compiled)
+    return call.built(name, run, "freezing" in options, compiled)
 
 
 def _build_aot(
-    call: NetCall, folder: Path, engine: str, options: Mapping[str, Any], with_passes: bool = False
+    call: NetCall, folder: Path, name: str, options: Mapping[str, Any], with_passes: bool = False
 ) -> BuiltBackend:
     is_frozen = bool(options.get("freezing"))
     configs = {"aot_inductor.package_constants_in_so": is_frozen, **options}
@@ -144,21 +164,22 @@ def _build_aot(
         program = call.exported
     torch.save(dict(program.constants), folder / CONSTANTS_FILE)
     build_package(program, folder / PACKAGE_FILE, configs)
-    return _load_aot(call, folder, engine, with_passes)
+    return _load_aot(call, folder, name, is_frozen, with_passes)
 
 
-def _load_aot(call: NetCall, folder: Path, engine: str, with_passes: bool = False) -> BuiltBackend:
+def _load_aot(
+    call: NetCall, folder: Path, name: str, is_frozen: bool, with_passes: bool = False
+) -> BuiltBackend:
     package = folder / PACKAGE_FILE
     if not package.is_file():
         raise BackendError(f"{package} is missing; optimise the net again")
     load_kernels(folder)
     model = load_package(package)
-    is_frozen = BACKENDS[engine].is_frozen
     plain = None if with_passes else model  # one with passes takes the tensors alone
     loader: Any = model.loader  # type: ignore[attr-defined]
-    entry = call.built(engine, loader.boxed_run, is_frozen, plain)
+    built = call.built(name, loader.boxed_run, is_frozen, plain)
     if is_frozen:
-        return entry
+        return built
     constants = torch.load(folder / CONSTANTS_FILE, weights_only=True)
 
     def bind(weights: Mapping[str, torch.Tensor]) -> None:
@@ -171,7 +192,7 @@ def _load_aot(call: NetCall, folder: Path, engine: str, with_passes: bool = Fals
         model.load_constants(held, check_full_update=True, user_managed=True)
 
     bind(call.weights)
-    return replace(entry, bind=bind)
+    return replace(built, bind=bind)
 
 
 def _constant_names(model: Any) -> list[str]:
@@ -179,26 +200,27 @@ def _constant_names(model: Any) -> list[str]:
     return names
 
 
-def _build_script(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
+def _build_script(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     flat = FlatNet(call).eval()
     traced = torch.jit.trace(flat, tuple(call.tensors()), strict=False, check_trace=False)
     torch.jit.save(torch.jit.freeze(traced), folder / SCRIPT_FILE)
-    return _load_script(call, folder, engine)
+    return _load_script(call, folder, name)
 
 
-def _load_script(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
+def _load_script(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     # weights in oneDNN's layouts cannot be saved, so they are laid out anew
     script: Any = torch.jit.optimize_for_inference(torch.jit.load(folder / SCRIPT_FILE))
-    entry = call.built(engine, lambda tensors: script(*tensors), is_frozen=True)
+    built = call.built(name, lambda tensors: script(*tensors), is_frozen=True)
     for _ in range(3):  # it specialises itself in its first calls
-        entry.run(call.tensors())
-    return entry
+        built.run(call.tensors())
+    return built
 
 
 def _aot(says: str, with_passes: bool = False, **options: Any) -> Backend:
     build = partial(_build_aot, options=options, with_passes=with_passes)
-    load = partial(_load_aot, with_passes=with_passes)
-    return Backend(says, build, load, bool(options.get("freezing")), is_inductor=True)
+    is_frozen = bool(options.get("freezing"))
+    load = partial(_load_aot, is_frozen=is_frozen, with_passes=with_passes)
+    return Backend(says, build, load, is_frozen, is_inductor=True)
 
 
 def _compile(says: str, mode: str | None = None, **options: Any) -> Backend:
@@ -237,4 +259,4 @@ BACKENDS: Mapping[str, Backend] = {
     ),
     "compile_autotune": _compile("torch.compile, max-autotune", mode="max-autotune-no-cudagraphs"),
 }
-"""All ways to run a net, in the order in which they are tried, the likely and the cheap first."""
+"""All backends by name, in the order of trial: the likely and the cheap first."""

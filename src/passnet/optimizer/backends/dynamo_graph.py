@@ -127,7 +127,7 @@ def net_graph(call: NetCall) -> NetGraph:
 def build_graph(
     call: NetCall,
     folder: Path | None = None,
-    engine: str = "graph",
+    name: str = "graph",
     passes: Sequence[Path] = (),
     residual: Residual = "eager",
 ) -> BuiltBackend:
@@ -137,12 +137,12 @@ def build_graph(
         BackendError: the net is not one graph, or reads what is neither an argument nor a weight.
     """
     graph = net_graph(call)
-    return _rewritten(call, engine, graph, argument_places(call, graph.arguments), passes, residual)
+    return _rewritten(call, name, graph, argument_places(call, graph.arguments), passes, residual)
 
 
 def _rewritten(
     call: NetCall,
-    engine: str,
+    name: str,
     graph: NetGraph,
     places: Sequence[Any],
     passes: Sequence[Path],
@@ -157,7 +157,7 @@ def _rewritten(
             results = function(*inputs)
         return [results[number] for number in graph.outputs]
 
-    return call.built(engine, run)
+    return call.built(name, run)
 
 
 def rewritten(
@@ -177,7 +177,7 @@ def rewritten(
     return function
 
 
-def build_with_passes(call: NetCall, folder: Path, engine: str, residual: Residual) -> BuiltBackend:
+def build_with_passes(call: NetCall, folder: Path, name: str, residual: Residual) -> BuiltBackend:
     """The same with the passes that were chosen for the net, which lie beside the folder.
 
     Raises:
@@ -185,7 +185,7 @@ def build_with_passes(call: NetCall, folder: Path, engine: str, residual: Residu
     """
     chosen_passes(folder)
     shutil.copytree(folder.parent / CHOSEN_FOLDER, folder / PASSES_FOLDER)
-    return load_with_passes(call, folder, engine, residual)
+    return load_with_passes(call, folder, name, residual)
 
 
 def chosen_passes(folder: Path) -> list[Path]:
@@ -201,7 +201,7 @@ def chosen_passes(folder: Path) -> list[Path]:
     return found
 
 
-def load_with_passes(call: NetCall, folder: Path, engine: str, residual: Residual) -> BuiltBackend:
+def load_with_passes(call: NetCall, folder: Path, name: str, residual: Residual) -> BuiltBackend:
     """The same with the passes that lie in the folder. Where the net is no single graph of its
     arguments and weights, it is called by Dynamo, whose guards remain.
     """
@@ -210,12 +210,12 @@ def load_with_passes(call: NetCall, folder: Path, engine: str, residual: Residua
         graph = net_graph(call)
         places = argument_places(call, graph.arguments)
     except BackendError:
-        return _behind_guards(call, engine, passes, residual)
-    return _rewritten(call, engine, graph, places, passes, residual)
+        return _behind_guards(call, name, passes, residual)
+    return _rewritten(call, name, graph, places, passes, residual)
 
 
 def _behind_guards(
-    call: NetCall, engine: str, passes: Sequence[Path], residual: Residual
+    call: NetCall, name: str, passes: Sequence[Path], residual: Residual
 ) -> BuiltBackend:
     """A net of which Dynamo calls all graphs, each rewritten by passes."""
     found: list[list[PassReport]] = []
@@ -233,7 +233,7 @@ def _behind_guards(
     _check_matches([report for reports in found for report in reports])
     rest = "op by op" if residual == "eager" else "by Inductor"
     says = BEHIND_GUARDS.format(num_graphs=len(found), rest=rest)
-    return replace(call.built(engine, run), says=says)
+    return replace(call.built(name, run), says=says)
 
 
 def _check_matches(reports: Sequence[PassReport]) -> None:

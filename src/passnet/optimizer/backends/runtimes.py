@@ -42,18 +42,18 @@ OPENVINO_SETTINGS: Mapping[str, Any] = {
 """It would otherwise compute in bfloat16 where the processor can, and bind its threads to cores."""
 
 
-def is_installed(engine: str) -> bool:
+def is_installed(name: str) -> bool:
     """Whether a way has the packages that it needs; those of torch need none."""
-    return all(find_spec(package) for package in RUNTIMES.get(engine, ()))
+    return all(find_spec(package) for package in RUNTIMES.get(name, ()))
 
 
-def build_openvino(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
+def build_openvino(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     """The net by OpenVINO.
 
     Raises:
         BackendError: it is not installed, or does not take the net.
     """
-    _check(call, engine)
+    _check(call, name)
     held = (*call.tensors(), *call.outputs, *call.weights.values())
     if any(tensor.dtype is torch.float64 for tensor in held):
         raise BackendError("OpenVINO computes float64 as float32")
@@ -72,16 +72,16 @@ def build_openvino(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
         for port in model.inputs:
             port.get_tensor().set_names({_name(given.index(port.any_name))})
         openvino.save_model(model, folder / OPENVINO_FILE, compress_to_fp16=False)
-    return load_openvino(call, folder, engine)
+    return load_openvino(call, folder, name)
 
 
-def load_openvino(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
+def load_openvino(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     """The same from its folder.
 
     Raises:
         BackendError: it is not installed, or its file is missing.
     """
-    path = _file(call, folder / OPENVINO_FILE, engine)
+    path = _file(call, folder / OPENVINO_FILE, name)
     with _quiet():
         import openvino
 
@@ -100,32 +100,32 @@ def load_openvino(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
         request.infer(share_outputs=True)
         return [view.clone() for view in views]
 
-    return _entry(call, engine, run)
+    return _entry(call, name, run)
 
 
-def build_onnxruntime(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
+def build_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     """The net by ONNX Runtime.
 
     Raises:
         BackendError: it is not installed, or does not take the net.
     """
-    _check(call, engine)
+    _check(call, name)
     names = [_name(number) for number in range(len(call.tensors()))]
     with _quiet():
         torch.onnx.export(
             call.exported_flat, (), folder / ONNX_FILE, input_names=names, dynamo=True,
             verbose=False,
         )  # fmt: skip
-    return load_onnxruntime(call, folder, engine)
+    return load_onnxruntime(call, folder, name)
 
 
-def load_onnxruntime(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
+def load_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     """The same from its folder.
 
     Raises:
         BackendError: it is not installed, or its file is missing.
     """
-    path = _file(call, folder / ONNX_FILE, engine)
+    path = _file(call, folder / ONNX_FILE, name)
     with _quiet():
         import onnxruntime
 
@@ -144,27 +144,25 @@ def load_onnxruntime(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
         arrays = {name: _array(tensors[place]) for name, place in inputs}
         return list(map(torch.from_numpy, session.run(None, arrays)))
 
-    return _entry(call, engine, run)
+    return _entry(call, name, run)
 
 
-def _check(call: NetCall, engine: str) -> None:
+def _check(call: NetCall, name: str) -> None:
     """Refuse what is not installed, and calls with tensors that no runtime takes."""
-    if not is_installed(engine):
-        missing = " and ".join(name for name in RUNTIMES[engine] if not find_spec(name))
+    if not is_installed(name):
+        missing = " and ".join(name for name in RUNTIMES[name] if not find_spec(name))
         raise BackendError(f"{missing} is not installed; pip install 'passnet[runtimes]'")
     for tensor in (*call.tensors(), *call.outputs):
         if tensor.dtype not in DTYPES:
             dtype = str(tensor.dtype).removeprefix("torch.")
-            raise BackendError(f"{engine} takes and returns no {dtype}")
+            raise BackendError(f"{name} takes and returns no {dtype}")
     for tensor in (*call.tensors(), *call.outputs, *call.weights.values()):
         if tensor.device.type != "cpu":
-            raise BackendError(
-                f"{engine} runs on the processor, and a tensor is on {tensor.device}"
-            )
+            raise BackendError(f"{name} runs on the processor, and a tensor is on {tensor.device}")
 
 
-def _file(call: NetCall, path: Path, engine: str) -> Path:
-    _check(call, engine)
+def _file(call: NetCall, path: Path, name: str) -> Path:
+    _check(call, name)
     if not path.is_file():
         raise BackendError(f"{path} is missing; optimise the net again")
     return path
@@ -185,7 +183,7 @@ def _places(call: NetCall, names: Sequence[str]) -> list[int]:
     return [known.index(name) for name in names]
 
 
-def _entry(call: NetCall, engine: str, run: Any) -> BuiltBackend:
+def _entry(call: NetCall, name: str, run: Any) -> BuiltBackend:
     """An entry of what returns distinct outputs."""
     first = list(call.distinct_outputs)
     numbers = [first.index(id(output)) for output in call.outputs]
@@ -195,7 +193,7 @@ def _entry(call: NetCall, engine: str, run: Any) -> BuiltBackend:
         return [outputs[number] for number in numbers]
 
     repeats = len(first) < len(numbers)
-    return call.built(engine, all_outputs if repeats else run, is_frozen=True)
+    return call.built(name, all_outputs if repeats else run, is_frozen=True)
 
 
 @contextmanager

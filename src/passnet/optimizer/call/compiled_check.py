@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import TreeSpec, tree_flatten
 
-from passnet.errors import PassError, boundary
+from passnet.errors import InputError, PassError, boundary
 from passnet.optimizer.call import net_state
 from passnet.optimizer.call.call_check import (
     CallCheck,
@@ -34,11 +34,17 @@ _log = logging.getLogger("passnet")
 
 
 def call_check(form: InputSignature) -> CallCheck:
-    """The check of a form in C++; in Python, a hundred times slower, where that cannot be had."""
+    """Return the check in C++; where it cannot be compiled, a hundred times slower, in Python.
+
+    Raises:
+        InputError: folded weights are to be compared, which only C++ does fast enough.
+    """
     try:
         return compiled_check(form)
     except PassError as error:
-        _log.info("calls are checked in Python: %s", error)
+        if form.storages:
+            raise InputError(f"folded weights cannot be compared at each call: {error}") from error
+        _log.warning("calls are checked in Python, which may take a millisecond: %s", error)
         return python_check(form)
 
 
@@ -53,7 +59,7 @@ def compiled_check(form: InputSignature, is_to_watch: bool = True) -> CallCheck:
     Raises:
         PassError: there is no compiler or no header of Python, or Python is newer than 3.12.
     """
-    make_check = _extension().make_check
+    make_check = extension().make_check
     constants = [not isinstance(leaf, TensorSignature) for leaf in form.leaves]
     bounds = [each or _ANY for each in form.index_bounds]
     leaves = tuple(zip(form.examples, constants, form.same_as, bounds, strict=True))
@@ -98,7 +104,12 @@ def _nodes(spec: TreeSpec) -> Any:
 
 
 @cache
-def _extension() -> Any:
+def extension() -> Any:
+    """Return the compiled check, built on first use.
+
+    Raises:
+        PassError: there is no compiler or no header of Python, or Python is newer than 3.12.
+    """
     if sys.version_info >= (3, 13):
         raise PassError("the check in C++ needs Python 3.12 or older, where dicts have versions")
     root = Path(torch.__file__).parent

@@ -59,24 +59,26 @@ def _copy(value: Any, name: str, tensors: Iterable[Any], memo: dict[int, Any]) -
         ) from cause
 
 
-def served(entry: BuiltBackend, net: torch.nn.Module) -> BuiltBackend:
-    """Return an entry that was built from a copy, for the user's net and in its weights' memory."""
+def served(built: BuiltBackend, net: torch.nn.Module) -> BuiltBackend:
+    """Return a backend of a copy as one of the user's net, whose memory its weights then share."""
     own = weights_of(net)
-    weights = {name: own[name] for name in entry.weights if name in own}
+    weights = {name: own[name] for name in built.weights if name in own}
     for name, weight in weights.items():
-        entry.weights[name].data = weight.data
-    if entry.bind is not None:
-        entry.bind(weights)
-    instead = None if entry.instead is None else served(entry.instead, net)
+        built.weights[name].data = weight.data
+    if built.bind is not None:
+        built.bind(weights)
+    instead = None if built.instead is None else served(built.instead, net)
     return replace(
-        entry, weights=weights, instead=instead, attributes=attributes_of(entry.net), net=None
+        built, weights=weights, instead=instead, attributes=attributes_of(built.net), net=None
     )
 
 
-def fast_net(net: Callable[..., Any], entries: Sequence[BuiltBackend], warns: bool) -> FastNet:
-    """Return the user's net with entries that were built from its copy."""
+def fast_net(
+    net: Callable[..., Any], built_backends: Sequence[BuiltBackend], warns: bool
+) -> FastNet:
+    """Return the user's net with built_backends that were built from its copy."""
     module = as_module(net)
-    return FastNet(module, [served(entry, module) for entry in entries], warns)
+    return FastNet(module, [served(built, module) for built in built_backends], warns)
 
 
 @contextmanager

@@ -130,7 +130,7 @@ class EagerComparison:
 
     def _compared(
         self,
-        entry: BuiltBackend,
+        built: BuiltBackend,
         tensors: list[torch.Tensor],
         given: list[torch.Tensor],
         expected: Sequence[torch.Tensor],
@@ -139,11 +139,11 @@ class EagerComparison:
         """How near the outputs of a way for `given` are, which has the values of `tensors`; where
         they would be wrong beside eager torch alone, beside float64 too.
         """
-        outputs = entry.run(given)
-        found = compare_outputs(outputs, expected, exact, entry.is_frozen)
+        outputs = built.run(given)
+        found = compare_outputs(outputs, expected, exact, built.is_frozen)
         if found.wrong and exact is None and self._eager_s <= MAX_DOUBT_S:
             for exact in self._in_float64([tensors]):
-                found = compare_outputs(outputs, expected, exact, entry.is_frozen)
+                found = compare_outputs(outputs, expected, exact, built.is_frozen)
         return found
 
     def repeated(self) -> str | None:
@@ -155,13 +155,13 @@ class EagerComparison:
                 return wrong
         return None
 
-    def agreement(self, entry: BuiltBackend) -> Agreement:
+    def agreement(self, built: BuiltBackend) -> Agreement:
         """How near the outputs of a way are."""
         error, eager_error = 0.0, 0.0 if self._exact else None
         for number, (tensors, expected) in enumerate(zip(self._sets, self._expected, strict=True)):
             given = [tensor.clone() for tensor in tensors]
             exact = self._exact[number] if number < len(self._exact) else None
-            found = self._compared(entry, tensors, list(given), expected, exact)
+            found = self._compared(built, tensors, list(given), expected, exact)
             error = max(error, found.error)
             if eager_error is not None and found.eager_error is not None:
                 eager_error = max(eager_error, found.eager_error)
@@ -170,23 +170,23 @@ class EagerComparison:
                 wrong = "it writes into an argument"
             if wrong:
                 return Agreement(error, eager_error, wrong)
-        if not entry.is_frozen and (wrong := self._stale_weights(entry)):
+        if not built.is_frozen and (wrong := self._stale_weights(built)):
             return Agreement(error, eager_error, wrong)
-        if wrong := self._hostile_difference(entry, finite=True):
+        if wrong := self._hostile_difference(built, finite=True):
             return Agreement(error, eager_error, wrong)
         bounds: tuple[tuple[int, int] | None, ...] = ()
-        can_be_refused = entry.is_frozen or entry.ends_process
-        if wrong := self._index_difference(entry):
+        can_be_refused = built.is_frozen or built.ends_process
+        if wrong := self._index_difference(built):
             bounds = self._index_bounds if can_be_refused else ()
-            wrong = self._difference_within(entry) if bounds else wrong
+            wrong = self._difference_within(built) if bounds else wrong
             if wrong:
                 return Agreement(error, eager_error, wrong)
-        wrong = self._hostile_difference(entry, finite=False)
+        wrong = self._hostile_difference(built, finite=False)
         if wrong and not (can_be_refused and self._can_be_bounded):
             return Agreement(error, eager_error, wrong)
         return Agreement(error, eager_error, None, self._bound if wrong else None, bounds)
 
-    def _stale_weights(self, entry: BuiltBackend) -> str | None:
+    def _stale_weights(self, built: BuiltBackend) -> str | None:
         """What is wrong while weights have other values, of a way that reads them at each call."""
         tensors = self._sets[0]
         with _other_values(self._call.weights.values()) as changed:
@@ -195,10 +195,10 @@ class EagerComparison:
             expected = self.try_eager(tensors)
             if expected is None:
                 return None
-            wrong = self._compared(entry, tensors, list(tensors), expected, None).wrong
+            wrong = self._compared(built, tensors, list(tensors), expected, None).wrong
         return wrong and f"when its weights are updated, {wrong}"
 
-    def _hostile_difference(self, entry: BuiltBackend, finite: bool) -> str | None:
+    def _hostile_difference(self, built: BuiltBackend, finite: bool) -> str | None:
         """Where a way loses or makes values that are not finite, of arguments that are finite or of
         others; None where it does neither. It is not asked where eager torch raises an error.
         """
@@ -206,10 +206,10 @@ class EagerComparison:
             if math.isfinite(value) != finite:
                 continue
             if expected is None:
-                if entry.ends_process:
+                if built.ends_process:
                     return f"with {value:g} in its arguments {_ENDS}"
                 continue
-            outputs = entry.run(list(tensors))
+            outputs = built.run(list(tensors))
             for index, (output, right) in enumerate(zip(outputs, expected, strict=True)):
                 if right.is_floating_point() and not torch.equal(
                     output.isfinite(), right.isfinite()
@@ -217,17 +217,17 @@ class EagerComparison:
                     return f"with {value:g} in its arguments output {index} is finite elsewhere"
         return None
 
-    def _index_difference(self, entry: BuiltBackend) -> str | None:
+    def _index_difference(self, built: BuiltBackend) -> str | None:
         """Where a way returns something for an index of which eager torch raises an error, or the
         other way, or other whole numbers, or may end the process.
         """
         for (value, tensors), expected in zip(
             self._indices, self._expected_of_indices, strict=True
         ):
-            if expected is None and entry.ends_process:
+            if expected is None and built.ends_process:
                 return f"with {value} among its whole numbers {_ENDS}"
             try:
-                outputs = entry.run(list(tensors))
+                outputs = built.run(list(tensors))
             except Exception:  # noqa: BLE001 (boundary: foreign code may raise anything)
                 outputs = None
             if (outputs is None) != (expected is None):
@@ -251,13 +251,13 @@ class EagerComparison:
             widens=self._eager_s <= MAX_EXACT_S,
         )
 
-    def _difference_within(self, entry: BuiltBackend) -> str | None:
+    def _difference_within(self, built: BuiltBackend) -> str | None:
         """What is wrong for whole numbers that are drawn within these bounds."""
         for seed in range(NUM_FRESH):
             tensors = drawn_within(self._call, self._index_bounds, seed)
             expected = self.try_eager(tensors)
             if expected is not None:
-                wrong = compare_outputs(entry.run(list(tensors)), expected, None, True).wrong
+                wrong = compare_outputs(built.run(list(tensors)), expected, None, True).wrong
                 if wrong:
                     return f"with whole numbers up to their bounds, {wrong}"
         return None
