@@ -18,12 +18,12 @@ from passnet.judge.trial import Trial
 
 
 def device_of(settings: RunSettings) -> ActorDevice:
-    """What a judge has for itself: a processor for each thread, and the GPU that it judges on."""
+    """Return the resources of one judge: a processor for each thread, and its GPU."""
     return ActorDevice(settings.num_threads, int(kind_of(settings.judge.device) == "cuda"))
 
 
 def environment_on_ray(settings: RunSettings) -> Environment:
-    """The environment of a judge of the cluster."""
+    """Return the environment of a judge of the cluster."""
     [environment] = run_actors([settings], _describer, 1, device_of(settings))
     return environment
 
@@ -67,7 +67,7 @@ def judge_on_ray(
 
 
 def _machines(task: Task, order: JudgeOrder) -> set[str]:
-    """The machines that judged some of a task before, as far as their trials name them."""
+    """Return the machines that judged parts of a task before, as their trials name them."""
     names = {graph.name for graph in task.graphs}
     finished = order.finished.items()
     return {machine for (graph, _), machine in finished if graph in names and machine is not None}
@@ -76,7 +76,7 @@ def _machines(task: Task, order: JudgeOrder) -> set[str]:
 def _open_judge(
     order: JudgeOrder, tasks: tuple[Task, ...]
 ) -> Callable[[Task], list[tuple[str, list[Trial]]]]:
-    """What judges a task on this machine.
+    """Return a judge of tasks on this machine.
 
     Raises:
         InputError: its environment or its pass folders are not those of the run.
@@ -103,11 +103,7 @@ def _open_judge(
 
 
 def _check_folder(entry: CandidateEntry, tasks: tuple[Task, ...]) -> None:
-    """See to it that this machine has the files of a candidate.
-
-    Raises:
-        InputError: they are not there, or others.
-    """
+    """Raise InputError unless this machine has the files of a candidate."""
     if entry.folder is None:
         return
     if not entry.folder.is_dir():
@@ -123,4 +119,4 @@ def _check_folder(entry: CandidateEntry, tasks: tuple[Task, ...]) -> None:
 
 
 JUDGES = {"local": HERE, "ray": Judges(environment_on_ray, judge_on_ray)}
-"""Where tasks are judged, by the name of an executor."""
+"""Judges by the name of their executor."""

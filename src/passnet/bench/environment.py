@@ -1,4 +1,4 @@
-"""Where a measurement was made: hardware and versions."""
+"""The environment of a measurement: hardware and versions."""
 
 import os
 import platform
@@ -12,9 +12,7 @@ from passnet.judge.protocol.device import first_gpu
 
 @dataclass(frozen=True)
 class Gpu:
-    """Facts about the first visible GPU; clocks in MHz, as it may run at most. What is not known is
-    empty or 0.
-    """
+    """Facts about the first visible GPU; clocks are the highest, and unknown facts empty or 0."""
 
     name: str = ""
     driver: str = ""
@@ -43,7 +41,7 @@ class Environment:
 
 
 def describe_environment(with_gpu: bool = False) -> Environment:
-    """The environment of this process."""
+    """Describe the environment of this process."""
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     return Environment(
         python=platform.python_version(),
@@ -60,7 +58,7 @@ def describe_environment(with_gpu: bool = False) -> Environment:
 
 
 def describe_gpu() -> Gpu:
-    """The first visible GPU, as `nvidia-smi` describes it."""
+    """Describe the first visible GPU by `nvidia-smi`."""
     query = "--query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.memory"
     form = "--format=csv,noheader,nounits"
     line = _first_line(["nvidia-smi", query, form, f"--id={first_gpu()}"])
@@ -68,7 +66,7 @@ def describe_gpu() -> Gpu:
 
 
 def gpu_of(line: str) -> Gpu:
-    """The GPU that a line of `nvidia-smi` describes."""
+    """Read the GPU from a line of `nvidia-smi`."""
     name, driver, *numbers = [part.strip() for part in line.split(",")]
     memory, sm_clock, memory_clock = [int(part) if part.isdecimal() else 0 for part in numbers]
     return Gpu(name, driver, memory, sm_clock, memory_clock)
@@ -82,7 +80,7 @@ def _version(package: str) -> str:
 
 
 def _first_line(command: list[str]) -> str:
-    """The first line that a command prints; empty where it is not installed or fails."""
+    """Return the first line of a command's output; empty where it is missing or fails."""
     try:
         process = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
     except (OSError, subprocess.SubprocessError):

@@ -1,4 +1,4 @@
-"""Trials by groups of their graphs: on what a candidate wins, and on what it loses."""
+"""Trials by groups of graphs, to see the wins and losses of a candidate."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -30,7 +30,7 @@ _OfGraph: TypeAlias = Callable[[TaskGraph], str]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """How one candidate did on the graphs of one group.
+    """The results of one candidate on the graphs of one group.
 
     `geomean_speedup` is over correct trials (t = -5), None when there is none. `faster` and
     `slower` are the shares of trials that are correct with the whole 95 % interval of the speedup
@@ -51,7 +51,7 @@ class Group:
 
 
 def group_rows(rows: Sequence[Row], by: str, suite: Suite | None = None) -> list[Group]:
-    """The groups of some trials, each with every candidate; short before long, else large first.
+    """Group trials, each group with every candidate; short before long, else large first.
 
     Args:
         rows: the trials.
@@ -102,7 +102,7 @@ def _group(name: str, candidate: str, rows: Sequence[Row]) -> Group:
 
 
 def _times(rows: Iterable[Row]) -> dict[str, str]:
-    """The group of every graph by its eager time, the least that any candidate's trial saw."""
+    """Return the group of every graph by its least eager time in any trial."""
     least: dict[str, float] = {}
     for row in rows:
         if row.reference_ms is not None:
@@ -134,12 +134,12 @@ def graph_groups(suite: Suite, by: str) -> dict[str, str]:
 
 
 def group_order(names: Iterable[str]) -> list[str]:
-    """Names of groups, ranges by their bounds, others by the alphabet."""
+    """Sort names of groups: ranges by their bounds, others by the alphabet."""
     return sorted(set(names), key=lambda name: (_RANK.get(name, len(_RANK)), name))
 
 
 def _range(value: float, bounds: Sequence[float], unit: str) -> str:
-    """The range between two bounds that a value is in, in words."""
+    """Return the range of a value in words."""
     return _ranges(bounds, unit)[bisect_right(bounds, value)]
 
 
@@ -155,7 +155,7 @@ _OF_GRAPH: dict[str, _OfGraph] = {
     "library": lambda graph: graph.source.library if graph.source else "unknown",
 }
 GROUPINGS = (BY_TIME, *_OF_GRAPH)
-"""What graphs can be grouped by."""
+"""Properties that graphs can be grouped by."""
 
 _RANK = {
     name: rank

@@ -26,7 +26,7 @@ from passnet.judge.trial import Trial
 
 @dataclass(frozen=True)
 class JudgeOrder:
-    """What the judges of a run are told.
+    """The order that the judges of a run get.
 
     `finished` has the machine of every trial that is known, by graph and candidate; `environment`
     is what the run is measured with.
@@ -40,12 +40,12 @@ class JudgeOrder:
 
 
 Recorder: TypeAlias = Callable[[str, list[Trial]], None]
-"""Takes the name of a graph that is done, and its new trials."""
+"""Takes the name of a finished graph, and its new trials."""
 
 
 @dataclass(frozen=True)
 class Judges:
-    """Where tasks are judged.
+    """A place that judges tasks: this machine, or a cluster.
 
     Args:
         environment: what is measured with there.
@@ -106,7 +106,7 @@ def run_suite(
     held_out: Suite | None = None,
     judges: Judges = HERE,
 ) -> list[Trial]:
-    """All trials of a suite under some candidates, measured or read from `out`.
+    """Return all trials of a suite under some candidates, measured or read from `out`.
 
     Every trial is written to `out/trials.jsonl` and flushed when it is known. A run that was killed
     goes on with `resume`; finished trials are neither lost nor repeated.
@@ -155,7 +155,7 @@ def run_suite(
 
 
 def tasks_of_part(suite: Suite, shard: RunShard) -> list[Task]:
-    """The tasks of a part of a run.
+    """Return the tasks of a part of a run.
 
     Raises:
         InputError: there are none.

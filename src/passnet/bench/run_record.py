@@ -1,4 +1,4 @@
-"""The record of a run: what it was begun with, its trials, and what may go on with them."""
+"""The record of a run, its trials, and the runs that may continue it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,12 +29,12 @@ FIGURE_FILE = "es.svg"
 """Files made of the trials; each can be made again."""
 
 SAME_ENVIRONMENT = ("cpu", "python", "torch", "passnet", "compiler", "gpu")
-"""What must not change between the parts of one run."""
+"""Facts that must be equal in all parts of one run."""
 
 
 @dataclass(frozen=True)
 class BenchRunInfo:
-    """The record of a run, in `run.json`; `not_covered` says what its judge cannot promise."""
+    """The record of a run, in `run.json`; `not_covered` are known gaps of its judge."""
 
     schema_version: int
     suite: str
@@ -63,7 +63,7 @@ def run_info(
     settings: RunSettings,
     environment: Environment,
 ) -> BenchRunInfo:
-    """The record of a run that begins now.
+    """Make the record of a run that begins now.
 
     Raises:
         InputError: a candidate is given twice.
@@ -83,7 +83,7 @@ def run_info(
 
 
 def run_folder(out: Path) -> RunFolder[BenchRunInfo, Trial, tuple[str, str]]:
-    """The folder of a run: a trial a line, of which the last of a graph and candidate counts."""
+    """Return the folder of a run; the last trial of a graph and candidate counts."""
     return RunFolder(
         out,
         RUN_FILE,
@@ -96,8 +96,10 @@ def run_folder(out: Path) -> RunFolder[BenchRunInfo, Trial, tuple[str, str]]:
 
 
 def environment_difference(one: Environment, other: Environment) -> tuple[str, Any, Any] | None:
-    """The first fact in which two environments differ whose times cannot be in one run, and both
-    its values; None where there is none.
+    """Return the first difference that keeps the times of two environments apart.
+
+    Returns:
+        The name of the fact and both its values; None where the times can be in one run.
     """
     for name in SAME_ENVIRONMENT:
         if getattr(one, name) != getattr(other, name):
@@ -106,7 +108,7 @@ def environment_difference(one: Environment, other: Environment) -> tuple[str, A
 
 
 def continued(out: Path, old: BenchRunInfo, info: BenchRunInfo) -> BenchRunInfo:
-    """What a run goes on with: the same, but for candidates that were added.
+    """Return the record with which a run goes on: the old one, with added candidates.
 
     Raises:
         InputError: something else differs.
@@ -119,8 +121,9 @@ def continued(out: Path, old: BenchRunInfo, info: BenchRunInfo) -> BenchRunInfo:
 
 
 def difference_of_runs(old: BenchRunInfo, info: BenchRunInfo) -> str | None:
-    """What keeps the trials of two runs apart, as the end of a sentence; None where nothing does,
-    as both may have candidates that the other one lacks.
+    """Return the reason that keeps the trials of two runs apart, as the end of a sentence.
+
+    None where they can be one; each may have candidates that the other lacks.
     """
     if old.schema_version != SCHEMA_VERSION:
         return (
@@ -143,7 +146,7 @@ def difference_of_runs(old: BenchRunInfo, info: BenchRunInfo) -> str | None:
 
 
 def trials_of_part(folder: Path, info: BenchRunInfo) -> list[Trial]:
-    """The trials of the folder of another part of a run, under its candidates.
+    """Read the trials of another part of a run, under the candidates of this one.
 
     Raises:
         InputError: it is none.

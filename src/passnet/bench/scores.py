@@ -19,7 +19,7 @@ ALL_UNSTABLE = (
     "every trial is unstable, so there is nothing to score; measure again on a quieter machine, "
     "with --resume --retry"
 )
-"""What is said of a candidate that has no score."""
+"""The text for a candidate without a score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class CandidateScore:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a run folder, the last of each trial, or of a JSON-lines file, each a trial.
+    """Read the rows of a run folder, or of a JSON-lines file with a trial on each line.
 
     Raises:
         InputError: nothing there, or a line without the fields (its number is named).
@@ -87,7 +87,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def measured(row: Row) -> Measured:
-    """What a row says of its trial's score.
+    """Return the part of a row that its score needs.
 
     Raises:
         InputError: it contradicts itself.
@@ -101,9 +101,7 @@ def measured(row: Row) -> Measured:
 
 
 def is_near(row: Row) -> bool:
-    """Whether a trial's outputs are as near to float64 as those of eager torch, as far as that was
-    measured.
-    """
+    """Return True if a trial's outputs were measured to be as near to float64 as eager torch's."""
     if row.status != "ok" or row.relative_error is None or row.eager_error is None:
         return False
     return row.relative_error <= row.eager_error
@@ -115,8 +113,7 @@ def score_rows(
     p: float = SLOWDOWN_PENALTY,
     seed: int = 0,
 ) -> list[CandidateScore]:
-    """The score of every candidate, in the order in which they first appear; one all of whose
-    trials are unstable has none, see `untimed_candidates`.
+    """Score every candidate, in order of appearance, but those of `untimed_candidates`.
 
     Raises:
         InputError: b or p is out of range.
@@ -137,7 +134,7 @@ def score_rows(
 
 
 def untimed_candidates(rows: Iterable[Row]) -> list[str]:
-    """The candidates all of whose trials are unstable, which have no score."""
+    """Return the candidates without a score, as all their trials are unstable."""
     statuses: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         statuses[row.candidate].add(row.status)
@@ -173,7 +170,7 @@ def _against_float64(tasks: Mapping[str, Sequence[Measured]]) -> dict[str, list[
 def as_json(
     scores: list[CandidateScore], b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY
 ) -> dict[str, Any]:
-    """The scores for a program to read: one candidate flat, several under `candidates`."""
+    """Return the scores as JSON: one candidate flat, several under `candidates`."""
     records = {score.candidate: _record(score, b, p) for score in scores}
     if len(scores) == 1:
         return records[scores[0].candidate]

@@ -32,24 +32,24 @@ from passnet.train.service.submission import (
 )
 
 AskJudge: TypeAlias = Callable[[Sequence[Submission]], Awaitable[list[JudgeReport]]]
-"""Judges submissions side by side."""
+"""Judge submissions side by side."""
 
 MEASURED_AGAIN_EVERY = 8
-"""After so many batches the fastest answers since are measured again."""
+"""Number of batches after which their fastest answers are measured again."""
 
 
 @dataclass
 class BatchReward:
-    """Rewards of answers, as trainers ask for them: a batch at a time.
+    """Rewards of answers, a batch at a time, as trainers ask for them.
 
     Args:
         tasks: by the name that rows of the training data have in their column `task`.
-        ask: what judges.
-        log: where answers are kept, entered by the caller.
-        reward: what is rewarded.
-        is_timed: whether answers are measured, or only compared.
+        ask: judges submissions.
+        log: records the answers; entered by the caller.
+        reward: settings of the reward.
+        is_timed: False only compares.
         held_out: other shapes of tasks, by their names, on which answers must not be wrong.
-        num_batches: how many were rewarded.
+        num_batches: number of batches rewarded so far.
     """
 
     tasks: Mapping[str, Task]
@@ -76,10 +76,10 @@ class BatchReward:
         progress: float,
         facts: Sequence[Mapping[str, Any]] | None = None,
     ) -> list[float | None]:
-        """The rewards of answers; None of what could not be judged.
+        """Return the rewards of answers; None for those that could not be judged.
 
         Args:
-            names: of the tasks that they answer.
+            names: tasks of the answers.
             answers: pass folders; None where there is none.
             step: of the training.
             progress: of the training, from 0 to 1.
@@ -133,7 +133,7 @@ class BatchReward:
         return sample_of(number, step, name, reward, trials, files, self._least(name), **facts)
 
     def _least(self, name: str) -> tuple[float, ...]:
-        """The least milliseconds of each graph of a task on this machine; none without shapes."""
+        """Return the least milliseconds of each graph of a task here; empty without shapes."""
         if name not in self._least_ms:
             try:
                 graphs = self.tasks[name].graphs
@@ -143,7 +143,7 @@ class BatchReward:
         return self._least_ms[name]
 
     async def _measure_again(self) -> None:
-        """Measure the fastest of the last answers again, and keep what came of it with them."""
+        """Measure the fastest of the last answers again, and record the new speedups."""
         last = self.samples[self._measured_until :]
         self._measured_until = len(self.samples)
         chosen = [each for each in to_measure_again(last) if each.id in self._submitted]
@@ -158,12 +158,12 @@ class BatchReward:
 
 
 def service_judge(address: ServiceAddress) -> AskJudge:
-    """What asks a reward service."""
+    """Return a judge of batches that asks a reward service."""
     return partial(judge_all, address)
 
 
 def own_judge(judge: Callable[[JudgeItem], Judged]) -> AskJudge:
-    """What judges in this process, one after another; see `service.judging.open_judging`."""
+    """Return a judge of batches in this process, one answer after another; see `open_judging`."""
 
     async def ask(submissions: Sequence[Submission]) -> list[JudgeReport]:
         reports = []

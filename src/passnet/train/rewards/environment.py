@@ -58,7 +58,7 @@ class PassEnvironment:
 
     @property
     def submitted(self) -> Files:
-        """What the attempt submits: its best evaluated state, or else the folder as it is."""
+        """The submission: the best evaluated state, or else the folder as it is."""
         session = self._session
         assert session is not None, "TRL resets an environment before it is used"
         if session.best is not None:
@@ -168,7 +168,7 @@ class RewardedEnvironment(PassEnvironment):
         self._batch = batch
 
     async def get_reward(self) -> float | None:
-        """The reward of what is submitted; None where it could not be judged."""
+        """Return the reward of the submission; None where it could not be judged."""
         assert self._session is not None, "TRL resets an environment before it is used"
         name = self._session.task.name
         step = self._batch.num_batches
@@ -179,7 +179,7 @@ class RewardedEnvironment(PassEnvironment):
 def environment_factory(
     tasks: Mapping[str, Task], judge: StateJudge, rewarded_by: BatchReward | None = None
 ) -> Callable[[], PassEnvironment]:
-    """What TRL makes environments with; they share the judge, as their tools are called one by one.
+    """Return a factory of environments for TRL; they share the judge, as TRL calls tools in turn.
 
     `judge` was entered, and stays so while it is trained. With `rewarded_by` environments ask for
     their own rewards, for the asynchronous trainer.
@@ -190,7 +190,7 @@ def environment_factory(
 
 
 def chat_rows(tasks: Mapping[str, Task], judge: StateJudge, num_turns: int) -> list[dict[str, Any]]:
-    """Rows for a training with tools: of each task its name and what the llm is told.
+    """Return rows for a training with tools: the name and prompt of each task.
 
     Raises:
         GraphError: shapes of a task's first graph cannot be inferred.
@@ -233,7 +233,7 @@ class TrlReward:
         log_metric: Callable[[str, float], None] | None = None,
         **_: Any,
     ) -> list[float | None]:
-        """The rewards of answers; None of what could not be judged, which TRL leaves out."""
+        """Return the rewards of answers; None, which TRL leaves out, where one was not judged."""
         if environments is None:
             answers = [answer_files(_text(completion)) for completion in completions]
         else:
@@ -253,7 +253,7 @@ class TrlReward:
 
 
 def _text(completion: Any) -> str:
-    """What an llm said: a text, or the messages of a chat."""
+    """Return the text of a completion: a string, or the messages of a chat."""
     if isinstance(completion, str):
         return completion
     return "\n".join(

@@ -1,8 +1,7 @@
-"""What is watched while an llm learns from rewards, and when that ends the training.
+"""Monitors of a training by rewards, and the limits at which they end it.
 
-Whatever is rewarded is sought, holes of the judge too. A monitor reads the last answers of a run
-(`samples`), says what it saw with its limit, and beyond that the run is stopped with a sentence:
-what goes on in it is not what was meant, or nothing is learned any more.
+An LLM that is rewarded also finds the holes of its judge. A monitor reads the last answers of a run
+(`samples`). Beyond its limit the run stops with a sentence that says why.
 """
 
 import statistics
@@ -18,7 +17,7 @@ MONITORS_FILE = "monitors.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class MonitorLimits:
-    """When a run is stopped; a limit of None only shows what is seen.
+    """Limits that stop a run; None only shows the reading.
 
     Args:
         window: over how many answers each monitor looks, the last ones.
@@ -61,7 +60,7 @@ class MonitorLimits:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a monitor saw.
+    """The reading of one monitor.
 
     Args:
         monitor: its name in `MONITORS`.
@@ -80,7 +79,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class MonitorRecord:
-    """What all monitors saw at a step of the training."""
+    """The readings of all monitors at one step of the training."""
 
     step: int
     readings: tuple[Reading, ...]
@@ -88,7 +87,7 @@ class MonitorRecord:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What monitors look at: the window, the run's first answers, the last logs of the trainer."""
+    """The data of monitors: the window, the run's first answers, the trainer's last logs."""
 
     samples: Sequence[Sample]
     first: Sequence[Sample]
@@ -171,9 +170,7 @@ MONITORS: dict[str, tuple[str, Callable[[_View], _Seen]]] = {
         lambda view: _share(view.samples, lambda each: each.reward is None, _fault_names),
     ),
 }
-"""What is watched, by the name of its limit: what is said beyond the limit, and what measures
-it.
-"""
+"""The monitors by the names of their limits: the sentence beyond the limit, and the measure."""
 
 _LEAST = frozenset(("remeasured", "least_entropy"))
 """Monitors whose limit is the least that may be, and not the most."""
@@ -185,7 +182,7 @@ _PLAIN_NUMBERS = frozenset(("least_entropy", "length_growth"))
 def read_monitors(
     samples: Sequence[Sample], logs: Mapping[str, float], limits: MonitorLimits
 ) -> tuple[Reading, ...]:
-    """What every monitor sees.
+    """Read every monitor.
 
     Args:
         samples: all answers of the run so far, in order.
@@ -212,8 +209,8 @@ def stop_if_beyond(record: MonitorRecord, where: str) -> None:
     """End a training whose monitors are beyond their limits.
 
     Args:
-        record: what they saw.
-        where: the file of the run's answers.
+        record: the readings.
+        where: file of the run's answers.
 
     Raises:
         TrainingStoppedError: one is; the text says what was seen, the limit, and what to do.
@@ -230,7 +227,7 @@ def stop_if_beyond(record: MonitorRecord, where: str) -> None:
 
 
 def monitor_rows(record: MonitorRecord) -> list[tuple[str, str, str, str]]:
-    """What monitors saw, a row each, for a table: name, value, limit, and what was counted."""
+    """Return a table row for each reading: name, value, limit and evidence."""
     rows = []
     for reading in record.readings:
         name = reading.monitor
@@ -243,9 +240,7 @@ def monitor_rows(record: MonitorRecord) -> list[tuple[str, str, str, str]]:
 
 
 def to_measure_again(samples: Sequence[Sample], share: float = 0.01) -> list[Sample]:
-    """The fastest correct answers, the share of them that should be measured again: one at least,
-    where any was timed.
-    """
+    """Return the fastest correct answers, a share of those timed; at least one if any was."""
     timed = [each for each in samples if each.is_correct and each.speedup_low is not None]
     timed.sort(key=lambda each: each.speedup_low or 0.0, reverse=True)
     return timed[: max(1, round(share * len(timed)))]
@@ -260,7 +255,7 @@ def _share(
     holds: Callable[[Sample], bool],
     names: Callable[[Sample], Sequence[str]] = lambda _: (),
 ) -> _Seen:
-    """The share of samples of which something holds, with what they have most."""
+    """Return the share of samples with a property, and their commonest names."""
     if not samples:
         return None, "", 0
     found = [each for each in samples if holds(each)]

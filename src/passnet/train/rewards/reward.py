@@ -17,7 +17,7 @@ from passnet.judge.trial import Trial
 from passnet.passes.files import Files, created
 
 Stage: TypeAlias = Literal["nothing", "expands", "compiles", "matches", "right_form", "correct"]
-"""How far an answer came, each stage beyond those before it."""
+"""Progress of an answer, each stage beyond those before it."""
 
 UNKNOWN: tuple[Status, ...] = ("unstable", "reference_error")
 """Statuses that say nothing about the answer: the machine was too busy, or the reference failed."""
@@ -28,7 +28,7 @@ _WITH_OUTPUTS: tuple[Status, ...] = ("wrong_shape", "wrong_dtype")
 
 @dataclass(frozen=True, slots=True)
 class RewardSettings:
-    """What is rewarded, and how much.
+    """Settings of the reward.
 
     Args:
         most_speedup: a speedup beyond this earns no more; how far lower bounds of honest kernels
@@ -55,7 +55,7 @@ DEFAULT_REWARD = RewardSettings()
 
 
 def speed_reward(factor: float, most_speedup: float = 3.0) -> float:
-    """What a speedup is worth: `clip(1 + log10(factor), 0, 1 + log10(most_speedup))`.
+    """Return the reward of a speedup: `clip(1 + log10(factor), 0, 1 + log10(most_speedup))`.
 
     Args:
         factor: the lower bound of the speedup's interval, so that luck earns nothing.
@@ -73,13 +73,13 @@ def speed_reward(factor: float, most_speedup: float = 3.0) -> float:
 
 
 def is_correct(trial: Trial) -> bool:
-    """Whether a candidate ran and its outputs are correct."""
+    """Return True if a candidate ran and its outputs are correct."""
     agrees = trial.smallest_t is not None and trial.smallest_t <= CORRECT_AT
     return trial.status == "ok" and agrees
 
 
 def is_flagged(trial: Trial) -> bool:
-    """Whether something was found that a person should read, without being proven."""
+    """Return True if a finding should be read by a person, without being proven."""
     return any(finding.weight == "flag" for finding in trial.findings)
 
 
@@ -96,7 +96,7 @@ def stage_of(trial: Trial) -> Stage:
 
 
 def staged_credit(stage: Stage, settings: RewardSettings, progress: float) -> float:
-    """The credit for how far an answer came that is not correct.
+    """Return the credit for the progress of an incorrect answer.
 
     Args:
         stage: how far.
@@ -110,7 +110,7 @@ def staged_credit(stage: Stage, settings: RewardSettings, progress: float) -> fl
 
 
 def replaced_share(least_us: Sequence[float], replaced: Collection[int]) -> float:
-    """The share of the least time of a graph's ops that some ops have.
+    """Return the share of some ops in the least time of a graph's ops.
 
     Args:
         least_us: the least time of each op alone, in microseconds or any unit.
@@ -125,8 +125,12 @@ def replaced_share(least_us: Sequence[float], replaced: Collection[int]) -> floa
 
 
 def correct_reward(speedup: float | None, settings: RewardSettings, replaced: float) -> float:
-    """What a correct answer earns by the lower bound of its speedup, None where it was not timed,
-    and the share of its graph's least time that it replaces.
+    """Return the reward of a correct answer.
+
+    Args:
+        speedup: lower bound of its speedup; None where it was not timed.
+        settings: of the reward.
+        replaced: share of its graph's least time that it replaces.
 
     Examples:
         >>> correct_reward(None, DEFAULT_REWARD, replaced=1.0)
@@ -142,7 +146,7 @@ def trial_reward(
     progress: float = 1.0,
     replaced: float = 0.0,
 ) -> float | None:
-    """The reward of an answer on one graph; None where nothing is known of it.
+    """Return the reward of an answer on one graph; None where the judge does not know it.
 
     A correct answer that was not to be timed earns what eager torch's speed does. A cheat earns 0,
     and its trial is to be kept for reading.
@@ -171,8 +175,9 @@ def task_reward(
     progress: float = 1.0,
     replaced: float = 0.0,
 ) -> float | None:
-    """The mean reward over the graphs of a task, without those of which nothing is known; None
-    where that is all of them. A cheat on one graph makes it 0.
+    """Return the mean reward over the known graphs of a task; None where none is known.
+
+    A cheat on one graph makes it 0.
     """
     if any(trial.status == "cheat" for trial in trials):
         return 0.0
@@ -188,9 +193,9 @@ _FILE = re.compile(
 
 
 def answer_files(text: str) -> Files | None:
-    """The pass folder that a text holds; None where it holds none.
+    """Read the pass folder in a text; None where there is none.
 
-    What stands around and between files is left out; of a file that comes twice the last counts.
+    Text around the files is ignored; the last of several files of one name counts.
 
     Examples:
         >>> answer_files("First:\\n`a.py`:\\n\\n```python\\nx = 1\\n```\\n")

@@ -1,4 +1,4 @@
-"""The record of one answer that an llm gave while it learned: what came of it, and what it was."""
+"""The record of one answer in a training, and of its verdict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from passnet.train.rewards.reward import is_correct, is_flagged
 SAMPLES_FILE = "samples.jsonl"
 
 HELD_OUT = ("hard_coded_shape", "held_out_shape")
-"""Findings about shapes that the author has not seen."""
+"""Findings about shapes unseen by the author."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Sample:
 
     @property
     def is_cheat(self) -> bool:
-        """Whether the judge proved that it cheats."""
+        """True if the judge proved that it cheats."""
         return bool(self.cheats)
 
 
@@ -75,7 +75,7 @@ def sample_of(
     least_ms: Sequence[float] = (),
     **facts: object,
 ) -> Sample:
-    """The record of an answer from its trials.
+    """Make the record of an answer from its trials.
 
     Args:
         number: of the answer in its run.
