@@ -19,7 +19,7 @@ from passnet.passes.load import loaded_passes
 from passnet.passes.match.pattern import Pass, SkippedPass
 
 Residual: TypeAlias = Literal["eager", "inductor"]
-"""What runs the ops that no pass replaced: eager torch, or Inductor around the replacements."""
+"""Runner of the ops that no pass replaced: eager torch, or Inductor around the replacements."""
 
 OPTIONS = ("passes", "library", "residual", "report", "observer", "is_judged")
 
@@ -90,7 +90,7 @@ def passnet_backend(
 def without_bare_kernels(
     passes: Sequence[Pass | SkippedPass],
 ) -> list[Pass | SkippedPass]:
-    """The passes of whose kernels the dtypes are known; says which are left out."""
+    """Return the passes whose kernels have known dtypes; warn about the others."""
     kept: list[Pass | SkippedPass] = []
     for pass_ in passes:
         if isinstance(pass_, SkippedPass) or not pass_.has_bare_kernels:
@@ -110,8 +110,9 @@ def _warn_once(sentence: str) -> None:
 
 
 def _library_passes(library: Path, example_inputs: Sequence[Any]) -> list[Pass | SkippedPass]:
-    """The passes of a library that win on what these inputs are on; without guards none is applied,
-    as it was judged for some forms of its arguments, and would match for any.
+    """Return a library's winning passes for the hardware of these inputs.
+
+    Passes without guards are left out: they would match forms for which they were not judged.
     """
     from passnet.passes.library.entries import winning_folders
 
@@ -142,7 +143,7 @@ def compile_graph(
     is_judged: bool = False,
     is_static: bool = False,
 ) -> tuple[Callable[..., Any], list[PassReport]]:
-    """A callable for a graph rewritten by passes, and what they did.
+    """Return a callable for a graph rewritten by passes, and the passes' reports.
 
     Unless it is judged, a replacement whose first call returns another form than the original ops
     gives way to these. If the graph is called with values of the examples' forms alone

@@ -1,4 +1,4 @@
-"""C++ compiled with one call of g++, cached by content, with headers that it has read already.
+"""C++ compiled with one call of g++, cached by content, with precompiled headers.
 
 To read the headers of code that Inductor generated takes half of the time of a small kernel, about
 0.1 s. `make_headers` lets the compiler keep them as it has read them (precompiled headers), once
@@ -30,11 +30,11 @@ FLAGS = (
 """Flags of every compilation. Not `-ffast-math`: infinities and NaN keep their meaning."""
 
 HEADERS_VARIABLE = "PASSNET_HEADERS"
-"""Names the folder of headers that were read already, to a process that may not make them."""
+"""Variable that names the folder of precompiled headers to a process that cannot make them."""
 
 
 def build(source: str, flags: Sequence[str] = ()) -> Path:
-    """The shared object that a piece of C++ compiles to, from the cache where it is there.
+    """Return the shared object of a piece of C++, from the cache if it is there.
 
     Args:
         source: C++ text.
@@ -74,9 +74,7 @@ def _compile(compiler: str, source: str, flags: Sequence[str], target: Path) -> 
 
 
 def make_headers() -> Path | None:
-    """The folder of headers that the compiler has read already, made if it is not there; None where
-    it cannot be made.
-    """
+    """Return the folder of precompiled headers, made if missing; None if it cannot be made."""
     compiler = find_compiler()
     if compiler is None:
         return None
@@ -90,7 +88,9 @@ def make_headers() -> Path | None:
 
 
 def _known_headers(compiler: str) -> Path | None:
-    """The folder that `make_headers` has made, here or in the process that confines this one."""
+    """Return the folder of precompiled headers, made here or by the process that sandboxes this
+    one.
+    """
     told = os.environ.get(HEADERS_VARIABLE)
     folder = _headers_path(compiler) if told is None else Path(told)
     return folder if folder.is_dir() else None
@@ -102,7 +102,7 @@ def _headers_path(compiler: str) -> Path:
 
 
 def _read_headers() -> tuple[tuple[str, str], ...]:
-    """The headers that are read ahead, with the macro that stands before each in generated code."""
+    """Return the headers to precompile, each with the macro before it in generated code."""
     width = 64 if "avx512f" in processor_instructions() else 32
     return (
         ("inductor_kernel.h", "PASSNET_HALF_IN_LOOPS="),
@@ -111,7 +111,7 @@ def _read_headers() -> tuple[tuple[str, str], ...]:
 
 
 def _read_ahead(compiler: str, name: str, macro: str, out: Path) -> bool:
-    """Let the compiler read a header with a macro, and keep it in `out`; whether that worked."""
+    """Precompile a header with a macro into `out`; return whether that worked."""
     kept = out / f"{name}.gch"  # what it looks for first, beside where the header may be
     kept.parent.mkdir(exist_ok=True)
     command = [compiler, *FLAGS, f"-D{macro}", "-x", "c++-header", str(INCLUDE / name)]
@@ -120,14 +120,15 @@ def _read_ahead(compiler: str, name: str, macro: str, out: Path) -> bool:
 
 
 def find_compiler() -> str | None:
-    """The C++ compiler: g++, or what the variable CXX names; None where there is none."""
+    """Return the C++ compiler: g++, or the one that CXX names; None if there is none."""
     return shutil.which(os.environ.get("CXX", "g++"))
 
 
 @cache
 def _surroundings(compiler: str) -> str:
-    """What a compilation depends on beside its source: the text of every header that it may
-    include, flags, compiler, and the processor for which `-march=native` compiles.
+    """Return all that a compilation depends on besides its source.
+
+    That is the text of every header, flags, compiler, and the processor for `-march=native`.
     """
     headers = [path.read_text(encoding="utf-8") for path in sorted(INCLUDE.glob("*.h"))]
     command = [compiler, "-dumpfullversion", "-dumpmachine"]

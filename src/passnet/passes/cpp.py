@@ -45,14 +45,14 @@ _NUMBERS: dict[str, Any] = {
     "b": ctypes.c_int8, "h": ctypes.c_int16, "i": ctypes.c_int32, "l": ctypes.c_int64,
     "B": ctypes.c_uint8, "H": ctypes.c_uint16, "I": ctypes.c_uint32, "L": ctypes.c_uint64,
 }  # fmt: skip
-"""What a number is passed as, by the letter of `passnet_signature.h`."""
+"""C type of a number, by the letter of `passnet_signature.h`."""
 
 _ELEMENTS: dict[str, torch.dtype | None] = {
     "f": torch.float32, "d": torch.float64, "e": torch.float16, "g": torch.bfloat16,
     "?": torch.bool, "b": torch.int8, "h": torch.int16, "i": torch.int32, "l": torch.int64,
     "B": torch.uint8, "H": torch.uint16, "I": torch.uint32, "L": torch.uint64, "c": None, "v": None,
 }  # fmt: skip
-"""The dtype that a pointer stands for, by its letter; `char*` and `void*` are bytes of any."""
+"""Dtype of a pointer, by its letter; `char*` and `void*` are bytes of any dtype."""
 
 _bare: list[str] = []
 """Kernels that take addresses. State of the process: a pass makes kernels while it is imported, and
@@ -65,9 +65,7 @@ _traced: list[bool] = []
 def empty_strided(
     shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype
 ) -> torch.Tensor:
-    """A tensor on the CPU whose values are not set, as `torch.empty_strided` makes it in twice the
-    time.
-    """
+    """Return an uninitialised CPU tensor, in half the time of `torch.empty_strided`."""
     if _traced:
         return torch.empty_strided(shape, stride, dtype=dtype)
     return empty_strided_cpu(shape, stride, dtype)
@@ -75,7 +73,7 @@ def empty_strided(
 
 @contextmanager
 def seen_by_tracers() -> Iterator[None]:
-    """While this lasts, a tracer sees what `empty_strided` makes."""
+    """Make the results of `empty_strided` visible to tracers, for the length of the block."""
     _traced.append(True)
     try:
         yield
@@ -84,12 +82,12 @@ def seen_by_tracers() -> Iterator[None]:
 
 
 def num_bare_kernels() -> int:
-    """How many kernels of this process take addresses that no dtype was checked for."""
+    """Return the number of this process's kernels that take unchecked addresses."""
     return len(_bare)
 
 
 def kernel(source: str, name: str, signature: str | None = None) -> Callable[..., None]:
-    """The function `name` of a piece of C++, ready to call.
+    """Return the function `name` of a piece of C++, ready to call.
 
     It takes what the function takes: for each pointer a tensor on the CPU of its dtype (for `char*`
     and `void*` of any), whose first element the pointer then points to, and numbers. Shapes and
@@ -124,7 +122,7 @@ def kernel(source: str, name: str, signature: str | None = None) -> Callable[...
 def kernels(
     source: str, name: str, signature: str | None = None
 ) -> dict[torch.dtype, Callable[..., None]]:
-    """The functions `<name>_float32` and `<name>_bfloat16` of a piece of C++, by dtype.
+    """Return the functions `<name>_float32` and `<name>_bfloat16` of a piece of C++, by dtype.
 
     The source defines both; signature and errors are those of `kernel`.
     """
@@ -138,7 +136,7 @@ def kernels(
 
 
 def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
-    """A function of a source of which the compiler says what some functions take."""
+    """Return a function of a source whose types the compiler states."""
     lines = [f"PASSNET_SIGNATURE({each})" for each in names if each in source]
     path = build("\n".join([source, '#include "passnet_signature.h"', *lines, ""]))
     function = _function(path, name)
@@ -166,10 +164,10 @@ def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
 def _checked_call(
     function: Any, code: KernelCode, dtypes: dict[int, torch.dtype | None]
 ) -> Callable[..., None]:
-    """A function that takes tensors of some dtypes in some places, and numbers in the others, and
-    refuses tensors of another dtype or device. It is made as code, like a dataclass, because a loop
-    over the parameters costs more than many a kernel. Tensors without memory, as a tracer has them,
-    are given to the kernel as an op.
+    """Return a function that checks tensors by position, and refuses other dtypes and devices.
+
+    It is made as code, like a dataclass, because a loop over the parameters costs more than many
+    kernels. Tensors without memory, as tracers have, go to the kernel as an op.
     """
     name = code.name
     params = [f"a{number}" for number in range(len(function.argtypes))]

@@ -1,4 +1,4 @@
-"""The pass folder of an attempt, held as text: it can hold nothing else, and no path leaves it."""
+"""The pass folder of an attempt as text: it holds nothing else, and no path leaves it."""
 
 import re
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ MAX_FILES = 64
 MAX_FILE_CHARACTERS = 128 * 1024
 MAX_FOLDER_CHARACTERS = 512 * 1024
 MAX_SHOWN_CHARACTERS = 24_000
-"""The most text of a file that one view shows."""
+"""Most text of a file that one view shows."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\.(py|json|h|hpp|cpp|cu|cuh|txt|md)")
 
 
 def check_name(name: str) -> None:
-    """See that a name is one that a file of a pass folder may have.
+    """Raise an error if a pass folder may not hold a file of this name.
 
     Raises:
         ActionError: it is not.
@@ -35,7 +35,7 @@ def check_name(name: str) -> None:
 
 
 def view(files: Mapping[str, str], name: str = "", first: int = 1, last: int | None = None) -> str:
-    """Lines `first` to `last` of a file with their numbers, or without a name the list of files.
+    """Return lines `first` to `last` of a file with numbers, or without a name the list of files.
 
     Lines count from 1; without `last` they are shown to the end.
 
@@ -53,7 +53,7 @@ def view(files: Mapping[str, str], name: str = "", first: int = 1, last: int | N
 
 
 def lines_of(name: str, text: str, first: int, last: int | None) -> str:
-    """Lines `first` to `last` of a text with their numbers, cut to `MAX_SHOWN_CHARACTERS`.
+    """Return lines `first` to `last` of a text with numbers, cut to `MAX_SHOWN_CHARACTERS`.
 
     Raises:
         ActionError: it has no such lines.
@@ -69,7 +69,7 @@ def lines_of(name: str, text: str, first: int, last: int | None) -> str:
 
 
 def created(files: Mapping[str, str], name: str, text: str) -> Files:
-    """The folder with a file made, or made anew.
+    """Return the folder with a file written.
 
     Raises:
         ActionError: the name is no name of a file in it, or it would grow too large.
@@ -89,7 +89,7 @@ def created(files: Mapping[str, str], name: str, text: str) -> Files:
 
 
 def replaced(files: Mapping[str, str], name: str, old: str, new: str) -> Files:
-    """The folder with a piece of a file's text exchanged.
+    """Return the folder with a piece of a file's text replaced.
 
     Raises:
         ActionError: no such file, or it does not hold `old` exactly once.
@@ -105,7 +105,7 @@ def replaced(files: Mapping[str, str], name: str, old: str, new: str) -> Files:
 
 
 def deleted(files: Mapping[str, str], name: str) -> Files:
-    """The folder without a file.
+    """Return the folder without a file.
 
     Raises:
         ActionError: no such file.
@@ -134,7 +134,7 @@ def write_files(files: Mapping[str, str], folder: Path) -> None:
 
 
 def read_files(folder: Path) -> Files:
-    """The files of a pass folder whose names it may have; others are left out."""
+    """Read the files of a pass folder that have allowed names."""
     return {
         path.name: path.read_text(encoding="utf-8")
         for path in sorted(folder.iterdir())

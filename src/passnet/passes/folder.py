@@ -1,4 +1,4 @@
-"""A pass folder, looked at without running any of it.
+"""A pass folder, inspected without running its code.
 
 A folder holds `sorted_output_pass_rule_names.json`, the list of passes in the order in which they
 apply, and for each name a `<name>.py` with `pattern`, `replacement_args` and `replacement_func`.
@@ -25,8 +25,8 @@ MAX_FILE_BYTES = 2**19
 MAX_TEXT_BYTES = 2**21
 MAX_FOLDER_BYTES = 2**28
 MAX_FILES = 2000
-"""The most that a module, all modules and all files of a folder may hold, and how many files: far
-above what published folders hold, and what a judge reads in seconds."""
+"""Limits of a module, of all modules, of all files and of their number: far above published
+folders, and read by a judge in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class PassFile:
 
     @property
     def module(self) -> str:
-        """What it is imported as, where a dot would stand before a module in another."""
+        """Return the name it is imported as, without a dot of its own."""
         return f"{self.package}.{self.name.replace('.', '%')}"
 
 
 @dataclass(frozen=True, slots=True)
 class PassFolder:
-    """A pass folder as far as its text tells.
+    """A pass folder, as far as its text shows.
 
     `passes` in the order in which they apply; `unlisted` names files that look like passes but are
     not on the list; `code_hash` is SHA-256 over all its files and those of its input passes.
@@ -58,12 +58,12 @@ class PassFolder:
 
 
 def is_pass_folder(path: Path) -> bool:
-    """Whether a folder holds a list of passes."""
+    """Return whether a folder holds a list of passes."""
     return (path / LIST_FILE).is_file()
 
 
 def inspect_folder(path: Path) -> PassFolder:
-    """What a pass folder holds, without running any of it.
+    """Read a pass folder without running its code.
 
     Raises:
         PassFolderError: the list or a file on it is missing or malformed, a file is not Python, or
@@ -132,12 +132,12 @@ def _check_pass(file: PassFile) -> None:
 
 
 def missing_callable(path: Path, name: str) -> str:
-    """What is said of a pass without one of its functions."""
+    """Return the error text for a pass without one of its functions."""
     return f"{path}: defines no {name}; a pass needs {', '.join(CALLABLES)}"
 
 
 def read_source(path: Path) -> tuple[bytes, ast.Module]:
-    """The text of a module of a pass folder, and its syntax tree.
+    """Return the text of a pass folder's module, and its syntax tree.
 
     Raises:
         PassFolderError: it cannot be read, is too large, or is not Python.
@@ -163,7 +163,7 @@ def _check_size(path: Path) -> int:
 
 
 def _looks_like_pass(path: Path) -> bool:
-    """Whether a file that nobody lists binds the functions of a pass; broken ones do not."""
+    """Return whether an unlisted file binds the functions of a pass."""
     try:
         _, tree = read_source(path)
     except PassFolderError:
@@ -173,11 +173,11 @@ def _looks_like_pass(path: Path) -> bool:
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _BINDERS = {"exec", "globals", "locals", "vars", "setattr", "__dict__", "*"}
-"""What may bind a name that the text does not show: functions, an attribute, an import of all."""
+"""Names that may bind others invisibly: functions, an attribute, an import of all."""
 
 
 def _bound(tree: ast.Module) -> set[str]:
-    """The names that a module binds at its top level, or that its functions declare global."""
+    """Return the names that a module binds at its top level or declares global."""
     names: set[str] = set()
     remaining: list[ast.AST] = [*tree.body]
     while remaining:
@@ -195,7 +195,7 @@ def _bound(tree: ast.Module) -> set[str]:
 
 
 def _may_bind_any(tree: ast.Module) -> bool:
-    """Whether a module may bind names that only running it shows."""
+    """Return whether a module may bind names that only running it shows."""
     texts = {
         text
         for node in ast.walk(tree)
@@ -207,7 +207,7 @@ def _may_bind_any(tree: ast.Module) -> bool:
 
 
 def hash_folders(folders: Sequence[Path]) -> str:
-    """SHA-256 over the names and contents of all files below some folders, and the links there.
+    """Return a SHA-256 over names and contents of all files and links below some folders.
 
     Raises:
         PassFolderError: as `_files`, or a file cannot be read.
@@ -228,7 +228,7 @@ def hash_folders(folders: Sequence[Path]) -> str:
 
 
 def _files(folder: Path) -> list[Path]:
-    """All files and links below a folder, in order, but compiled modules, which nothing loads.
+    """Return all files and links below a folder, in order, without compiled modules.
 
     Raises:
         PassFolderError: there are too many, they are too large, or a link leads out of the folder.

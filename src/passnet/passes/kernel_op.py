@@ -27,14 +27,15 @@ _codes: dict[torch._ops.OpOverload, "KernelCode"] = {}
 """The kernel of each op. State of the process, as ops of torch are: they are defined once."""
 
 _SCHEMA_TYPES = {"f": "float", "d": "float", "?": "bool"} | dict.fromkeys("bhilBHIL", "int")
-"""How a number is written in the schema of an op, by its letter."""
+"""Type of a number in the schema of an op, by its letter."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
-    """A compiled function: its name, the shared object that has it, the letters of what each of its
-    parameters is (`kinds`) and is of (`elements`), by `passnet_signature.h`, and whether it
-    `may_fail`, and then returns the text of an error.
+    """A compiled function: its name, its shared object, and the letters of its parameters.
+
+    `passnet_signature.h` defines the letters of `kinds` and `elements`. A function that `may_fail`
+    returns the text of an error.
     """
 
     name: str
@@ -50,7 +51,7 @@ def _library() -> torch.library.Library:
 
 
 def kernel_op(code: KernelCode, call: Callable[..., None]) -> torch._ops.OpOverload:
-    """The op that calls a kernel; it is made once.
+    """Return the op that calls a kernel, made once.
 
     Raises:
         PassError: the kernel takes a character, which no op can.
@@ -77,7 +78,7 @@ def _param(code: KernelCode, number: int) -> str:
 
 
 def kernels_of(graph: torch.fx.Graph) -> dict[torch._ops.OpOverload, KernelCode]:
-    """The kernels that a traced graph calls, by their ops."""
+    """Return the kernels that a traced graph calls, by their ops."""
     called: list[Any] = [each for node in graph.nodes for each in (node.target, *node.args)]
     return {
         op: _codes[op] for op in called if isinstance(op, torch._ops.OpOverload) and op in _codes
@@ -87,7 +88,7 @@ def kernels_of(graph: torch.fx.Graph) -> dict[torch._ops.OpOverload, KernelCode]
 KERNELS_FOLDER, RECORD_FILE = "kernels", "kernels.json"
 
 _C_NUMBERS = {"f": "double", "d": "double", "?": "int32_t"} | dict.fromkeys("bhilBHIL", "int64_t")
-"""What AOTInductor gives for a number, by the letter of what the kernel takes."""
+"""C type of a number as AOTInductor passes it, by the kernel's letter."""
 
 _C_TYPES = {
     "f": "float", "d": "double", "?": "bool", "b": "int8_t", "h": "int16_t", "i": "int32_t",
@@ -105,8 +106,8 @@ extern "C" void set_kernel(int number, void* kernel) {{ kernels[number] = kernel
 
 @dataclass(frozen=True, slots=True)
 class KernelFiles:
-    """What lies in a folder: the shared object with the table, and for each place of the table the
-    shared object of the kernel and its name there.
+    """The kernels in a folder: the shared object with the table, and each kernel's shared object
+    and name.
     """
 
     shims: str
@@ -116,7 +117,7 @@ class KernelFiles:
 def write_kernels(
     kernels: Mapping[torch._ops.OpOverload, KernelCode], folder: Path
 ) -> dict[torch._ops.OpOverload, list[str]]:
-    """Leave some kernels in a folder, and load them.
+    """Write some kernels into a folder, and load them.
 
     Returns:
         AOTInductor's `custom_ops_to_c_shims`: of each op the C declarations.
@@ -141,7 +142,7 @@ def write_kernels(
 
 
 def load_kernels(folder: Path) -> None:
-    """Load the kernels in a folder, if it has any, for the packages that are loaded after.
+    """Load a folder's kernels for the packages that are loaded later.
 
     Raises:
         InputError: their record is damaged.

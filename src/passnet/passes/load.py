@@ -24,7 +24,7 @@ from passnet.passes.match.pattern import Pass, SkippedPass, make_pass
 
 
 def load_passes(folder: PassFolder) -> list[Pass | SkippedPass]:
-    """The passes of a folder, imported and traced; one that cannot be traced is skipped.
+    """Import and trace the passes of a folder; skip passes that cannot be traced.
 
     The folder becomes the package `pass_dir` of this process, in place of any folder loaded before.
 
@@ -75,7 +75,7 @@ def _load_once(folder: PassFolder) -> list[Pass | SkippedPass]:
 
 
 def _import(file: PassFile) -> types.ModuleType:
-    """The module of a pass; by its path where Python would look for its name elsewhere."""
+    """Import a pass's module, by its path if Python would look elsewhere for its name."""
     if "." not in file.name:
         return importlib.import_module(file.module)
     spec = importlib.util.spec_from_file_location(file.module, file.path)
@@ -87,9 +87,7 @@ def _import(file: PassFile) -> types.ModuleType:
 
 @contextmanager
 def _without_bytecode() -> Iterator[None]:
-    """Imports that neither leave nor read a `.pyc`: one may hide what its file says now, because it
-    was written within the same second, or by somebody.
-    """
+    """Import without reading or writing `.pyc` files, which may hide a file's present text."""
     previous = sys.dont_write_bytecode, sys.pycache_prefix
     sys.dont_write_bytecode, sys.pycache_prefix = True, "/dev/null/none"
     try:

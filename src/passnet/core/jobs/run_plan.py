@@ -1,4 +1,4 @@
-"""How a run over many items is worked off: resumed, divided into parts, by how many workers."""
+"""The plan of a run over many items: resume, parts, executor and workers."""
 
 import hashlib
 import os

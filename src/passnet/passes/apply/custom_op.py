@@ -1,5 +1,4 @@
-"""Replacements as custom ops of torch, so that Inductor compiles around them; where it may, it sees
-through those that consist of ops of torch.
+"""Replacements as custom ops of torch, so that Inductor compiles around them.
 
 Inductor must know what a replacement returns without running it. The pattern says so: run under
 fake tensors, it gives the shapes, dtypes and strides that the replacement owes.
@@ -35,7 +34,7 @@ def wrap_sites(
     is_judged: bool = False,
     sees_through: bool = False,
 ) -> None:
-    """Turn the call at every site into a call of a custom op; the module is recompiled.
+    """Turn the call at every site into a call of a custom op, and recompile the module.
 
     With `sees_through`, a replacement that consists of ops of torch stays a call, which Inductor
     sees through; for a graph that is called with values of the examples' forms alone.
@@ -61,7 +60,7 @@ def wrap_sites(
 
 
 class _Kernels(TorchDispatchMode):
-    """Notes whether a kernel is called."""
+    """A mode that notes whether a kernel is called."""
 
     is_called = False
 
@@ -73,8 +72,8 @@ class _Kernels(TorchDispatchMode):
 
 
 def _is_of_torch(site: Site) -> bool:
-    """Whether a replacement calls ops of torch alone, for values of its arguments' forms without
-    memory, and returns what the original ops do.
+    """Return whether a replacement calls torch ops alone and returns the same form as the
+    original.
     """
     pattern, function = site.source.pattern, site.node.target
     assert callable(function), "a site is a call of a function"
@@ -128,7 +127,7 @@ def _kind(node: torch.fx.Node) -> str:
 
 
 def _implementation(site: Site, values: list[torch.fx.Node], is_judged: bool) -> Callable[..., Any]:
-    """The replacement with its literals in place, as a function of the op's arguments."""
+    """Return the replacement, with its literals filled in, as a function of the op's arguments."""
     function: Any = site.node.target
     read, given = site.pattern_arguments, site.node.args
     pattern = site.source.pattern
@@ -160,7 +159,7 @@ def _implementation(site: Site, values: list[torch.fx.Node], is_judged: bool) ->
 
 
 def _with_strides_of(result: Any, example: torch.Tensor) -> Any:
-    """A result in the memory order of an example of it, copied where it has another."""
+    """Return a result in the memory order of an example, copied if it has another."""
     if not isinstance(result, torch.Tensor) or result.dim() != example.dim():
         return result
     if result.shape == example.shape:
@@ -174,7 +173,7 @@ def _with_strides_of(result: Any, example: torch.Tensor) -> Any:
 
 
 def _fake(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:
-    """The pattern, as a function of the op's arguments."""
+    """Return the pattern as a function of the op's arguments."""
     pattern = site.source.pattern
     module = as_module(pattern)
     index = GraphIndex(pattern.body[0].graph)

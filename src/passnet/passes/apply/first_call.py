@@ -1,5 +1,6 @@
-"""A replacement in a user's own process: what its first call returns is compared with what the
-original ops return, and where it has another form, the original ops stay.
+"""A check of a replacement's first call in a user's process, by the form of the original results.
+
+If the forms differ, the original ops stay.
 """
 
 import contextlib
@@ -22,8 +23,8 @@ _noted: ContextVar[tuple[list[str | None], ...]] = ContextVar("_noted", default=
 
 @contextlib.contextmanager
 def noting_first_calls() -> Iterator[list[str | None]]:
-    """What became of every replacement that is called for the first time inside: None where it is
-    used, and else why the original ops stay.
+    """Yield a list that gets one entry for each first call: None if the replacement is used, else
+    the reason.
     """
     noted: list[str | None] = []
     token = _noted.set((*_noted.get(), noted))
@@ -34,9 +35,7 @@ def noting_first_calls() -> Iterator[list[str | None]]:
 
 
 def check_first_calls(module: torch.fx.GraphModule, sites: Sequence[Site]) -> None:
-    """Let the call at every site be checked when it is made for the first time; the module is
-    recompiled.
-    """
+    """Check the call at every site when it is first made, and recompile the module."""
     for site in sites:
         source, inputs = site.source, site.pattern_arguments
         site.node.target = checked_call(source.name, source.pattern, site.node.target)
@@ -47,8 +46,9 @@ def check_first_calls(module: torch.fx.GraphModule, sites: Sequence[Site]) -> No
 
 
 def checked_call(name: str, pattern: Pattern, replacement: Any) -> Callable[..., Any]:
-    """A replacement as a function of the values of its pattern's parameters and of its own
-    arguments, two tuples. Its first call decides whether it is used: then, and else the pattern.
+    """Return a replacement as a function of its pattern's values and its own arguments, two tuples.
+
+    Its first call decides between replacement and pattern for all later calls.
     """
     chosen: list[Callable[..., Any]] = []
 
@@ -76,7 +76,7 @@ def checked_call(name: str, pattern: Pattern, replacement: Any) -> Callable[...,
 
 
 def original_outputs(pattern: Pattern, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
-    """What the ops of a pattern return, which write into copies if they write."""
+    """Return the results of a pattern's ops; they write into copies."""
     if any(call.writes for call in pattern.calls.values()):
         inputs = tree_map_only(torch.Tensor, torch.clone, tuple(inputs))
     outputs: tuple[torch.Tensor, ...] = as_module(pattern)(*inputs)
@@ -84,13 +84,14 @@ def original_outputs(pattern: Pattern, inputs: Sequence[Any]) -> tuple[torch.Ten
 
 
 def outputs_of(result: Any) -> tuple[Any, ...]:
-    """What a replacement returned, as a tuple."""
+    """Return a replacement's result as a tuple."""
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
 
 def difference(outputs: Sequence[Any], original: Sequence[torch.Tensor]) -> str | None:
-    """How outputs differ in form from those of the original ops, None where they do not: number,
-    dtype, device, shape, and strides where they matter.
+    """Return how outputs differ in form from the original ops', or None.
+
+    Form is number, dtype, device, shape, and strides where they matter.
     """
     if len(outputs) != len(original):
         return f"returns {len(outputs)} values, and the original ops {len(original)}"

@@ -14,14 +14,13 @@ _FOR_CHECKS = {
     "is_grad_enabled": torch.is_grad_enabled,
     "is_autocast_enabled": torch.is_autocast_enabled,
 }
-"""What checks name."""
+"""Names that checks use."""
 
 
 def guarded_call(
     original: torch.fx.GraphModule, rewritten: Callable[..., Any], example_inputs: Sequence[Any]
 ) -> Callable[..., Any]:
-    """A callable that calls the rewritten graph where its arguments are of the form that this was
-    made for, and else the original one.
+    """Return a callable of the rewritten graph; arguments of other forms go to the original graph.
 
     Tensors must have the type, shape, strides, dtype and device of the examples, and hold their
     values as they are: not sparse, and no lazy conjugation or negation. Other values must equal
@@ -96,7 +95,7 @@ def _tensor_checks(param: str, value: torch.Tensor) -> list[str]:
 
 
 def _writes_arguments(module: torch.fx.GraphModule) -> bool:
-    """Whether a graph may write into one of its arguments."""
+    """Return whether a graph may write into one of its arguments."""
     index = GraphIndex(module.graph)
     written = {index.group(writer) for writer in index.writers}
     return any(

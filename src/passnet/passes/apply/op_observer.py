@@ -1,4 +1,4 @@
-"""What torch ops replacements use, seen by torch's dispatcher while they run.
+"""Torch ops that replacements use, seen by torch's dispatcher while they run.
 
 Watching costs time, so it is done in some calls only: for as long as one takes, what rewritten
 graphs call in the place of a match calls a watched function and not the replacement. What
@@ -23,7 +23,7 @@ from passnet.passes.apply.rewrite import UNREAD, Site
 from passnet.passes.match.pattern import as_module
 
 MAX_OPS = 100
-"""Most ops that are kept of a replacement."""
+"""Most ops recorded for a replacement."""
 MAX_NAME_CHARS = 80
 
 
@@ -50,7 +50,7 @@ _DESCRIBES = frozenset(_DESCRIBING.split())
 
 
 class _Ops(TorchDispatchMode):
-    """Lists the ops that are dispatched under it."""
+    """A mode that lists the ops dispatched under it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,14 +65,14 @@ class _Ops(TorchDispatchMode):
 
     @property
     def computing(self) -> list[str]:
-        """Those that compute something."""
+        """Return the ops that compute something."""
         return [name for name in self.names if name not in NOT_COMPUTING]
 
 
 @dataclass
 class Observation:
-    """What one pass did in watched calls: the torch ops that its replacement computed with, and
-    whether they were those of its pattern every time.
+    """The torch ops of a replacement in watched calls, and whether they were always the
+    pattern's.
     """
 
     ops: dict[str, None] = field(default_factory=dict)
@@ -80,7 +80,8 @@ class Observation:
 
 
 class Observer:
-    """Watches the replacements of rewritten graphs; `observations` are by the name of the pass.
+    """A watcher of the replacements in rewritten graphs; `observations` are by the name of the
+    pass.
 
     `_watched` holds, for each site, where the function that is called there finds what it calls,
     the replacement, and what to put there to watch it.
@@ -100,7 +101,7 @@ class Observer:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch the calls that are made inside."""
+        """Watch the calls inside the block."""
         for cell, _, watched in self._watched:
             cell.cell_contents = watched
         try:
@@ -127,8 +128,8 @@ class Observer:
 
 
 def _prepared_ops(site: Site) -> list[str]:
-    """What `replacement_args` computes with: all that does more than to move and describe values,
-    and to calculate with numbers.
+    """Return the computing ops of `replacement_args`: all but moves, descriptions and
+    arithmetic.
     """
     ops, numbers = [], set()
     for node in site.prepared:
@@ -144,14 +145,14 @@ def _prepared_ops(site: Site) -> list[str]:
 
 
 def _own_name(function: Any) -> str | None:
-    """The name of a function of Python or torch, where it is the one that has this name."""
+    """Return a function's name if Python or torch has it under this name."""
     name = str(getattr(function, "__name__", ""))
     owners = (operator, math, builtins, torch)
     return name if any(getattr(owner, name, None) is function for owner in owners) else None
 
 
 def _pairs(template: Any, actual: Any) -> Iterator[tuple[torch.fx.Node, Any]]:
-    """The nodes in a call's arguments with what they stand for in an actual call."""
+    """Yield the nodes in a call's arguments with their values in an actual call."""
     if isinstance(template, torch.fx.Node):
         yield template, actual
     elif isinstance(template, (tuple, list)):
@@ -162,7 +163,7 @@ def _pairs(template: Any, actual: Any) -> Iterator[tuple[torch.fx.Node, Any]]:
 def _ops_of(
     pattern: torch.fx.GraphModule, inputs: Sequence[Any], values: dict[torch.fx.Node, Any]
 ) -> list[str] | None:
-    """The ops that a pattern computes with on some inputs; None where one of them is not known."""
+    """Return the ops that a pattern computes with on some inputs; None if an input is unknown."""
     read: list[torch.fx.Node] = []
     torch.fx.map_arg(tuple(inputs), read.append)
     if not values.keys() >= set(read):

@@ -18,7 +18,7 @@ from passnet.passes.match.pattern import Match, Pass, Pattern, SkippedPass
 
 @dataclass(frozen=True, slots=True)
 class PassReport:
-    """What one pass did to one graph: how often it matched, or its nearest miss, or why it was
+    """A pass's effect on a graph: its number of matches, its nearest miss, or why it was
     skipped.
     """
 
@@ -28,14 +28,17 @@ class PassReport:
     skipped: str | None = None
 
     def sentence(self) -> str | None:
-        """Why it did nothing, in one line; None where it did something."""
+        """Return in one line why the pass did nothing; None if it did something."""
         return self.miss.sentence() if self.miss else self.skipped
 
 
 @dataclass(frozen=True)
 class Site:
-    """One replaced match: the new call, the pass, what the pattern's parameters stand for (a value
-    of the graph, a literal, or `UNREAD`), and the calls that `replacement_args` put before it.
+    """One replaced match: the new call, its pass, the values of the pattern's parameters, and the
+    calls before it.
+
+    A parameter's value is a node, a literal, or `UNREAD`; `replacement_args` made the calls before
+    it.
     """
 
     node: torch.fx.Node
@@ -45,18 +48,20 @@ class Site:
 
     @property
     def pattern_arguments(self) -> tuple[Any, ...]:
-        """What the pattern is called with: `inputs`, but None for what it does not read."""
+        """Return the pattern's arguments: `inputs`, with None for parameters that it does not
+        read.
+        """
         return tuple(None if value is UNREAD else value for value in self.inputs)
 
 
 UNREAD = object()
-"""Stands for a parameter that the pattern does not read."""
+"""Stand-in for a parameter that the pattern does not read."""
 
 _LITERALS = (
     str, int, float, complex, bool, type(None), type(...), torch.dtype, torch.device,
     torch.memory_format, torch.layout, torch._ops.OpOverload,
 )  # fmt: skip
-"""What FX writes into the code of a graph as what it is; what is made of these may write more."""
+"""Types that FX writes unchanged into a graph's code; their subclasses may write more."""
 
 
 def apply_passes(
@@ -91,7 +96,7 @@ def apply_passes(
 
 
 def check_calls(module: torch.fx.GraphModule, sites: Sequence[Site]) -> None:
-    """Make sure that the code of a rewritten graph calls the replacements of all sites.
+    """Check that a rewritten graph's code calls the replacements of all sites.
 
     Raises:
         PassError: it calls fewer, so that what it does instead would not be observed.
@@ -107,7 +112,7 @@ def check_calls(module: torch.fx.GraphModule, sites: Sequence[Site]) -> None:
 
 
 class _Rewriting:
-    """A graph under passes: its index, the sites so far, and what stands for replaced outputs."""
+    """A graph under passes: its index, the sites so far, and the successors of replaced outputs."""
 
     def __init__(self, graph: torch.fx.Graph) -> None:
         self.sites: list[Site] = []
@@ -134,7 +139,7 @@ class _Rewriting:
         return PassReport(pass_.name, num_matches, miss)
 
     def current(self, site: Site) -> Site:
-        """A site whose inputs are nodes of the graph as it is, where later passes replaced some."""
+        """Return a site whose inputs are nodes of the present graph, after later replacements."""
 
         def renamed(node: torch.fx.Node) -> torch.fx.Node:
             while node in self._renamed:
@@ -180,7 +185,7 @@ class _Rewriting:
 def _arguments(
     pass_: Pass, inputs: tuple[Any, ...], graph: torch.fx.Graph
 ) -> tuple[tuple[Any, ...], tuple[torch.fx.Node, ...]]:
-    """What `replacement_args` returns, and its own calls (if any), copied into the graph."""
+    """Copy the calls of `replacement_args` into the graph; return its result and these calls."""
     prepared: list[torch.fx.Node] = []
     values: dict[torch.fx.Node, Any] = {}
     remaining = iter(inputs)
@@ -208,7 +213,7 @@ def _arguments(
 
 
 def _check_literals(pass_: Pass, value: Any) -> None:
-    """Refuse what would be written into the code of the graph as something else than it is."""
+    """Refuse values that FX would write into the graph's code as something else."""
     match value:
         case torch.fx.Node():
             return
@@ -231,7 +236,7 @@ def _check_literals(pass_: Pass, value: Any) -> None:
 
 
 def _results(pattern: Pattern, call: torch.fx.Node, graph: torch.fx.Graph) -> list[torch.fx.Node]:
-    """The nodes that stand for the pattern's outputs, in order."""
+    """Return the nodes that stand for the pattern's outputs, in order."""
     num_outputs = len(pattern.outputs)
     if not pattern.returns_tuple:
         return [call]
@@ -241,13 +246,15 @@ def _results(pattern: Pattern, call: torch.fx.Node, graph: torch.fx.Graph) -> li
 
 
 def only(result: Any) -> Any:
-    """The result of a replacement whose pattern returns a tuple of one: bare, or in a tuple."""
+    """Return the result of a replacement whose pattern returns a tuple of one."""
     return result[0] if isinstance(result, (tuple, list)) else result
 
 
 def _called(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of ours that calls a replacement: FX writes what a graph calls as code, by the
-    name and the module that it says it has, and a replacement may say "torch" and "softmax".
+    """Return a function of ours that calls a replacement.
+
+    FX writes a called function as code by its declared name and module, and a replacement may claim
+    to be torch's softmax.
     """
 
     def replacement(*args: Any) -> Any:

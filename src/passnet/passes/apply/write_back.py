@@ -1,4 +1,4 @@
-"""Writes of a match into values from outside it: how they are made once it is replaced.
+"""Writes of a match into values from outside, and how its replacement makes them.
 
 Where the pattern writes into its parameter just as the graph does, the replacement gets the value
 of before, and leaves it alone. If the pattern returns what was written into, the replacement's
@@ -22,15 +22,15 @@ _RESHAPING = name_set("""
     transpose t squeeze unsqueeze swapaxes swapdims resize resize_as set as_strided detach rename
     sparse_resize sparse_resize_and_clear share_memory
 """)
-"""Calls whose in-place form changes what a value is, not only what it holds."""
+"""Calls whose in-place form changes a value's shape or memory, beyond its content."""
 
 _ENDS = ("", "_")
-"""Of names of calls that draw random numbers: plain, and in place."""
+"""Ends of names of calls that draw random numbers: plain, and in place."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteBack:
-    """How the writes of a match into values from outside are made.
+    """The way in which a match's writes into outside values are made.
 
     `copied` maps calls of the match that the pattern returns to the value that they write into and
     are, in the graph's order. `kept` are the writing calls that stay, in order. `lost` are writes
@@ -43,7 +43,7 @@ class WriteBack:
 
 
 def write_back(match: Match, index: GraphIndex) -> WriteBack:
-    """How the writes of a match into values from outside can be made after its replacement.
+    """Decide how a match's writes into outside values can be made after its replacement.
 
     All writes of M into what may share memory with one value from outside are made together, if M
     and the pattern both write there, and no call that stays between the first of them and the end
@@ -80,7 +80,7 @@ def write_back(match: Match, index: GraphIndex) -> WriteBack:
 
 
 def _seen_outside(writer: torch.fx.Node, match: Match, index: GraphIndex) -> Iterator[str]:
-    """The values from outside through which a write is seen, in words."""
+    """Yield descriptions of the outside values through which a write is visible."""
     members = index.members(index.group(writer))
     views = _views_of_results(writer, members, match)
     for value in members:
@@ -94,9 +94,7 @@ def _seen_outside(writer: torch.fx.Node, match: Match, index: GraphIndex) -> Ite
 def _views_of_results(
     writer: torch.fx.Node, members: Iterable[torch.fx.Node], match: Match
 ) -> set[torch.fx.Node]:
-    """The values made after a write of views of nothing but what the match returns: they will be
-    views of what takes its place.
-    """
+    """Return later views of the match's results alone; they become views of the replacement's."""
     sharing = set(members)
     views: set[torch.fx.Node] = set()
     for value in sorted(sharing):
@@ -110,7 +108,9 @@ def _views_of_results(
 def _is_written_by_both(
     writers: list[torch.fx.Node], group: Any, match: Match, index: GraphIndex
 ) -> bool:
-    """Whether the pattern writes as the graph does, and nobody in between would see it late."""
+    """Return whether the pattern writes as the graph does, and no call between would see it
+    late.
+    """
     node = writers[0]
     while node is not match.last:
         node = node.next
@@ -124,7 +124,9 @@ def _is_written_by_both(
 def _value_of_results(
     writers: list[torch.fx.Node], returned: list[torch.fx.Node], match: Match, index: GraphIndex
 ) -> torch.fx.Node | None:
-    """The value from outside that all writes are into and that the returned calls give back."""
+    """Return the outside value that all writes go to and all returned calls give back; else
+    None.
+    """
     bases = [value for writer in writers for value in first_values(writer)]
     value = bases[0]
     is_one = value not in match.calls and all(base is value or base in writers for base in bases)
@@ -136,7 +138,7 @@ def _value_of_results(
 def _write_the_same_again(
     writers: list[torch.fx.Node], other_groups: Collection[Any], match: Match, index: GraphIndex
 ) -> bool:
-    """Whether calls write the same after all else of the match as where they stand."""
+    """Return whether calls write the same after the rest of the match as in their place."""
     sources = [source for writer in writers for source in writer.all_input_nodes]
     is_known = all(source not in match.calls or source in writers for source in sources)
     is_steady = all(index.group(source) not in other_groups for source in sources)

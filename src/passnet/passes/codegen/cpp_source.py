@@ -15,7 +15,7 @@ ENTRY = "launch"
 LINKAGE = re.compile(r'extern "C"\s+void\s+kernel\(')
 
 CHECKS = ("TORCH_CHECK", "_integral(", "integer_div_error")
-"""Of these a kernel may fail: on an index out of bounds, or a division of integers by zero."""
+"""Checks that can fail in a kernel: an index out of bounds, an integer division by zero."""
 
 CPP_TYPES = {"float64": "double", "float32": "float", "bool": "bool"}
 CPP_TYPES |= {"float16": "at::Half", "bfloat16": "at::BFloat16"}
@@ -24,7 +24,7 @@ CPP_TYPES |= {name: f"{name}_t" for name in ("int64", "int32", "int16", "int8", 
 
 
 def cpp_source(code: GeneratedCode, pragmas: Sequence[str] = ()) -> str:
-    """The C++ of what Inductor generated, with `ENTRY` as its only outside name.
+    """Return the C++ of generated code, with `ENTRY` as its only outside name.
 
     `pragmas` are lines that come first, such as `#pragma GCC optimize ("unroll-loops")`.
 
@@ -40,7 +40,9 @@ def cpp_source(code: GeneratedCode, pragmas: Sequence[str] = ()) -> str:
 
 
 def fails_in_threads(code: GeneratedCode) -> bool:
-    """Whether a kernel may fail in a loop of several threads, which no error can leave."""
+    """Return whether a kernel may fail inside a loop of several threads, which no error can
+    leave.
+    """
     return any(_may_fail(kernel) and "omp parallel" in kernel.text for kernel in code.kernels)
 
 
@@ -49,7 +51,7 @@ def _may_fail(kernel: GeneratedKernel) -> bool:
 
 
 def _has_no_alias(code: GeneratedCode, kernel: str) -> bool:
-    """Whether the arguments of a kernel are memory of their own in every call of it."""
+    """Return whether a kernel's arguments never share memory, in any call."""
     calls = [
         [slot.memory for slot in call.arguments] for call in code.calls if call.kernel == kernel
     ]
@@ -57,7 +59,7 @@ def _has_no_alias(code: GeneratedCode, kernel: str) -> bool:
 
 
 def _kernel_text(kernel: GeneratedKernel, has_no_alias: bool) -> str:
-    """A kernel in a namespace of its own, its functions of float those that vectorise.
+    """Return a kernel in a namespace, with float functions that vectorise.
 
     If no two of its arguments share memory (`has_no_alias`), the compiler is told.
     """
@@ -75,13 +77,13 @@ def _kernel_text(kernel: GeneratedKernel, has_no_alias: bool) -> str:
 
 
 def _dedent(line: str) -> str:
-    """A line with a fourth of its indentation."""
+    """Return a line with a fourth of its indentation."""
     bare = line.lstrip(" ")
     return " " * ((len(line) - len(bare)) // 4) + bare.rstrip()
 
 
 def _entry_text(code: GeneratedCode) -> str:
-    """The function that holds what only kernels see, and calls them."""
+    """Return the function that allocates scratch memory and calls the kernels."""
     types = {name: _cpp_type(layout.dtype) for name, layout in code.inputs.items()}
     types |= {name: _cpp_type(dtype) for name, (dtype, _) in code.buffers.items()}
     results = [name for name, _ in code.outputs]

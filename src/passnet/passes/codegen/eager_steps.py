@@ -1,4 +1,4 @@
-"""A graph in the steps in which eager torch computes it, where Inductor would take others.
+"""A graph in the rounding steps of eager torch, where Inductor would take others.
 
 With `emulate_precision_casts` Inductor rounds to bfloat16 or float16 after every op, as eager torch
 does. Some ops it takes apart otherwise than eager torch, which shows where values cancel:
@@ -38,7 +38,7 @@ def in_eager_steps(
     device: TargetDevice = "cpu",
     strides: Mapping[str, tuple[int, ...]] = {},
 ) -> Graph:
-    """A graph that computes the same values as another, in the steps of eager torch on a device.
+    """Return a graph that computes the same values, in eager torch's steps on a device.
 
     `specs` are those of the values of the graph, which is in single-assignment form; `strides` how
     values lie in memory, as far as that is known.
@@ -54,8 +54,9 @@ def in_eager_steps(
 
 
 def _cube(op: Op, specs: Mapping[str, TensorSpec], device: TargetDevice) -> list[Op]:
-    """The two products of a cube in a low dtype, which torch 2.13 rounds each, but rounds once in
-    float16 on a CPU; none if an op is something else.
+    """Return the products of a cube in a low dtype; none for other ops.
+
+    Torch 2.13 rounds both products, but in float16 on a CPU only the end.
     """
     is_cube = op.target in POWERS and len(op.args) == 2 and not op.kwargs and op.args[1] == 3
     base = op.args[0] if is_cube else None
@@ -78,7 +79,7 @@ def _cube(op: Op, specs: Mapping[str, TensorSpec], device: TargetDevice) -> list
 
 
 def _batch_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
-    """The steps of a batch norm that is not in training; none if an op is something else.
+    """Yield the steps of a batch norm outside of training; none for other ops.
 
     Source: batch_norm_cpu_collect_linear_and_constant_terms of torch 2.13; the results are those of
     eager torch, bit by bit, where a product and a sum are rounded once.
@@ -126,7 +127,7 @@ def _batch_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
 
 
 def _instance_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
-    """The steps of an instance norm in a low dtype; none if an op is something else.
+    """Yield the steps of an instance norm in a low dtype; none for other ops.
 
     Source: batch_norm_cpu_update_stats_template of torch 2.13; the results are those of eager
     torch, bit by bit. In bfloat16 the variance is a quotient in bfloat16, in float16 it is not.
@@ -195,7 +196,7 @@ def _instance_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
 def _interpolation(
     op: Op, specs: Mapping[str, TensorSpec], strides: Mapping[str, tuple[int, ...]]
 ) -> Iterator[Op]:
-    """An interpolation whose result is contiguous; none where it is not, or that is not known."""
+    """Yield an interpolation whose result is contiguous; none if it is not, or that is unknown."""
     value = op.args[0] if op.target == INTERPOLATION and op.args else None
     if not isinstance(value, Ref) or value.name not in strides or op.output is None:
         return
@@ -206,7 +207,7 @@ def _interpolation(
 
 
 def _lies_channels_last(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether eager torch takes images of these strides for channels last.
+    """Return whether eager torch takes images with these strides for channels last.
 
     Source: is_channels_last_strides_2d_s4 and is_channels_last_strides_3d_s5 of torch 2.13.
     """

@@ -1,4 +1,4 @@
-"""The pass folder of some lowered ranges: a pass for each pattern, a kernel for each form of it.
+"""The pass folder of lowered ranges: a pass for each pattern, a kernel for each form of it.
 
 Graphs of a task differ in shapes and dtypes, and patterns do not see these. So ranges of the same
 ops share a pass, whose replacement looks up the kernel by the shapes and dtypes of its arguments,
@@ -79,12 +79,12 @@ PATTERN_IMPORTS = {
     "from torch import device": "device(",
     "from torch import inf": "inf",
 }
-"""What a pattern imports, and the text in it that shows the need."""
+"""Imports of a pattern, by the text that needs them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeSource:
-    """A lowered range, the source that computes it, and which functions of ours that uses."""
+    """A lowered range, its kernel source, and the names of our functions in it."""
 
     lowered: LoweredRange
     text: str
@@ -92,12 +92,12 @@ class RangeSource:
 
     @property
     def num_ops(self) -> int:
-        """How many ops are replaced."""
+        """Return the number of replaced ops."""
         return len(self.lowered.cut.program.ops)
 
 
 def pattern_text(cut: Graph) -> str:
-    """The body of the pattern that matches a range: its ops, and what it returns."""
+    """Return the body of the pattern that matches a range: its ops and its return."""
     lines = [render_statement(statement) for statement in cut.program.body]
     returned = ", ".join(name for arg in cut.program.outputs for name in refs(arg))
     text = "\n".join([*lines, f"return {returned}"])
@@ -105,12 +105,12 @@ def pattern_text(cut: Graph) -> str:
 
 
 def pattern_imports(text: str) -> list[str]:
-    """The lines that import what statements use besides torch."""
+    """Return the imports that statements need besides torch."""
     return [line for line, use in PATTERN_IMPORTS.items() if use in text]
 
 
 def pass_folder(sources: Sequence[RangeSource], is_strided: bool = False) -> Files:
-    """The pass folder that replaces some ranges, larger ones first.
+    """Return the pass folder that replaces some ranges, larger ones first.
 
     With `is_strided` a pass is only for arguments with the strides that its kernels were made for;
     without, others are copied. A pass of nothing but reshaping and the like is for these strides
@@ -139,7 +139,7 @@ def pass_folder(sources: Sequence[RangeSource], is_strided: bool = False) -> Fil
 def _source_modules(
     sources: Sequence[str], language: Language, head: str
 ) -> tuple[Files, dict[str, str]]:
-    """Modules that hold sources, each below a head, and the dotted name of each source."""
+    """Return modules with sources, each below a head, and the dotted name of each source."""
     files: Files = {}
     names: dict[str, str] = {}
     module, room = "", 0
@@ -164,7 +164,7 @@ def _pass_text(
     names: dict[str, str],
     is_strided: bool,
 ) -> str:
-    """The text of the pass for a pattern; `names` are those of the texts of its sources."""
+    """Return the pass for a pattern; `names` maps a source's text to its dotted name."""
     by_key: dict[str, tuple[RangeSource, ParameterOrder]] = {}
     for source in sources:
         for order in source.lowered.orders:
@@ -197,20 +197,20 @@ def _pass_text(
 
 
 def _form_key(lowered: LoweredRange, order: ParameterOrder) -> str:
-    """The shapes and dtypes of the arguments in some order, as the table of a pass has them."""
+    """Return shapes and dtypes of the arguments in some order, as a key of a pass's table."""
     layouts = list(lowered.code.inputs.values())
     arguments = [layouts[number] for number in order.arguments]
     return ", ".join(f"{layout.shape}, torch.{layout.dtype}" for layout in arguments)
 
 
 def _strides(lowered: LoweredRange, order: ParameterOrder) -> tuple[tuple[int, ...], ...]:
-    """The strides of the arguments in some order, as their kernel reads them."""
+    """Return the strides of the arguments in some order, as their kernel reads them."""
     layouts = list(lowered.code.inputs.values())
     return tuple(layouts[number].stride for number in order.arguments)
 
 
 def _form_text(number: int, lowered: LoweredRange, order: ParameterOrder, source: str) -> str:
-    """The function that calls the kernel for one form of the arguments, given in some order."""
+    """Return the function that calls the kernel for one form of the arguments, in some order."""
     code = lowered.code
     language = LANGUAGES[code.device]
     names = list(code.inputs)
@@ -228,7 +228,7 @@ def _form_text(number: int, lowered: LoweredRange, order: ParameterOrder, source
 
 
 def _relayout_lines(name: str, layout: TensorLayout, language: Language) -> list[str]:
-    """Lines that give an argument the strides that its kernel reads."""
+    """Return the lines that give an argument the strides its kernel reads."""
     if layout.stride == contiguous(layout.shape):
         return [f"    {name} = {name}.contiguous()"]
     return [
@@ -239,7 +239,7 @@ def _relayout_lines(name: str, layout: TensorLayout, language: Language) -> list
 
 
 def _allocation(layout: TensorLayout, beside: str, language: Language) -> str:
-    """The text that makes a tensor of a layout on the device of another."""
+    """Return the text that allocates a tensor of a layout on another's device."""
     return language.allocation.format(
         shape=layout.shape, stride=layout.stride, dtype=layout.dtype, device=beside
     )

@@ -1,4 +1,4 @@
-"""Graphs of nothing but calls of libraries and views, as a pass that makes these calls at once.
+"""Passes for graphs of library calls and views alone, which make these calls directly.
 
 Inductor has no kernel of its own for such a graph: its program is the calls, and views of what they
 give. So is this pass. What torch does in Python around them (attention of several heads takes
@@ -63,12 +63,12 @@ FUNCTIONS = {name: f"torch.{name}" for name in ("matmul", "mm", "bmm", "addmm", 
 FUNCTIONS |= {name: f"torch.{name}" for name in ("mul", "add", "conv1d", "conv2d", "conv3d")}
 FUNCTIONS |= {"linear": "torch._C._nn.linear", "softmax": "torch.softmax"}
 FUNCTIONS["scaled_dot_product_attention"] = "torch._C._nn.scaled_dot_product_attention"
-"""Functions that do so."""
+"""Functions of torch by the name of the ATen op that they call."""
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryForm:
-    """The calls of one graph: the graph, the lines that make them, and what they return."""
+    """A graph, the lines that make its calls, and the texts of its results."""
 
     graph: Graph
     lines: tuple[str, ...]
@@ -76,7 +76,7 @@ class LibraryForm:
 
 
 def library_form(graph: Graph, where: str) -> LibraryForm:
-    """The ATen ops that a graph comes to, as lines of Python.
+    """Return a graph's ATen ops as lines of Python.
 
     Raises:
         AuthorError: it cannot be traced, or has a value that no line can name.
@@ -106,7 +106,7 @@ def library_form(graph: Graph, where: str) -> LibraryForm:
 
 
 def library_passes(forms: Sequence[LibraryForm]) -> Files:
-    """The files of the passes for some graphs, one for all that have the same ops."""
+    """Return the passes for some graphs, one for all graphs with the same ops."""
     by_pattern: dict[str, list[LibraryForm]] = {}
     for form in forms:
         by_pattern.setdefault(pattern_text(form.graph), []).append(form)
@@ -157,7 +157,7 @@ def _pass_text(pattern: str, forms: Sequence[LibraryForm]) -> str:
 
 
 def _telling(keys: Sequence[tuple[str, ...]]) -> list[int]:
-    """Which arguments tell forms apart: one where one does, else all."""
+    """Return the arguments that tell forms apart: one if one does, else all."""
     for place in range(len(keys[0])):
         if len({key[place] for key in keys}) == len(keys):
             return [place]
@@ -169,7 +169,7 @@ def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _argument_it_is(node: torch.fx.Node) -> torch.fx.Node | None:
-    """The argument that an op returns as it is; None where it makes something."""
+    """Return the argument that an op returns unchanged; None if it makes a value."""
     name, given = _name(node), node.args[0] if node.args else None
     if not isinstance(given, torch.fx.Node):
         return None
@@ -183,7 +183,7 @@ def _argument_it_is(node: torch.fx.Node) -> torch.fx.Node | None:
 
 
 def _name(node: torch.fx.Node) -> str:
-    """The name of an op of ATen; "" of anything else."""
+    """Return the name of an ATen op; "" for any other target."""
     target = node.target
     if not isinstance(target, OpOverload) or target.namespace != "aten":
         return ""
@@ -191,8 +191,9 @@ def _name(node: torch.fx.Node) -> str:
 
 
 def _call(node: torch.fx.Node, values: Mapping[torch.fx.Node, str], where: str) -> str:
-    """The text of one op: a method of its tensor or a function of torch, which are called faster
-    than ATen's ops by name, where it is known to take the arguments as they are.
+    """Return an op as text: a method or function of torch where it takes the same arguments.
+
+    These are faster to call than ATen's ops by name.
     """
     args = [_text(arg, values, where) for arg in node.args]
     kwargs = [f"{name}={_text(value, values, where)}" for name, value in node.kwargs.items()]
@@ -208,7 +209,7 @@ def _call(node: torch.fx.Node, values: Mapping[torch.fx.Node, str], where: str) 
 
 
 def _text(value: Any, values: Mapping[torch.fx.Node, str], where: str) -> str:
-    """A value of the traced graph as text."""
+    """Return a value of the traced graph as text."""
     if isinstance(value, torch.fx.Node):
         return values[value]
     if isinstance(value, (list, tuple)):

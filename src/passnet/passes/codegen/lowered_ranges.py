@@ -27,8 +27,8 @@ from passnet.passes.match.pattern import Match, make_pattern
 
 @dataclass(frozen=True, slots=True)
 class ParameterOrder:
-    """For each parameter of a pattern the argument of the range that it stands for, by number; and
-    for each of its results that of the range.
+    """A range's argument for each parameter of a pattern, and its result for each result, by
+    number.
     """
 
     arguments: tuple[int, ...]
@@ -36,7 +36,7 @@ class ParameterOrder:
 
 
 def parameter_orders(cut: Graph, parent: Program, start: int) -> list[ParameterOrder]:
-    """The orders in which a range's pattern is found where it was cut out, the plain one first.
+    """Return the orders in which a range's pattern matches at its origin, the plain one first.
 
     The range is from `cut_range` of `parent`, in single-assignment form, and begins at op `start`.
     """
@@ -65,7 +65,7 @@ def _op_number(node: torch.fx.Node) -> int:
 
 
 def _value_name(node: object, names: list[str | None]) -> str | None:
-    """The name of a value in the program that a module was built of, by the names of its ops."""
+    """Return the name of a value in the program that a module was built from."""
     if not isinstance(node, torch.fx.Node):
         return None
     return str(node.target) if node.op == "placeholder" else names[_op_number(node)]
@@ -78,13 +78,13 @@ Options: TypeAlias = tuple[tuple[str, Any], ...]
 """Settings of Inductor, by name."""
 
 TRIMS = ((0, 1), (1, 0), (1, 1), (0, 2), (2, 0))
-"""Ops that are tried to be left out in front and at the end, where a range cannot be lowered as a
-whole: most often they are views, whose results share memory with another value."""
+"""Numbers of ops to leave out at the start and end of a range that cannot be lowered whole. Most
+often they are views, whose results share memory with another value."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredRange:
-    """Ops of a graph, as a graph of their own, and what Inductor generates for them.
+    """Ops of a graph, as a graph, with their generated code.
 
     `orders` are those in which its pattern may get its arguments.
     """
@@ -96,7 +96,7 @@ class LoweredRange:
 
 
 class GraphLowering:
-    """Cuts ranges out of one graph and lowers them, each but once for the same options.
+    """A lowering of ranges of one graph, each once for the same options.
 
     `refused` says why a span cannot be cut out, lowered or written. The device that kernels are
     generated for need not be there; `where` is named in errors. Ops before `first_op` are in none
@@ -134,14 +134,14 @@ class GraphLowering:
         self.refused: dict[Span, str] = {}
 
     def largest(self, options: Options) -> tuple[Span, ...]:
-        """The spans that generated kernels can compute, as long as can be.
+        """Return the longest spans that generated kernels can compute.
 
         Ops that call a library are in none, nor are those that cannot be lowered.
         """
         return tuple(span for bounds in self._spans for span in self._cover(*bounds, options))
 
     def whole(self) -> Graph:
-        """The graph without arguments that no op reads.
+        """Return the graph without arguments that no op reads.
 
         Raises:
             CutError: it cannot be cut out.
@@ -149,7 +149,7 @@ class GraphLowering:
         return cut_range(self._parent, 0, len(self._program.ops))
 
     def single_ops(self, is_wanted: Callable[[Op, Mapping[str, TensorSpec]], bool]) -> list[Graph]:
-        """The ops that are wanted, told them and the specs of values, each as a graph."""
+        """Return the ops that `is_wanted` accepts, each as a graph."""
         cuts = []
         for number in range(self._first_op, len(self._parent.ops)):
             if is_wanted(self._parent.ops[number], self._parent.specs):
@@ -158,7 +158,7 @@ class GraphLowering:
         return cuts
 
     def lowered(self, span: Span, options: Options) -> LoweredRange | None:
-        """The range of a span; None where it cannot be cut out or lowered."""
+        """Return the range of a span; None if it cannot be cut out or lowered."""
         key = (span, options)
         if key not in self._ranges:
             try:
@@ -169,7 +169,7 @@ class GraphLowering:
         return self._ranges[key]
 
     def _cover(self, start: int, stop: int, options: Options) -> list[Span]:
-        """Spans within a range, found by leaving out its ends, or else by halving it."""
+        """Return spans within a range, found by leaving out its ends or by halving it."""
         for front, back in ((0, 0), *TRIMS):
             span = (start + front, stop - back)
             if span[0] < span[1] and self.lowered(span, options) is not None:
@@ -203,7 +203,7 @@ class GraphLowering:
 
 
 def _plan(graph: Graph, where: str, device: TargetDevice) -> FusionPlan | None:
-    """What Inductor makes of a graph; None where that cannot be told."""
+    """Return Inductor's plan for a graph; None if it has none."""
     try:
         return fusion_plan(graph, where, device)
     except FusionError:
@@ -211,18 +211,18 @@ def _plan(graph: Graph, where: str, device: TargetDevice) -> FusionPlan | None:
 
 
 def library_ops(plan: FusionPlan) -> set[int]:
-    """The ops that a plan leaves to a library."""
+    """Return the ops that a plan leaves to a library."""
     return {op for kernel in plan.kernels if kernel.is_extern for op in kernel.ops}
 
 
 def _is_library_only(plan: FusionPlan) -> bool:
-    """Whether each op calls a library, or makes no kernel, as views do."""
+    """Return whether each op calls a library or makes no kernel."""
     calls = library_ops(plan)
     return bool(calls) and all(calls.issuperset(kernel.ops) for kernel in plan.kernels)
 
 
 def spans_between(left: Iterable[int], num_ops: int) -> tuple[Span, ...]:
-    """The ranges of ops between those that are left to others.
+    """Return the ranges of ops between those left to others.
 
     Examples:
         >>> spans_between({1, 4}, 5)
@@ -236,7 +236,7 @@ def spans_between(left: Iterable[int], num_ops: int) -> tuple[Span, ...]:
 
 
 def interpolates_low_dtype(op: Op, specs: Mapping[str, TensorSpec]) -> bool:
-    """Whether an op interpolates between values of a low dtype.
+    """Return whether an op interpolates between values of a low dtype.
 
     Code that is generated for it goes from value to value of an image: on the 11 graphs with one in
     the suites of `passbench-v1` for which it was right, it had 0.33 to 0.97 of eager torch's speed.
@@ -251,8 +251,10 @@ def interpolates_low_dtype(op: Op, specs: Mapping[str, TensorSpec]) -> bool:
 def value_strides(
     graph: Graph, device: TargetDevice = "cpu", given: Mapping[str, tuple[int, ...]] | None = None
 ) -> dict[str, tuple[int, ...]]:
-    """The strides of what each op of a graph makes, by name; none where it cannot run under fake
-    tensors, as the code that is generated copies what has others than expected.
+    """Return the strides of each op's result, by name; empty if the graph cannot run under fake
+    tensors.
+
+    Generated code copies arguments with other strides.
 
     `given` are those of arguments that are not contiguous.
     """
@@ -278,8 +280,9 @@ def value_strides(
 def _strides_by_cpp(
     graph: Graph, given: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tuple[int, ...]]:
-    """The same by torch's C++ alone, of tensors without memory: fake tensors run Python in places,
-    which gives axes of size 1 other strides.
+    """Return the strides by torch's C++ alone, from tensors without memory.
+
+    Fake tensors run Python in places, which gives axes of size 1 other strides.
     """
     strides: dict[str, tuple[int, ...]] = {}
     with suppress(AuthorError), boundary(AuthorError, "cannot run without memory"), torch.no_grad():
@@ -298,7 +301,7 @@ def _strides_by_cpp(
 def _record_strides(
     strides: dict[str, tuple[int, ...]], program: Program, inputs: Sequence[Any]
 ) -> None:
-    """Note the strides of what each op of a program makes of some inputs, by name."""
+    """Record the strides of each op's result for some inputs, by name."""
     names = [op.output for op in program.ops]
 
     class Recorder(torch.fx.Interpreter):

@@ -13,10 +13,10 @@ from passnet.errors import AuthorError
 from passnet.inductor.generated_code import GeneratedKernel
 
 HEURISTICS = ("pointwise", "reduction", "persistent_reduction", "foreach")
-"""Kinds of kernels that are written: the decorators of Inductor that choose their blocks."""
+"""Supported kinds of kernels: Inductor's decorators that choose their blocks."""
 
 BLOCKS = ("XBLOCK", "YBLOCK", "ZBLOCK", "R0_BLOCK")
-"""Blocks that a launch may give."""
+"""Blocks that a launch can set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class TritonKernel:
 
 
 def read_kernel(kernel: GeneratedKernel) -> TritonKernel:
-    """What the text of a kernel says.
+    """Read a kernel's text.
 
     Raises:
         AuthorError: it has another form than known.
@@ -95,7 +95,7 @@ def read_kernel(kernel: GeneratedKernel) -> TritonKernel:
 
 
 def _constant(record: ast.expr, key: str, name: str) -> Any:
-    """The constant that a dictionary display has under a key."""
+    """Return the constant under a key of a dictionary display."""
     if isinstance(record, ast.Dict):
         for node, value in zip(record.keys, record.values, strict=True):
             if isinstance(node, ast.Constant) and node.value == key:
@@ -104,7 +104,7 @@ def _constant(record: ast.expr, key: str, name: str) -> Any:
 
 
 def _fixed_sizes(function: ast.FunctionDef) -> tuple[dict[str, int], dict[str, int]]:
-    """The sizes of the axes, and the blocks, that the first level of a body fixes."""
+    """Return the sizes of axes and blocks that the first level of a body fixes."""
     numels: dict[str, int] = {}
     fixed: dict[str, int] = {}
     for node in function.body:
@@ -130,20 +130,20 @@ MAX_PROGRAMS = 65_535
 """The most programs along the second and third axis of a grid (CUDA C++ Programming Guide)."""
 
 ENOUGH_PROGRAMS = 256
-"""Blocks become smaller until there are so many programs: about two a multiprocessor."""
+"""Number of programs, about two a multiprocessor, for which blocks become smaller."""
 
 LEAST_VALUES = 128
-"""Blocks of a pointwise kernel become no smaller for that."""
+"""Smallest block of a pointwise kernel."""
 
 VALUES_PER_WARP = 256
 MAX_WARPS = {"pointwise": 8, "foreach": 8, "reduction": 16, "persistent_reduction": 16}
 OUTER_COLUMNS = 32
-"""Sums that a program computes side by side where values reduced together lie apart."""
+"""Sums that a program computes side by side if the values of one sum are not contiguous."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockSizes:
-    """What the rules start from.
+    """The sizes that the rules start from.
 
     Args:
         values: that a program of a pointwise kernel computes, a power of 2.
@@ -160,14 +160,14 @@ class BlockSizes:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A launch: how many programs along each axis, and the keywords of the call."""
+    """A launch: the number of programs along each axis, and the keywords of the call."""
 
     grid: tuple[int, ...]
     keywords: dict[str, int | bool]
 
 
 def launch_of(kernel: TritonKernel, blocks: BlockSizes) -> Launch:
-    """The launch of a kernel.
+    """Return the launch of a kernel.
 
     Raises:
         AuthorError: its grid is none of the known ones, or too large for a GPU.
@@ -209,7 +209,7 @@ def _size_pointwise(kernel: TritonKernel, blocks: BlockSizes, sizes: dict[str, i
 
 
 def _size_reduction(kernel: TritonKernel, blocks: BlockSizes, sizes: dict[str, int]) -> None:
-    """Set how many rows lie side by side, and how much of each is held at a time."""
+    """Set the number of rows side by side, and the part of each that is held at a time."""
     least = OUTER_COLUMNS if kernel.is_outer else 1
     if "R0_BLOCK" in kernel.launch_blocks:
         sizes["R0_BLOCK"] = min(_next_power(kernel.numels["r0_"]), max(blocks.row // least, 16))
@@ -244,5 +244,5 @@ def _ceil_div(count: int, size: int) -> int:
 
 
 def _next_power(count: int) -> int:
-    """The least power of 2 that is no less."""
+    """Return the least power of 2 that is at least `count`."""
     return 1 << max(count - 1, 0).bit_length()

@@ -1,5 +1,5 @@
 """Generated code as one Python text of a pass: its Triton kernels, and a function that launches
-them in order.
+them.
 
 The text imports nothing of torch's compiler. What it names of it is mapped to `triton.language`, or
 to functions of `inductor_functions.py`, of which the folder gets a copy.
@@ -20,10 +20,10 @@ ENTRY = "launch"
 """Name of the function that launches all kernels: it gets the inputs, then the outputs."""
 
 NUMBER = "_NUMBER"
-"""Ends every name that a text defines, for a module may hold several."""
+"""End of every name that a text defines, since a module may hold several texts."""
 
 FUNCTIONS = "functions"
-"""Module of the folder with what kernels use of ours."""
+"""Module of the pass folder with our functions."""
 
 MATH = frozenset(["abs", "ceil", "cos", "erf", "exp2", "floor", "fma", "rsqrt", "sin"])
 MATH |= frozenset(["sqrt", "sqrt_rn", "div_rn"])
@@ -33,8 +33,8 @@ MATH |= frozenset(["sqrt", "sqrt_rn", "div_rn"])
 def triton_source(
     code: GeneratedCode, blocks: BlockSizes | None = None
 ) -> tuple[str, frozenset[str]]:
-    """The Triton of what Inductor generated, with `ENTRY` as the only function to call, and which
-    of our functions it uses.
+    """Return the Triton of generated code with `ENTRY` as its entry, and the names of our functions
+    in it.
 
     Raises:
         AuthorError: a kernel has another form than known, or uses a function that we have not.
@@ -57,7 +57,7 @@ def triton_source(
 
 
 def functions_text(names: Iterable[str]) -> str:
-    """A module with some of our functions, and those that they use."""
+    """Return a module with some of our functions and those they use."""
     functions = _our_functions()
     included: set[str] = set()
     new = set(names)
@@ -75,13 +75,13 @@ def functions_text(names: Iterable[str]) -> str:
 
 @cache
 def _our_functions() -> dict[str, ast.FunctionDef]:
-    """Our functions by name, in the order in which they are written."""
+    """Return our functions by name, in the order of their file."""
     text = (INCLUDE / "inductor_functions.py").read_text(encoding="utf-8")
     return {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
 
 
 def _head_lines(code: GeneratedCode) -> list[str]:
-    """The first lines of the function that launches, which make what only kernels see."""
+    """Return the launching function's first lines, which allocate scratch memory."""
     results = [name for name, _ in code.outputs]
     device = f"{next(iter(code.inputs))}.device"
     buffers = [
@@ -108,7 +108,7 @@ def _launch_line(
 def _definitions(
     kernel: TritonKernel, name: str, offsets: tuple[int, ...], functions: set[str]
 ) -> list[str]:
-    """A kernel under another name, and the functions that it is given, without Inductor's names.
+    """Return a renamed kernel and its functions, without Inductor's names.
 
     `offsets` say where the values of each argument begin in its memory, in elements; `functions`
     gets the names of our functions that it uses.
@@ -134,7 +134,7 @@ def _definitions(
 
 @dataclass
 class _NameTranslator(ast.NodeTransformer):
-    """Puts other names for those of Inductor's modules and of renamed functions."""
+    """A transformer that replaces names of Inductor's modules and of renamed functions."""
 
     kernel: TritonKernel
     renamed: Mapping[str, str]

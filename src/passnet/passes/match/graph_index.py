@@ -1,4 +1,4 @@
-"""What matching needs to know of a graph: calls in normal form, by what they call, and effects."""
+"""An index of a graph for matching: its calls in normal form, by target, and their effects."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -24,7 +24,7 @@ WRITTEN_BACK = "passnet_written_back"
 """Key in a node's `meta` that marks the copies of results into values; no pattern begins there."""
 
 _OF_TORCH = ("torch.", "Tensor.", "operator.")
-"""How names of calls begin of which it is known whether they do more than give a result."""
+"""Beginnings of call names whose effects are known."""
 
 
 class GraphIndex:
@@ -63,17 +63,17 @@ class GraphIndex:
         self._aliases.join([node, *written_values])
 
     def _does_more(self, node: torch.fx.Node) -> bool:
-        """Whether a call does, or may do, more than give a result."""
+        """Return whether a call has, or may have, an effect besides its result."""
         target = _target(node)
         is_known = target.startswith(_OF_TORCH) and not is_random(target) and not node.is_impure()
         return not is_known or node in self.writers or node in self.switches
 
     def is_unused(self, node: torch.fx.Node) -> bool:
-        """Whether a call might as well not be there: nobody needs its result."""
+        """Return whether a call has no effect and no user."""
         return node in self._unused
 
     def unused_behind(self, nodes: Collection[torch.fx.Node]) -> list[torch.fx.Node]:
-        """The unused calls that take what some nodes make, and what comes of it."""
+        """Return the unused calls that depend on some nodes."""
         found = dict.fromkeys(nodes)
         for node in (queue := list(nodes)):
             new = [user for user in node.users if user in self._unused and user not in found]
@@ -82,21 +82,21 @@ class GraphIndex:
         return [node for node in found if node not in nodes]
 
     def with_key(self, key: Any) -> list[torch.fx.Node]:
-        """The calls of one callable that are still in the graph, in order."""
+        """Return the calls of one callable that are still in the graph, in order."""
         return [node for node in self._by_key.get(key, ()) if node in self.calls]
 
     def group(self, node: torch.fx.Node) -> Any:
-        """What identifies the values that may share memory with a node's."""
+        """Return the identity of the values that may share memory with a node's."""
         return self._aliases.find(node)
 
     def members(self, group: Any) -> list[torch.fx.Node]:
-        """The values of a group."""
+        """Return the values of a group."""
         return self._members[group]
 
     def replaced(
         self, old: list[torch.fx.Node], results: dict[torch.fx.Node, torch.fx.Node]
     ) -> None:
-        """Forget the nodes of a match, and learn which node stands for each of its outputs.
+        """Forget the nodes of a match, and learn the successor of each output.
 
         What was put in writes nothing, but for copies of results into values, and its results share
         memory with what the outputs did.
@@ -121,8 +121,8 @@ class GraphIndex:
 def unused_calls(
     calls: Sequence[torch.fx.Node], does_more: Callable[[torch.fx.Node], bool]
 ) -> set[torch.fx.Node]:
-    """Those of some calls, in the order of their graph, whose results nobody needs; but none that
-    `does_more` than give a result.
+    """Return the calls whose results nobody needs, in graph order, without those that
+    `does_more`.
     """
     unused: set[torch.fx.Node] = set()
     for node in reversed(calls):
@@ -138,7 +138,7 @@ def _target(node: torch.fx.Node) -> str:
 
 
 def touched(nodes: Iterable[torch.fx.Node], index: GraphIndex) -> set[object]:
-    """The groups of the values that some calls read, write or make."""
+    """Return the groups of the values that some calls read, write or make."""
     return {index.group(value) for node in nodes for value in (node, *node.all_input_nodes)}
 
 
@@ -146,7 +146,7 @@ StaleRead: TypeAlias = tuple[torch.fx.Node, torch.fx.Node, torch.fx.Node | None]
 
 
 def stale_reads(index: GraphIndex, inside: Collection[torch.fx.Node]) -> set[StaleRead]:
-    """Uses of a value under an older name than that of a write into it.
+    """Return uses of a value under an older name than that of a write into it.
 
     `relu_(x); return x` has one, `return relu_(x)` none.
 
@@ -168,7 +168,7 @@ def stale_reads(index: GraphIndex, inside: Collection[torch.fx.Node]) -> set[Sta
 
 
 def _written_values(node: torch.fx.Node, call: CanonicalCall) -> list[torch.fx.Node]:
-    """The values that a call writes into."""
+    """Return the values that a call writes into."""
     arguments = dict(call.arguments)
     values = first_values(node) if call.writes else []
     torch.fx.map_arg(arguments.get("out"), values.append)
@@ -179,7 +179,7 @@ def _written_values(node: torch.fx.Node, call: CanonicalCall) -> list[torch.fx.N
 
 
 def first_values(node: torch.fx.Node) -> list[torch.fx.Node]:
-    """The values in a call's first argument (a list of tensors has several)."""
+    """Return the values in a call's first argument (several for a list of tensors)."""
     values: list[torch.fx.Node] = []
     torch.fx.map_arg(node.args[:1] or node.kwargs, values.append)
     return values

@@ -1,4 +1,4 @@
-"""Guards: what a pass demands of the tensors that it is applied to, in plain words.
+"""Guards: a pass's requirements on the tensors that it is applied to, in plain words.
 
 A pass declares sentences, each about parameters of its pattern::
 
@@ -62,7 +62,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class GuardRefusal:
-    """What a guard does not cover: the parameter, what is expected of it, and what is there."""
+    """A requirement that is not met: the parameter, the expected property and the actual one."""
 
     name: str
     expected: str
@@ -79,7 +79,7 @@ class Guards:
     """The names of the function's parameters."""
 
     def refusal(self, values: Mapping[str, Any]) -> GuardRefusal | None:
-        """Why the pass may not be applied; None where it may.
+        """Return why the pass may not be applied, or None.
 
         `values` are the parameters of the pattern by name: tensors, whose values are not looked at,
         and literals. A tensor that is not known is not there.
@@ -113,7 +113,7 @@ class Guards:
 
 
 def make_guards(label: str, sentences: Any, function: Any, params: Sequence[str]) -> Guards | None:
-    """The guards of a pass whose pattern has some parameters; None where it declares none.
+    """Return the guards of a pass whose pattern has some parameters; None if it declares none.
 
     `label` is for messages, for example "FuseNorm.guards".
 
@@ -197,7 +197,7 @@ def _dtypes(word: str) -> Callable[[torch.dtype], bool] | None:
 def _broken(
     condition: Condition, values: Mapping[str, Any], sizes: dict[str, Any]
 ) -> GuardRefusal | None:
-    """The first parameter that breaks a condition; sizes that get a name are noted."""
+    """Return the first parameter that breaks a condition; record sizes that get a name."""
     words, names = condition.words, condition.names
     if words.startswith("multiple of "):
         factor = int(words.removeprefix("multiple of "))
@@ -236,7 +236,7 @@ def _holds(words: str, tensor: torch.Tensor, first: torch.Tensor, sizes: dict[st
 
 
 def _fits(parts: Sequence[str], shape: Sequence[Any], sizes: dict[str, Any]) -> bool:
-    """Whether a shape is as written; if so, the sizes that it names are noted."""
+    """Return whether a shape is as written; if so, record the sizes that it names."""
     named = dict(sizes)
     rest = list(shape)
     if _REST in parts:
@@ -276,7 +276,7 @@ EXAMPLE = "example_value"
 
 
 def note_example_values(module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> None:
-    """Note at every node what its value is like, where Dynamo has not.
+    """Note an example value at every node, unless Dynamo has done so.
 
     Where an op cannot be run without numbers, what follows is not known.
     """
@@ -301,7 +301,5 @@ def note_example_values(module: torch.fx.GraphModule, example_inputs: Sequence[A
 
 
 def example_of(value: Any) -> Any:
-    """What a parameter of a pattern stands for, as a guard sees it: a stand-in for a value of the
-    graph (None where it is not known), a literal as it is.
-    """
+    """Return a parameter's value as a guard sees it: a stand-in, a literal, or None if unknown."""
     return value.meta.get(EXAMPLE) if isinstance(value, torch.fx.Node) else value

@@ -1,4 +1,4 @@
-"""Whether a match may be replaced: nothing leaks or circles, no write is lost or reordered."""
+"""Legality of a match's replacement: nothing leaks or circles, no write is lost or reordered."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
@@ -11,12 +11,12 @@ from passnet.passes.match.graph_index import GraphIndex, stale_reads, touched
 from passnet.passes.match.pattern import Match
 
 MatchRefusal: TypeAlias = tuple[torch.fx.Node, torch.fx.Node, str, str, str]
-"""Why a match may not be replaced, in the terms of a miss: a node of the pattern, the one it stands
-for, what was expected of it, what is there instead, and the reason."""
+"""Reason against a replacement, as a miss states it: the pattern's node, the graph's, the expected
+and the actual value, and the reason."""
 
 
 def refusal(match: Match, index: GraphIndex) -> MatchRefusal | None:
-    """None when the match may be replaced by one call at the place of its last node.
+    """Return why one call in place of the last node may not replace the match, or None.
 
     The rules, for the matched calls M with first node `lo` and last node `hi`:
 
@@ -40,7 +40,7 @@ def refusal(match: Match, index: GraphIndex) -> MatchRefusal | None:
 
 
 _Violations: TypeAlias = Iterator[tuple[torch.fx.Node, torch.fx.Node, str]]
-"""A node of the pattern, the one it stands for, and what is there against the rule."""
+"""Broken rules: a node of the pattern, the graph's node, and the actual value."""
 
 
 def _leaks(match: Match, index: GraphIndex) -> _Violations:
@@ -147,4 +147,4 @@ _RULES: tuple[tuple[Callable[[Match, GraphIndex], _Violations], str, str], ...] 
     (_written_views, "no write to it later",
      "the value may share memory with one that the match does not make"),
 )  # fmt: skip
-"""The rules in their order, what each expects, and why a match that violates it is refused."""
+"""Rules in order, each with its expectation and the reason for a refusal."""

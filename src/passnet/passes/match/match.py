@@ -1,4 +1,4 @@
-"""Search for a pattern in a graph: every match, or the place where it came nearest to one."""
+"""Search for a pattern in a graph: every match, or the nearest miss."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from passnet.passes.match.pattern import Match, Pattern, make_match
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """Why a pattern was not found, at the place where it came nearest.
+    """A pattern's nearest miss.
 
     `num_matched` of `num_calls` calls agreed there; `call` is the pattern's call that did not,
     `node` the node of the graph it was compared with (None when there was none).
@@ -32,7 +32,7 @@ class Miss:
     reason: str
 
     def sentence(self) -> str:
-        """The miss in one line."""
+        """Return the miss in one line."""
         location = f" at node {self.node}" if self.node else ""
         return (
             f"{self.pattern}: {self.num_matched} of {self.num_calls} calls agree, then {self.call}"
@@ -41,13 +41,13 @@ class Miss:
 
 
 _Nodes: TypeAlias = dict[torch.fx.Node, Any]
-"""What nodes of a pattern stand for in the graph, as far as they are assigned."""
+"""Graph nodes assigned to a pattern's nodes so far."""
 
 _FREE_STEPS = 10_000
 _STEPS_A_CALL = 100
-"""Assignments that are tried from one place of a graph: some for any pattern, and more for each of
-its calls. Calls that can stand for each other have as many ways as they have orders, so that a
-pattern of a dozen equal branches that its guards refuse would be tried for hours."""
+"""Assignments tried from one place: some for any pattern, and more for each of its calls.
+Interchangeable calls have as many assignments as orders; a dozen equal branches would take
+hours."""
 
 _IN_ARGUMENTS = ("another argument", "another overload", "another number of arguments")
 """Reasons of a failure at a call that was found but does not agree."""
@@ -65,7 +65,7 @@ class _Search:
         self.steps_left = 0
 
     def matches(self) -> Iterator[Match]:
-        """The legal matches, each call of the graph in at most one of them."""
+        """Yield the legal matches, with each call of the graph in at most one."""
         anchor = self.pattern.anchor
         for node in self.index.with_key(self.pattern.calls[anchor].key):
             start: _Nodes = {}
@@ -84,7 +84,7 @@ class _Search:
                 self._fail(nodes, *why)
 
     def _uncovered(self, nodes: _Nodes) -> MatchRefusal | None:
-        """What the guards of the pass do not cover, if there is anything."""
+        """Return the violated guard of the pass, or None."""
         if self.guards is None:
             return None
         params = {str(param.target): param for param in self.pattern.params}
@@ -96,7 +96,7 @@ class _Search:
         return param, nodes.get(param, param), why.expected, why.found, "a guard of the pass"
 
     def explain(self) -> Miss:
-        """The nearest miss, also where not even the anchor was found."""
+        """Return the nearest miss, even if no anchor was found."""
         calls = self.pattern.calls
         for pattern_node in reversed(self.pattern.body):
             for node in self.index.with_key(calls[pattern_node].key):
@@ -112,7 +112,7 @@ class _Search:
         return self.miss
 
     def _complete(self, nodes: _Nodes) -> Iterator[_Nodes]:
-        """Every way to assign the pattern's remaining calls."""
+        """Yield every assignment of the pattern's remaining calls."""
         pattern_node = self._next(nodes)
         if pattern_node is None:
             yield nodes
@@ -129,7 +129,7 @@ class _Search:
                 yield from self._complete(extended)
 
     def _next(self, nodes: _Nodes) -> torch.fx.Node | None:
-        """A call not yet assigned, one that reads an assigned value if there is any."""
+        """Return an unassigned call, preferably one that reads an assigned value."""
         remaining = [node for node in self.pattern.body if node not in nodes]
         for node in remaining:
             if any(isinstance(nodes.get(source), torch.fx.Node) for source in node.all_input_nodes):
@@ -149,7 +149,7 @@ class _Search:
         return self.index.with_key(call.key)
 
     def _is_matched(self, nodes: _Nodes, node: torch.fx.Node) -> bool:
-        """Whether a call of the graph is part of this match or an earlier one."""
+        """Return whether a graph's call is part of this match or an earlier one."""
         return node in self.matched or any(nodes.get(call) is node for call in self.pattern.body)
 
     def _unify(self, nodes: _Nodes, pattern_node: torch.fx.Node, node: Any) -> bool:
@@ -191,14 +191,14 @@ class _Search:
         return True
 
     def _may_be_literal(self, value: Any) -> bool:
-        """Whether a value of the pattern is a parameter that stands for anything."""
+        """Return whether a value of the pattern is a parameter that stands for anything."""
         is_parameter = isinstance(value, torch.fx.Node) and value.op == "placeholder"
         return is_parameter and value not in self.pattern.literals
 
     def _form_like(
         self, actual: CanonicalCall, expected: CanonicalCall, pattern_node: torch.fx.Node
     ) -> CanonicalCall:
-        """The form of a pattern's call by the overload of the graph's, if literals may make it."""
+        """Return a pattern's call in the form of the graph's overload, if literals may make it."""
         names = [name for name, _ in actual.arguments]
         if names == [name for name, _ in expected.arguments] or not any(
             self._may_be_literal(source) for source in pattern_node.all_input_nodes
@@ -243,7 +243,7 @@ class _Search:
         actual: str,
         reason: str,
     ) -> bool:
-        """Keep a failure if more of the pattern agreed than at any failure before; False."""
+        """Keep a failure if it is nearer to a match than any before; return False."""
         num_matched = sum(matched.op != "placeholder" for matched in nodes)
         if pattern_node in nodes and reason in _IN_ARGUMENTS:
             num_matched -= 1
@@ -262,7 +262,7 @@ class _Search:
         return False
 
     def _note_users(self, nodes: _Nodes, pattern_node: torch.fx.Node, node: torch.fx.Node) -> None:
-        """Keep as a failure that no user of a value calls what the pattern's next call does."""
+        """Keep a failure if no user of a value makes the pattern's next call."""
         uses = [self.index.calls[user] for user in node.users if user in self.index.calls]
         keys = [call.key for call in uses]
         calls = self.pattern.calls
@@ -296,7 +296,7 @@ def each_match(
 
 
 def _same(first: Any, second: Any) -> bool:
-    """Whether two literals are equal and of one type, at every depth."""
+    """Return whether two literals are equal and of one type, at every depth."""
     if isinstance(first, tuple) and isinstance(second, tuple):
         return len(first) == len(second) and all(map(_same, first, second))
     return type(first) is type(second) and first == second

@@ -1,4 +1,4 @@
-"""One form for every way to write a call: positional, keyword and omitted default are equal.
+"""One normal form for every spelling of a call: positional, keyword and omitted default are equal.
 
 Patterns and graphs go through the same function, so that `softmax(x, -1)` finds
 `softmax(x, dim=-1)`, `relu(x)` finds `relu(x, inplace=False)`, `conv2d(…, stride=1)` finds
@@ -62,9 +62,7 @@ _METHODS_OF_FUNCTIONS: dict[Any, str] = {
     torch.nn.functional.sigmoid: "sigmoid",
     torch.nn.functional.tanh: "tanh",
 }
-"""Functions that call a method and do nothing else -> the method, which is what a trace of a
-pattern has in their place.
-"""
+"""Functions that only call a method, and that method; a traced pattern holds the method."""
 
 _DEFAULT = object()
 """Stands for an argument that is left to its default."""
@@ -76,13 +74,14 @@ _SYNONYMS = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
 
 
 def normalise(node: torch.fx.Node) -> CanonicalCall:
-    """The normal form of a node that calls a function or a method."""
+    """Return the normal form of a node that calls a function or a method."""
     return next(normal_forms(node))
 
 
 def normal_forms(node: torch.fx.Node) -> Iterator[CanonicalCall]:
-    """The normal forms of a node by each overload that takes its arguments, of which the first is
-    the one that torch would call; others count where a value may also be a literal.
+    """Yield a node's normal form by each overload that takes its arguments.
+
+    The first is the one torch would call; the others count where a value may be a literal.
     """
     target, op = node.target, node.op
     if op == "call_function" and (method := _METHODS_OF_FUNCTIONS.get(target)) is not None:
@@ -117,7 +116,7 @@ def normal_forms(node: torch.fx.Node) -> Iterator[CanonicalCall]:
 
 @cache
 def callable_name(function: Callable[..., Any]) -> str:
-    """The dotted name of what a node calls; its `repr` where it is of no module of torch."""
+    """Return the dotted name of a node's callable; its `repr` if no module of torch has it."""
     try:
         return function_name(function)
     except (RuntimeError, AttributeError):
@@ -134,7 +133,7 @@ def _method_without_writing(name: str) -> tuple[str, bool]:
 
 
 _INLINED = {torch.nn.functional.pad: torch._C._nn.pad}
-"""Functions that Dynamo traces through -> what it records in their place."""
+"""Functions that Dynamo traces through, and the functions that it records."""
 
 
 @cache
@@ -154,7 +153,7 @@ def _function_without_writing(function: Callable[..., Any]) -> tuple[Any, bool]:
 
 
 def _unbound(node: torch.fx.Node) -> list[_Bound]:
-    """Arguments as they stand, for a call that no signature is known for."""
+    """Return the arguments as they stand, for a call without a known signature."""
     positional = [(str(index), _plain(value)) for index, value in enumerate(node.args)]
     named = [(name, _plain(value)) for name, value in sorted(node.kwargs.items())]
     return [(name, value, value) for name, value in positional + named]
@@ -163,7 +162,7 @@ def _unbound(node: torch.fx.Node) -> list[_Bound]:
 def _bind(
     signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[_Bound] | None:
-    """The arguments by parameter of an overload; None when it does not take them."""
+    """Return the arguments by parameter of an overload; None if it does not take them."""
     positional = [parameter for parameter in signature if not parameter.keyword_only]
     if len(args) > len(positional):
         gathered = _gather(positional, args)
@@ -192,7 +191,7 @@ def _bind(
 
 
 def _gather(positional: list[Parameter], args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Sizes that were spread over several arguments (`x.view(2, -1)`), as one."""
+    """Return sizes spread over several arguments (`x.view(2, -1)`) as one."""
     for index, parameter in enumerate(positional):
         if parameter.kind == "ints" and index < len(args):
             sizes = args[index:]
@@ -210,8 +209,9 @@ _LITERALS: dict[str, tuple[type, ...]] = {
 
 
 def _fits(value: Any, parameter: Parameter) -> bool:
-    """Whether a value can stand for a parameter; a node can stand for any, unless it is known to
-    stand for a literal itself.
+    """Return whether a value can stand for a parameter.
+
+    A node can stand for any, unless it stands for a literal itself.
     """
     if value is None or parameter.kind not in _LITERALS:
         return True
@@ -226,7 +226,7 @@ def _fits(value: Any, parameter: Parameter) -> bool:
 
 
 def _coerce(value: Any, parameter: Parameter) -> Any:
-    """A literal as torch reads it for a parameter; a node that stands for an integer likewise."""
+    """Return a literal, or a node for an integer, as torch reads it for a parameter."""
     match parameter.kind:
         case "float" if type(value) is int:
             return float(value)
@@ -245,7 +245,7 @@ def _coerce(value: Any, parameter: Parameter) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A list, tuple or size as a tuple, at every depth."""
+    """Return a list, tuple or size as a tuple, at every depth."""
     if isinstance(value, (list, tuple)):
         return tuple(_plain(inner) for inner in value)
     return value

@@ -23,7 +23,7 @@ LITERAL_TYPES: dict[str, type] = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """What to look for.
+    """A pattern to search for.
 
     `body` are the calls in topological order, `calls` their normal forms, `outputs` the values the
     pattern returns; `returns_tuple` tells `return (y,)` from `return y`. `literals` maps those
@@ -45,8 +45,8 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Pass:
-    """A pattern, the callable that stands in for a match, the traced graph that prepares the
-    callable's arguments, and the guards of the pass, if it has any.
+    """A pattern, its replacement, the traced graph of the replacement's arguments, and optional
+    guards.
 
     `has_bare_kernels` says whether its folder has C++ kernels that take addresses, of which nobody
     knows what lies there.
@@ -62,14 +62,14 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class SkippedPass:
-    """A pass that cannot be traced, and why: the others of its folder apply without it."""
+    """A pass that cannot be traced, and the reason; the others of its folder apply."""
 
     name: str
     reason: str
 
 
 def make_pattern(name: str, pattern: Any) -> Pattern:
-    """The pattern that a function (traced) or a GraphModule (taken as it is) describes.
+    """Return the pattern of a function (traced) or of a GraphModule (as it is).
 
     Raises:
         PassError: it cannot be traced, calls nothing, or returns something that is no value it
@@ -115,7 +115,7 @@ def _literals(pattern: Any, params: tuple[torch.fx.Node, ...]) -> dict[torch.fx.
 
 
 def _live_calls(graph: torch.fx.Graph, label: str) -> tuple[torch.fx.Node, ...]:
-    """The calls that an output or a written value needs, in order."""
+    """Return the calls that an output or a written value needs, in order."""
     body = [node for node in graph.nodes if node.op not in ("placeholder", "output")]
     for node in body:
         if node.op not in ("call_function", "call_method"):
@@ -129,7 +129,7 @@ def _live_calls(graph: torch.fx.Graph, label: str) -> tuple[torch.fx.Node, ...]:
 
 
 def _anchor(body: tuple[torch.fx.Node, ...]) -> torch.fx.Node:
-    """The call with the most calls behind it: matching it settles the largest part at once."""
+    """Return the call with the most calls behind it, which settles most when it is matched."""
     behind: dict[torch.fx.Node, set[torch.fx.Node]] = {}
     for node in body:
         behind[node] = {node}.union(*(behind.get(source, ()) for source in node.all_input_nodes))
@@ -144,7 +144,7 @@ def make_pass(
     guards: Any = (),
     guard: Any = None,
 ) -> Pass:
-    """A pass from its three callables, and from its guards: sentences and a function.
+    """Return a pass from its three callables and its guards: sentences and a function.
 
     Raises:
         PassError: one of them fails, they disagree in their number of parameters, a guard is
@@ -174,7 +174,7 @@ def make_pass(
 
 
 def as_module(pattern: Pattern) -> torch.fx.GraphModule:
-    """A pattern as a module: called with values for its parameters, it returns its outputs."""
+    """Return a pattern as a module from its parameters' values to its outputs."""
     graph = torch.fx.Graph()
     copied = {param: graph.placeholder(param.name) for param in pattern.params}
     for node in pattern.body:
@@ -185,8 +185,7 @@ def as_module(pattern: Pattern) -> torch.fx.GraphModule:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A pattern in a graph: `nodes` maps every node of the pattern to the graph's node, or to the
-    literal for a parameter that stands for one.
+    """A match of a pattern: `nodes` maps each of its nodes to the graph's, or to a literal.
 
     `calls` maps the matched calls of the graph back to those of the pattern, in its order; `first`
     and `last` are their ends in the graph. `dependents` are the nodes outside the match, between
@@ -202,7 +201,7 @@ class Match:
 
 
 def make_match(pattern: Pattern, nodes: dict[torch.fx.Node, Any]) -> Match:
-    """The match for a complete assignment of a pattern's nodes."""
+    """Return the match for a complete assignment of a pattern's nodes."""
     calls: dict[torch.fx.Node, torch.fx.Node] = {nodes[node]: node for node in pattern.body}
     first, last = min(calls), max(calls)
     dependents: dict[torch.fx.Node, None] = {}

@@ -1,4 +1,4 @@
-"""Parameter names, defaults and types of what a graph calls, from Python or torch's schemas."""
+"""Names, defaults and types of a call's parameters, from Python or torch's schemas."""
 
 import inspect
 from collections.abc import Callable
@@ -39,12 +39,12 @@ _KINDS = {
     "MemoryFormat": "format", "Layout": "format", "List[int]": "ints", "List[SymInt]": "ints",
     "Tensor": "tensor", "List[Tensor]": "tensors", "List[Optional[Tensor]]": "tensors",
 }  # fmt: skip
-"""Types of a schema by what `Parameter.kind` calls them, where that is another name."""
+"""`Parameter.kind` of schema types that have another name there."""
 
 
 @cache
 def function_signatures(function: Callable[..., Any]) -> tuple[Signature, ...]:
-    """The overloads of a function of torch; empty when nothing is known of it.
+    """Return the overloads of a function of torch; empty if none is known.
 
     A function written in Python has one; a built-in one has those of its schemas.
     """
@@ -60,7 +60,7 @@ def function_signatures(function: Callable[..., Any]) -> tuple[Signature, ...]:
 
 @cache
 def method_signatures(name: str) -> tuple[Signature, ...]:
-    """The overloads of a tensor method; the receiver is the first parameter, `self`."""
+    """Return the overloads of a tensor method; its receiver is the first parameter, `self`."""
     method = getattr(torch.Tensor, name, None)
     if inspect.isfunction(method):
         return _python_signature(method)

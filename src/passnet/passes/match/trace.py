@@ -41,7 +41,7 @@ class _Tracer(torch.fx.Tracer):
 
 
 class _RecordFactories(TorchFunctionMode):
-    """Records calls such as `torch.arange(8)`, which take no value that fx could see."""
+    """A mode that records calls such as `torch.arange(8)`, whose arguments fx does not see."""
 
     def __init__(self, tracer: torch.fx.Tracer) -> None:
         self._tracer = tracer
@@ -57,7 +57,7 @@ class _RecordFactories(TorchFunctionMode):
 
 
 def trace(function: Callable[..., Any], name: str) -> torch.fx.Graph:
-    """The graph of the calls that a function makes on its arguments.
+    """Return the graph of the calls that a function makes on its arguments.
 
     The function takes values by position and is run once, on stand-ins; `name` is for messages, for
     example "FuseNorm.pattern".
