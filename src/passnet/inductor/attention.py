@@ -20,10 +20,10 @@ MAX_FLASH_HEAD = 256
 """Largest head that flash attention computes."""
 
 FLASH_ALIGNMENT = 8
-"""Multiple to which heads are padded for flash attention."""
+"""Heads are padded to a multiple of this for flash attention."""
 
 MASK_ALIGNMENT = 8
-"""Multiple to which rows of a mask are padded for memory-efficient attention."""
+"""Rows of a mask are padded to a multiple of this for memory-efficient attention."""
 
 
 def attention_on_cuda(

@@ -18,7 +18,7 @@ from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 from torch._inductor.output_code import CompiledFxGraph
 
 DYNAMO_NAME = "__compiled_fn"
-"""Prefix of the globals by which Dynamo's bytecode calls compiled graphs."""
+"""Prefix of the globals that Dynamo's bytecode calls compiled graphs by."""
 
 SETTINGS: dict[str, Any] = {"fx_graph_cache": False, "compile_threads": 1}
 """Settings of Inductor: it starts no compiling processes and generates programs anew, so that all

@@ -34,7 +34,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class FusionPlan:
-    """The kernels of a graph of `num_ops` ops, in the order in which they would run.
+    """The kernels of a graph of `num_ops` ops, in their order of execution.
 
     Ops that make no kernel (views, what is folded into constants) are in none.
     """
@@ -104,7 +104,7 @@ def _absorbed(
 def _start(
     ops: set[int], node: Any, kernels: Sequence[tuple[set[int], Any]], users: dict[int, list[int]]
 ) -> int:
-    """Return the op with which a kernel begins, in a graph that ends there.
+    """Return the first op of a kernel, in a graph that ends there.
 
     That is its first op, but for two kinds of ops that are elsewhere in a shorter graph: the bias
     of a product, which the library adds as long as no pointwise op follows; and what is computed

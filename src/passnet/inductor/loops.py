@@ -70,7 +70,7 @@ class Buffer:
 
 @dataclass
 class InductorLoops:
-    """The loops of a graph: groups of nodes that are fused, in the order in which they run.
+    """The loops of a graph: groups of fused nodes, in their order of execution.
 
     `buffers` has every memory by name; arguments are under the names of the graph's. `outputs` are
     the names of the buffers of the results with their layouts.

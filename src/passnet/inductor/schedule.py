@@ -32,7 +32,7 @@ device."""
 def schedule(
     module: torch.fx.GraphModule, graph: Graph, device: TargetDevice, where: str
 ) -> list[Any]:
-    """Return a module's kernels as Inductor's own nodes, in the order in which they would run.
+    """Return a module's kernels as Inductor's own nodes, in their order of execution.
 
     Inductor changes `module`; `graph` is the same, for the specs of its arguments. `device` is
     "cpu", or "cuda", which needs no GPU; `where` is named in errors.

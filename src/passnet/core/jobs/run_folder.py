@@ -36,7 +36,7 @@ line reports what is on disk."""
 
 
 def used_runs() -> list["RunFolder[Any, Any, Any]"]:
-    """Return the folders in which this process began a run or stored records, in order."""
+    """Return the folders where this process began a run or stored records, in order."""
     return list(_used.values())
 
 

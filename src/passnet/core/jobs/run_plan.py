@@ -78,7 +78,7 @@ def silent(_: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """How a run over many items is worked off.
+    """The plan of a run over many items.
 
     The text and metadata of a field make its command-line option; see `passnet.cli.parser`.
     """

@@ -149,7 +149,7 @@ MAX_DATA_ELEMENTS = 64
 """Largest integer argument, in elements, whose values are recorded."""
 
 MAX_COUNTED = 2**18
-"""Elements of a float argument, about, from which mean and standard deviation are taken."""
+"""Elements, about, of a float argument that mean and standard deviation are taken from."""
 
 Sampler: TypeAlias = Callable[[torch.Tensor], torch.Tensor | None]
 """A function that returns some values for a tensor without values, or None."""

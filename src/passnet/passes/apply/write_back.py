@@ -30,7 +30,7 @@ _ENDS = ("", "_")
 
 @dataclass(frozen=True, slots=True)
 class WriteBack:
-    """The way in which a match's writes into outside values are made.
+    """The handling of a match's writes into outside values.
 
     `copied` maps calls of the match that the pattern returns to the value that they write into and
     are, in the graph's order. `kept` are the writing calls that stay, in order. `lost` are writes

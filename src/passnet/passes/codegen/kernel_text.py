@@ -23,7 +23,7 @@ def kernel(source):
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """The templates by which a pass folder holds and calls kernels."""
+    """The templates of a pass folder that holds and calls kernels."""
 
     modules: str
     """Name of the modules that hold kernels."""

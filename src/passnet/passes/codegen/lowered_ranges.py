@@ -36,7 +36,8 @@ class ParameterOrder:
 
 
 def parameter_orders(cut: Graph, parent: Program, start: int) -> list[ParameterOrder]:
-    """Return the orders in which a range's pattern matches at its origin, the plain one first.
+    """Return the orders of parameters that a range's pattern matches with at its origin, plain
+    first.
 
     The range is from `cut_range` of `parent`, in single-assignment form, and begins at op `start`.
     """

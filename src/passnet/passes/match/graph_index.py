@@ -121,9 +121,7 @@ class GraphIndex:
 def unused_calls(
     calls: Sequence[torch.fx.Node], does_more: Callable[[torch.fx.Node], bool]
 ) -> set[torch.fx.Node]:
-    """Return the calls whose results nobody needs, in graph order, without those that
-    `does_more`.
-    """
+    """Return the calls without a needed result, in graph order; skip calls that `does_more`."""
     unused: set[torch.fx.Node] = set()
     for node in reversed(calls):
         if all(user in unused for user in node.users) and not does_more(node):
