@@ -16,7 +16,6 @@ from passnet.judge.score.suite_score import SuiteScore
 from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.trial import MAX_TEXT, Trial
 
-
 SHORT_CELL = 30
 """Most letters of a cell that a terminal shows on one line: no number is broken in two."""
 
