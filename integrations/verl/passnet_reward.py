@@ -34,7 +34,7 @@ async def compute_score(
     extra_info: dict[str, Any],
     **_: Any,
 ) -> dict[str, float]:
-    """The reward of an answer, and whether it is correct, as `acc`.
+    """Return the reward of an answer, and 1 as `acc` if it is correct.
 
     Raises:
         RuntimeError: it could not be judged.

@@ -1,4 +1,4 @@
-"""How the reward service is asked: where it is, and what an answer is worth."""
+"""Requests to the reward service: its address, and the trials of an answer."""
 
 import os
 
@@ -18,10 +18,10 @@ class NotJudgedError(RuntimeError):
 
 
 def service_address(timeout_s: float) -> ServiceAddress:
-    """The service that the environment names.
+    """Return the address of the service that environment variables name.
 
     Raises:
-        ValueError: it names none.
+        ValueError: a variable is missing.
     """
     try:
         url, token = os.environ[URL_VARIABLE], os.environ[TOKEN_VARIABLE]
@@ -33,12 +33,12 @@ def service_address(timeout_s: float) -> ServiceAddress:
 
 
 def task_named(suite: str, name: str) -> Task:
-    """A task of a suite, by its name."""
+    """Return a task of a suite by its name."""
     return next(task for task in load_suite(suite).tasks if task.name == name)
 
 
 async def judged(task: Task, files: Files, is_timed: bool, timeout_s: float) -> tuple[Trial, ...]:
-    """The trials of a pass folder.
+    """Return the trials of a pass folder.
 
     Raises:
         NotJudgedError: a fault of the service, or no answer in time.

@@ -23,19 +23,19 @@ gain. Your best evaluated state is submitted when you stop.
 
 
 class PassTaskData(vf.TaskData):
-    """Which task of which suite."""
+    """The names of a task and its suite."""
 
     suite: str
     task: str
 
 
 class PassTaskConfig(vf.TaskConfig):
-    """How tasks are answered and judged."""
+    """Settings of answers and their judge."""
 
     with_tools: bool = True
-    """Whether the llm has tools, or answers with the whole folder."""
+    """Give the LLM tools; without them it answers with the whole folder."""
     tools: PassToolsConfig = PassToolsConfig()
-    """How states are evaluated, and how the end is judged."""
+    """Settings of evaluations and of the final judgement."""
 
 
 class PassTask(vf.Task[PassTaskData, PassState, PassTaskConfig]):
@@ -43,12 +43,12 @@ class PassTask(vf.Task[PassTaskData, PassState, PassTaskConfig]):
 
     @classmethod
     def toolsets(cls, config: PassTaskConfig) -> list[vf.Toolset]:
-        """The tools on the pass folder, where the llm has any."""
+        """Return the tools on the pass folder, if the LLM has any."""
         return [PassTools(config.tools)] if config.with_tools else []
 
     @vf.reward(weight=1.0)
     async def judged(self, trace: vf.Trace) -> float:
-        """What the judge's trials are worth.
+        """Return the reward of the judge's trials.
 
         Raises:
             NotJudgedError: nothing is known of the answer.
@@ -70,7 +70,7 @@ class PassTask(vf.Task[PassTaskData, PassState, PassTaskConfig]):
 
 
 class PassTasksetConfig(vf.TasksetConfig):
-    """Which suite, and what the llm is told."""
+    """The suite, and settings of the prompt."""
 
     suite: str = "demo"
     """A shipped suite, or a Parquet file or folder of graphs that this machine has."""
@@ -83,7 +83,7 @@ class PassTaskset(vf.Taskset[PassTask, PassTasksetConfig]):
     """The tasks of a suite, in its order."""
 
     def load(self) -> Iterator[PassTask]:
-        """Each task with its prompt."""
+        """Yield each task with its prompt."""
         settings = RunSettings(JudgeSettings(rules=self.config.rules))  # type: ignore[arg-type]
         form = TOOLS_FORM if self.config.task.with_tools else ANSWER_FORM
         for task in load_suite(self.config.suite).tasks:

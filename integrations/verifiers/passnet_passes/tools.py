@@ -15,7 +15,7 @@ from passnet_passes.asked import judged, task_named
 
 
 class PassState(vf.State):
-    """What a rollout has: its pass folder, and the best state of it that was evaluated."""
+    """The state of a rollout: its pass folder, and the best evaluated one."""
 
     files: dict[str, str] = Field(default_factory=dict)
     best_files: dict[str, str] | None = None
@@ -23,12 +23,12 @@ class PassState(vf.State):
 
     @property
     def submitted(self) -> dict[str, str]:
-        """What is judged at the end."""
+        """The folder that is judged at the end."""
         return self.files if self.best_files is None else self.best_files
 
 
 class PassToolsConfig(vf.ToolsetConfig):
-    """How evaluations are made."""
+    """Settings of evaluations."""
 
     is_timed: bool = True
     timeout_s: float = 900.0

@@ -1,4 +1,4 @@
-"""A library of judged passes as it is read: its entries, and which pass folders fit a machine.
+"""A library of judged passes as it is read: its entries, and the passes that fit a machine.
 
 A library is a folder::
 
@@ -41,14 +41,14 @@ wrong: other values, at t = -5. failed: it did not run, matches nowhere, or chea
 author wrote none."""
 
 EntryOrigin: TypeAlias = Literal["here", "elsewhere"]
-"""Where an entry was judged: by who owns the library, or by another whose entries were merged."""
+"""The judge of an entry: the owner of the library, or another whose entries were merged."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class PassEntry:
-    """How one author's pass for one range of ops did on one machine.
+    """The result of one author's pass for one range of ops on one machine.
 
     Args:
         digest: SHA-256 of all other fields; the name of its folder.
@@ -89,12 +89,12 @@ class PassEntry:
 
     @property
     def pass_key(self) -> tuple[str, Hardware, str, str]:
-        """What entries of one pass on one machine have in common."""
+        """The fields that entries of one pass on one machine share."""
         return self.range, self.hardware, self.author, self.code_hash
 
     @property
     def saved_ms(self) -> float:
-        """Milliseconds that it saves of a call at least, by the lower bound of its speedup."""
+        """Least milliseconds that it saves of a call, by the lower bound of its speedup."""
         if self.status != "wins":
             return 0.0
         return saved_ms(self.reference_ms, self.speedup_low)
@@ -106,11 +106,11 @@ INDEX: Format[PassEntry] = Format(
     hashes=("digest", "range", "code_hash"),
     limits=FileLimits(file_bytes=256 * 2**20, unpacked_bytes=2**30),
 )
-"""How the index is stored."""
+"""File format of the index."""
 
 
 def saved_ms(reference_ms: float | None, speedup_low: float | None) -> float:
-    """Milliseconds that a pass saves at least: none where its interval reaches below 1.
+    """Return the least milliseconds that a pass saves: none if its interval reaches below 1.
 
     Examples:
         >>> saved_ms(2.0, 1.25), saved_ms(2.0, 0.99), saved_ms(None, None)
@@ -122,13 +122,13 @@ def saved_ms(reference_ms: float | None, speedup_low: float | None) -> float:
 
 
 def sealed(entry: PassEntry) -> PassEntry:
-    """The entry with its digest."""
+    """Return the entry with its digest."""
     bare = encode(replace(entry, digest=""))
     return replace(entry, digest=hashlib.sha256(bare).hexdigest())
 
 
 def all_entries(folder: Path) -> list[PassEntry]:
-    """Every entry of a library, in the order of their names.
+    """Read every entry of a library, in the order of their names.
 
     Raises:
         InputError: there is no library, or a record of it is damaged.
@@ -142,14 +142,14 @@ def all_entries(folder: Path) -> list[PassEntry]:
 
 
 def shipped_library() -> Path | None:
-    """The library that comes with passnet; None where it was left out."""
+    """Return the library that comes with passnet; None where it was left out."""
     package = Path(__file__).parents[2] / SHIPPED
     folder = package if package.is_dir() else Path(__file__).parents[4] / "library"
     return folder if (folder / ENTRIES).is_dir() else None
 
 
 def entry_names(folder: Path) -> list[str]:
-    """The names of all entries.
+    """Return the names of all entries.
 
     Raises:
         InputError: there is no library.
@@ -166,7 +166,7 @@ def entry_names(folder: Path) -> list[str]:
 
 
 def _read_entry(folder: Path, name: str) -> PassEntry | None:
-    """An entry; None where another has just removed it."""
+    """Read an entry; None where another process has just removed it."""
     path = folder / ENTRIES / name / RECORD_FILE
     if not path.parent.is_dir():
         return None
@@ -182,8 +182,9 @@ def _read_entry(folder: Path, name: str) -> PassEntry | None:
 
 
 def latest(entries: Iterable[PassEntry]) -> list[PassEntry]:
-    """Of the entries of one pass on one machine the one that counts: the last of those from here,
-    or without any the last.
+    """Return the entry that counts for each pass and machine.
+
+    That is the last one judged here, or without any the last one.
     """
     by_pass: dict[object, PassEntry] = {}
     for entry in entries:
@@ -195,8 +196,9 @@ def latest(entries: Iterable[PassEntry]) -> list[PassEntry]:
 
 
 def winning(entries: Iterable[PassEntry], hardware: Hardware) -> list[PassEntry]:
-    """The best pass for each range among those judged here on some hardware, larger ranges first,
-    then those that save more.
+    """Return the best pass for each range, judged here on some hardware.
+
+    Larger ranges come first, then passes that save more.
 
     Passes for one range are compared by the lower bound of their speedup: it does not depend on how
     fast the machine was when each was judged.
@@ -210,10 +212,10 @@ def winning(entries: Iterable[PassEntry], hardware: Hardware) -> list[PassEntry]
 
 
 def entry_folder(folder: Path, entry: PassEntry) -> Path:
-    """The pass folder of an entry.
+    """Return the pass folder of an entry.
 
     Raises:
-        InputError: it is not what was judged.
+        InputError: it was changed after it was judged.
     """
     path = folder / ENTRIES / entry.digest / PASS_FOLDER
     if not path.is_dir() or hash_folders([path]) != entry.code_hash:
@@ -225,7 +227,7 @@ def entry_folder(folder: Path, entry: PassEntry) -> Path:
 
 
 def winning_folders(folder: Path, hardware: Hardware) -> Sequence[Path]:
-    """The pass folders of a library that fit some hardware, in the order in which to apply them.
+    """Return the pass folders of a library that fit some hardware, in the order to apply them.
 
     Raises:
         InputError: there is no library, or it is damaged.

@@ -47,8 +47,9 @@ _STALE_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class RangeKey:
-    """What a pass is looked up by: a range as a graph, of which the first `num_layouts` ops lay out
-    arguments, and its fingerprint.
+    """The key of a pass in a library: a range as a graph, and its fingerprint.
+
+    The first `num_layouts` ops of the graph only lay out arguments.
     """
 
     fingerprint: str
@@ -57,13 +58,14 @@ class RangeKey:
 
     @property
     def ops(self) -> tuple[str, ...]:
-        """What it calls, in order."""
+        """The ops of the range, in order."""
         return op_sequence(self.graph.program)[self.num_layouts :]
 
 
 def range_key(graph: Graph, num_layouts: int = 0) -> RangeKey:
-    """The key of a range: equal for equal ops, data flow, literals, and dtypes and shapes of its
-    arguments.
+    """Return the key of a range.
+
+    It is equal for equal ops, data flow, literals, and dtypes and shapes of arguments.
 
     Raises:
         InputError: an argument has no shape and dtype.
@@ -75,7 +77,7 @@ def range_key(graph: Graph, num_layouts: int = 0) -> RangeKey:
 
 
 def argument_forms(graph: Graph) -> tuple[str, ...]:
-    """Dtype and shape of each argument that is read, in the order in which they are first read."""
+    """Return dtype and shape of each argument in the order of first use."""
     specs = {spec.name: spec for spec in graph.tensors}
     return tuple(
         f"{specs[name].dtype}{list(specs[name].shape)}"
@@ -84,7 +86,7 @@ def argument_forms(graph: Graph) -> tuple[str, ...]:
 
 
 def entry_range(entry: PassEntry) -> RangeKey:
-    """The range of an entry.
+    """Return the range of an entry.
 
     Raises:
         InputError: its program cannot be read.
@@ -123,7 +125,7 @@ class PassLibrary:
     folder: Path
 
     def entries(self) -> list[PassEntry]:
-        """Of each pass on each machine the entry that counts, in the order of their names.
+        """Return the entry that counts for each pass and machine, in the order of their names.
 
         Raises:
             InputError: a record is damaged.
@@ -131,15 +133,15 @@ class PassLibrary:
         return latest(all_entries(self.folder)) if (self.folder / ENTRIES).is_dir() else []
 
     def find(self, key: RangeKey, hardware: Hardware) -> PassEntry | None:
-        """The best pass for a range on some hardware, judged here; None where none wins."""
+        """Return the best pass for a range judged here on some hardware; None where none wins."""
         equal = [entry for entry in self.entries() if entry.range == key.fingerprint]
         return next(iter(winning(equal, hardware)), None)
 
     def files(self, entry: PassEntry) -> Files:
-        """The pass folder of an entry.
+        """Return the pass folder of an entry.
 
         Raises:
-            InputError: it is not what was judged.
+            InputError: it was changed after it was judged.
         """
         return read_files(entry_folder(self.folder, entry))
 
@@ -193,9 +195,9 @@ class PassLibrary:
         return added
 
     def merge(self, other: Path) -> int:
-        """Take over the passes of another library that are not here yet; how many there were.
+        """Copy the passes of another library that are not here yet, and return their number.
 
-        They count as judged elsewhere: none is used before it is judged here.
+        They count as judged elsewhere, and are not used before they are judged here.
 
         Raises:
             InputError: there is no library, or one of its pass folders is not what was judged.
