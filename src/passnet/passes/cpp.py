@@ -129,15 +129,17 @@ def kernels(
     dtypes = torch.float32, torch.bfloat16
     names = [f"{name}_{str(dtype).removeprefix('torch.')}" for dtype in dtypes]
     if signature is None:
-        made = [_typed(source, names, each) for each in names]
+        callables = [_typed(source, names, function_name) for function_name in names]
     else:
-        made = [kernel(source, each, signature) for each in names]
-    return dict(zip(dtypes, made, strict=True))
+        callables = [kernel(source, function_name, signature) for function_name in names]
+    return dict(zip(dtypes, callables, strict=True))
 
 
 def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
     """Return a function of a source whose types the compiler states."""
-    lines = [f"PASSNET_SIGNATURE({each})" for each in names if each in source]
+    lines = [
+        f"PASSNET_SIGNATURE({function_name})" for function_name in names if function_name in source
+    ]
     path = build("\n".join([source, '#include "passnet_signature.h"', *lines, ""]))
     function = _function(path, name)
     letters = _function(path, f"passnet_signature_of_{name}")
@@ -147,15 +149,15 @@ def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
     pairs = list(zip(code.kinds, code.elements, strict=True))
     types, dtypes = [], {}
     for number, (kind, element) in enumerate(pairs):
-        known: dict[str, Any] = _NUMBERS if kind == "n" else _ELEMENTS
-        if element not in known:
+        types_by_letter: dict[str, Any] = _NUMBERS if kind == "n" else _ELEMENTS
+        if element not in types_by_letter:
             raise PassError(
                 f"kernel {name}: parameter {number + 1} is of a type that no tensor or number has; "
                 "use float, double, _Float16, bf16, bool, integers, or a pointer to one of these"
             )
-        types.append(known[element] if kind == "n" else ctypes.c_void_p)
+        types.append(types_by_letter[element] if kind == "n" else ctypes.c_void_p)
         if kind != "n":
-            dtypes[number] = known[element]
+            dtypes[number] = types_by_letter[element]
     function.argtypes = types
     function.restype = ctypes.c_char_p if may_fail else None
     return _checked_call(function, code, dtypes)
@@ -179,43 +181,45 @@ def _checked_call(
         f"a{number}.dtype is not dtype_{number}" for number, dtype in dtypes.items() if dtype
     ]
 
-    def trace(given: tuple[Any, ...]) -> None:
-        kernel_op(code, call)(*given)
+    def trace(values: tuple[Any, ...]) -> None:
+        kernel_op(code, call)(*values)
 
-    def is_fake(given: tuple[Any, ...]) -> bool:
+    def is_fake(values: tuple[Any, ...]) -> bool:
         from torch._subclasses.fake_tensor import FakeTensor
 
-        return any(isinstance(value, FakeTensor) for value in given)
+        return any(isinstance(value, FakeTensor) for value in values)
 
-    def refuse(given: tuple[Any, ...]) -> None:
+    def refuse(values: tuple[Any, ...]) -> None:
         for number, dtype in dtypes.items():
-            value = given[number]
+            value = values[number]
             is_tensor = isinstance(value, torch.Tensor)
             if is_tensor and value.is_cpu and dtype in (None, value.dtype):
                 continue
-            wanted = f"a tensor of {dtype}" if dtype else "a tensor"
-            what = f"one of {value.dtype} on {value.device}" if is_tensor else type(value).__name__
+            expected = f"a tensor of {dtype}" if dtype else "a tensor"
+            actual = (
+                f"one of {value.dtype} on {value.device}" if is_tensor else type(value).__name__
+            )
             raise TypeError(
-                f"kernel {name}: argument {number + 1} must be {wanted} on the CPU, not {what}"
+                f"kernel {name}: argument {number + 1} must be {expected} on the CPU, not {actual}"
             )
 
     def fail(error: bytes) -> None:
         raise RuntimeError(f"kernel {name}: {error.decode()}")
 
-    given = "".join(f"{param}, " for param in params)
+    params_text = "".join(f"{param}, " for param in params)
     text = (
-        f"def call({given}):\n"
+        f"def call({params_text}):\n"
         f"    try:\n"
         f"        if {' or '.join(checks) or False}:\n"
-        f"            refuse(({given}))\n"
+        f"            refuse(({params_text}))\n"
         f"    except AttributeError:\n"
-        f"        refuse(({given}))\n"
+        f"        refuse(({params_text}))\n"
         f"    try:\n"
         f"{''.join(lines) or '        pass'}\n"
         f"    except RuntimeError:\n"  # as functional tensors raise it
-        f"        return trace(({given}))\n"
-        f"    if not ({addresses or True}) and is_fake(({given})):\n"
-        f"        return trace(({given}))\n"
+        f"        return trace(({params_text}))\n"
+        f"    if not ({addresses or True}) and is_fake(({params_text})):\n"
+        f"        return trace(({params_text}))\n"
         f"    {'' if function.restype is None else 'error = '}function({', '.join(arguments)})\n"
     )
     if function.restype is not None:

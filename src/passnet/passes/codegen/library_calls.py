@@ -88,8 +88,8 @@ def library_form(graph: Graph, where: str) -> LibraryForm:
             inputs = [fake_input(spec, annotations[spec.name]) for spec in graph.tensors]
         traced = make_fx(build(graph.program), tracing_mode="fake", pre_dispatch=True)(*inputs)
     traced.graph.eliminate_dead_code()
-    given = traced.graph.find_nodes(op="placeholder")
-    values: dict[torch.fx.Node, str] = dict(zip(given, names, strict=True))
+    placeholders = traced.graph.find_nodes(op="placeholder")
+    values: dict[torch.fx.Node, str] = dict(zip(placeholders, names, strict=True))
     lines: list[str] = []
     for node in traced.graph.nodes:
         if node.op == "get_attr":
@@ -102,7 +102,9 @@ def library_form(graph: Graph, where: str) -> LibraryForm:
             values[node] = f"out_{len(lines)}"
             lines.append(f"{values[node]} = {_call(node, values, where)}")
     returned = torch.utils._pytree.tree_leaves(traced.graph.output_node().args)
-    return LibraryForm(graph, tuple(lines), tuple(_text(each, values, where) for each in returned))
+    return LibraryForm(
+        graph, tuple(lines), tuple(_text(value, values, where) for value in returned)
+    )
 
 
 def library_passes(forms: Sequence[LibraryForm]) -> Files:
@@ -170,16 +172,16 @@ def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
 
 def _argument_it_is(node: torch.fx.Node) -> torch.fx.Node | None:
     """Return the argument that an op returns unchanged; None if it makes a value."""
-    name, given = _name(node), node.args[0] if node.args else None
-    if not isinstance(given, torch.fx.Node):
+    name, source = _name(node), node.args[0] if node.args else None
+    if not isinstance(source, torch.fx.Node):
         return None
     if name == "dropout":
-        return None if node.args[2] else given
-    made, before = node.meta.get("val"), given.meta.get("val")
-    if name not in VIEWS or not (isinstance(made, Tensor) and isinstance(before, Tensor)):
+        return None if node.args[2] else source
+    result, source_value = node.meta.get("val"), source.meta.get("val")
+    if name not in VIEWS or not (isinstance(result, Tensor) and isinstance(source_value, Tensor)):
         return None
-    forms = [(value.dtype, value.shape, value.stride()) for value in (made, before)]
-    return given if forms[0] == forms[1] else None
+    forms = [(value.dtype, value.shape, value.stride()) for value in (result, source_value)]
+    return source if forms[0] == forms[1] else None
 
 
 def _name(node: torch.fx.Node) -> str:
