@@ -87,7 +87,7 @@ def has_lines(path: Path) -> bool:
     return path.is_file() or packed(path).is_file()
 
 
-def open_lines(path: Path) -> IO[bytes]:
+def open_lines(path: Path) -> IO[bytes] | gzip.GzipFile:
     """Open a JSON-lines file, or its gzip copy if only that exists, for reading."""
     if not path.exists() and packed(path).is_file():
         return gzip.open(packed(path), "rb")
