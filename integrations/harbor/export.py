@@ -52,7 +52,7 @@ _PLACES = Template((Path(__file__).parent / "places.md").read_text(encoding="utf
 
 @dataclass(frozen=True)
 class HarborPlan:
-    """How tasks are written.
+    """Settings of the exported tasks.
 
     Args:
         settings: how the verifier judges; its sandbox is the best that the container allows.
@@ -75,7 +75,7 @@ class HarborPlan:
 
 @dataclass(frozen=True, slots=True)
 class HarborExport:
-    """How many tasks were written, with held-out shapes, and with a solution."""
+    """The numbers of written tasks, with held-out shapes, and with a solution."""
 
     num_tasks: int
     num_held_out: int
@@ -137,7 +137,7 @@ def _folders(tasks: Sequence[Task]) -> dict[str, str]:
 
 
 def _passnet(plan: HarborPlan) -> str:
-    """What pip installs as passnet."""
+    """Return pip's requirement for passnet."""
     if plan.passnet is not None and plan.wheel is None:
         return plan.passnet
     if plan.wheel is None:

@@ -21,7 +21,7 @@ TASKS = {
     "EMG2QwertyNet": "typing-from-muscles", "VEMG2Pose": "pose-from-muscles",
     "NeuroPose": "pose-from-muscles", "SensingDynamics": "pose-from-muscles",
 }  # fmt: skip
-"""What nets are for that do not classify EEG."""
+"""Tasks of nets that do not classify EEG."""
 
 
 def _signals() -> Any:

@@ -28,7 +28,7 @@ JOINT = {"num_layers": 2, "num_single_layers": 3}
 
 
 def _states(shape: tuple[Any, ...], time: dict[str, Any], text: tuple[int, ...]) -> dict[str, Any]:
-    """What transformers are called with, in their order: latents, the time, the text."""
+    """Return the inputs of transformers in order: latents, the time, the text."""
     return {"hidden_states": shape, **time, "encoder_hidden_states": text}
 
 
@@ -218,7 +218,7 @@ def _input(key: str, spec: Any) -> NetInput:
 
 
 def _axes(key: str, kind: str, shape: Sequence[int]) -> tuple[str, ...]:
-    """What the axes of an input mean, by the conventions of the library."""
+    """Return the meanings of an input's axes, by the conventions of the library."""
     text = "text" if key.startswith(("encoder", "txt", "text", "cap")) else "sequence"
     channels, last = str(shape[min(1, len(shape) - 1)]), str(shape[-1])
     if kind in ("ones", "mask"):

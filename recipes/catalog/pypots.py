@@ -41,7 +41,7 @@ SETTINGS: dict[str, Any] = {
     "n_residual_layers": 2, "d_residual_hidden": 16, "d_embedding": 32, "n_embeddings": 64,
     "term": "long", "n_output_dims": 64, "multiscale": [1, 2],
 }  # fmt: skip
-"""What nets ask for, under the names of the library."""
+"""Settings that nets require, under the names of the library."""
 
 OWN: dict[str, dict[str, Any]] = {
     "DLinear": {"d_model": 64},
@@ -50,7 +50,7 @@ OWN: dict[str, dict[str, Any]] = {
     "RevIN_SCINet": {"n_decoder_layers": 1},
     "StemGNN": {"n_stacks": 2},
 }
-"""What nets take otherwise."""
+"""Settings of single nets."""
 
 NETS: dict[str, tuple[str, ...]] = {
     "imputation": (
@@ -86,7 +86,7 @@ class GappedSeries(nn.Module):
         self.keys = keys
 
     def forward(self, *values: torch.Tensor) -> Any:
-        """What the net makes of every series."""
+        """Return the net's output for every series."""
         return self.net(dict(zip(self.keys, values, strict=True)))
 
 

@@ -139,7 +139,7 @@ NETS: dict[str, tuple[LobeFactory, str, str]] = {
     "wav2vec-latents": (lambda m: m("wav2vec").W2VLatentExtractor(), "samples",
                         "feature-extraction"),
 }  # fmt: skip
-"""How to make a net, what it is called with, and what for."""
+"""Name -> constructor, inputs and task of a net."""
 
 names = listed("speechbrain.lobes.models.CRDNN", NETS, import_with_torchaudio)
 

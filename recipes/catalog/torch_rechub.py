@@ -70,7 +70,7 @@ class FeatureColumns(nn.Module):
 
 
 class _Columns:
-    """What the columns are, in the words of the library."""
+    """The columns of a table as features of the library."""
 
     def __init__(self, history: bool) -> None:
         from torch_rechub.basic.features import DenseFeature, SequenceFeature, SparseFeature

@@ -31,7 +31,7 @@ POTENTIALS: dict[str, dict[str, Any]] = {
 """Potential -> what it takes otherwise than the library's own settings."""
 
 CHARGES = "-charges"
-"""What names a potential that gives the charge of every atom, too."""
+"""The ending of potentials that also give the charge of every atom."""
 
 names = listed(
     "torchani.arch",

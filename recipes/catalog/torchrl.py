@@ -87,7 +87,7 @@ NETS: dict[str, tuple[AgentFactory, str]] = {
         torch.nn.Linear(256, ACTIONS)), "state"),
     "rbf": (lambda m: m.RBFController(STATE, ACTIONS, 1.0), "mean and covariance"),
 }  # fmt: skip
-"""How to make a net, and what it is called with."""
+"""Name -> constructor and inputs of a net."""
 
 
 names = listed("torchrl.modules", NETS, import_with_torchaudio)

@@ -52,7 +52,7 @@ LICENCES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class PublicationPlan:
-    """What is published, and under which name and licence.
+    """The parts of a release, with its name and licence.
 
     Args:
         name: of the release on its card.

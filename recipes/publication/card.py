@@ -19,8 +19,8 @@ PUBLISHED_WORK = "https://arxiv.org/abs/2605.29357"
 
 @dataclass(frozen=True, slots=True)
 class ConfigFacts:
-    """What a configuration holds: rows by split and by domain, and the columns where it has a
-    schema; a suite has tasks, too.
+    """The content of a configuration: rows by split and by domain, its columns if it has a schema,
+    and the tasks of a suite.
     """
 
     name: str
@@ -37,8 +37,8 @@ class ConfigFacts:
 
 @dataclass(frozen=True, slots=True)
 class PublicationFacts:
-    """What a release holds, and of which libraries, with their versions and licences; `url` is
-    where it is kept and where errors are reported.
+    """The content of a release and its libraries, with versions and licences; `url` is its address,
+    where errors are reported.
     """
 
     name: str
@@ -178,7 +178,7 @@ def publication_card(facts: PublicationFacts) -> str:
 
 
 def citation(facts: PublicationFacts) -> str:
-    """How a release is cited, as a file that GitHub, Zenodo and others read."""
+    """Return the citation of a release as a file that GitHub, Zenodo and others read."""
     return (
         "cff-version: 1.2.0\n"
         "message: If you use this dataset, please cite it as below.\n"

@@ -96,7 +96,7 @@ class RuledScore:
 
 @dataclass(frozen=True, slots=True)
 class RuleOutcome:
-    """What comes of a rule: the scores of all candidates, and how their order agrees with the
+    """The scores of all candidates under a rule, and the agreement of their order with the
     published one: Kendall's tau-b, None with one candidate.
 
     `num_left_out` trials did not count.
@@ -116,8 +116,8 @@ CandidateTasks: TypeAlias = Mapping[str, Mapping[str, Sequence[ScoredTrial]]]
 def sensitivity(
     candidates: CandidateTasks, rules: Sequence[ScoreRule] = RULES, seed: int = 0
 ) -> list[RuleOutcome]:
-    """What comes of each rule, with 95 % intervals by bootstrap over tasks, the same draws for all
-    candidates and rules. Candidates are compared on the tasks that all of them have.
+    """Score candidates under each rule, with 95 % bootstrap intervals over tasks. All candidates
+    and rules share the draws; candidates are compared on the tasks that all of them have.
 
     Raises:
         InputError: there is no candidate, or no task that all have.

@@ -9,7 +9,7 @@ from passnet.errors import InputError
 from recipes.sensitivity import ScoredTrial
 
 STRIDES_TEXT = " has strides ["
-"""What the error of a trial says that failed for the order of its strides."""
+"""The error text of a trial that failed only for the order of its strides."""
 
 
 def candidates_of(paths: Sequence[Path]) -> dict[str, dict[str, list[ScoredTrial]]]:
