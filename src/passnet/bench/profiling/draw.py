@@ -54,8 +54,7 @@ ROWS_A_QUESTION = 500
 
 
 def draw_items(words: Sequence[str], limit: int | None, seed: int) -> list[ProfileItem]:
-    """The items that words mean: each a folder of a dataset, a suite, a set of captured graphs, of
-    which nets are drawn whose libraries are installed, or nets of the catalog.
+    """Return the items of datasets, suites, sets of captured graphs, or nets of the catalog.
 
     `limit` is the most items of all together; each dataset or suite gives its share.
 
@@ -187,14 +186,14 @@ def _size(item: ProfileItem) -> tuple[float, str]:
 
 
 def _sample(names: Sequence[str], count: int, seed: int) -> list[str]:
-    """So many of some names, the same ones each time."""
+    """Return `count` of the names, the same ones each time."""
     return sorted(names, key=lambda name: hashlib.sha256(f"{seed}/{name}".encode()).hexdigest())[
         :count
     ]
 
 
 def _spread(ordered: Sequence[T], count: int) -> list[T]:
-    """So many of some things, evenly spaced.
+    """Return `count` of the elements, evenly spaced.
 
     Examples:
         >>> _spread([1, 2, 3, 4, 5], 3)
@@ -212,9 +211,10 @@ def _spread(ordered: Sequence[T], count: int) -> list[T]:
 def shares(
     sizes: Mapping[tuple[str, ...], int], total: int, seed: int
 ) -> dict[tuple[str, ...], int]:
-    """How many to draw of each stratum, which are so large: in proportion, by largest remainders,
-    and one at least. Where there are more strata than are to be drawn, so many of them by chance,
-    larger ones more often.
+    """Return the number of items to draw from each stratum, given the sizes of strata.
+
+    Shares are in proportion, by largest remainders, and at least one. With more strata than
+    items, strata are drawn by chance, larger ones more often.
 
     Examples:
         >>> shares({("a",): 90, ("b",): 9, ("c",): 1}, 10, 0)

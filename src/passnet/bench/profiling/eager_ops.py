@@ -30,7 +30,7 @@ class OpTime:
 
 
 def eager_parts(module: torch.fx.GraphModule, args: list[Any], eager_ms: float) -> EagerParts:
-    """The parts of a call that takes so long in eager torch, by the times of its ops."""
+    """Return the parts of a call of eager PyTorch, from the times of its ops."""
     times = op_times(module, args)
     total = sum(op.ms for op in times)
     known = sum(op.ms for op in times if op.dispatch_ms is not None)
@@ -40,7 +40,7 @@ def eager_parts(module: torch.fx.GraphModule, args: list[Any], eager_ms: float) 
 
 
 def op_times(module: torch.fx.GraphModule, args: Sequence[Any]) -> list[OpTime]:
-    """The times of the ops of a module, in their order, each on what it gets in a call."""
+    """Return the times of the ops of a module in their order, each on its arguments in a call."""
     timer = _OpTimer(module)
     with torch.no_grad():
         timer.run(*args)
@@ -79,7 +79,7 @@ class _OpTimer(torch.fx.Interpreter):
 
 
 def _is_view(returned: Any, given: Any) -> bool:
-    """Whether an op computed no values: it returns views of what it was given, or no tensor."""
+    """Return whether an op computed no values: it returned views of its arguments, or no tensor."""
     tensors = [each for each in tree_leaves(returned) if isinstance(each, torch.Tensor)]
     held = {
         each.untyped_storage().data_ptr(): each._version
@@ -90,9 +90,7 @@ def _is_view(returned: Any, given: Any) -> bool:
 
 
 def _smaller(args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
-    """The arguments with tensors of one element; then with those of one row, for ops that are told
-    how long a row is.
-    """
+    """Yield the arguments with tensors of one element, then of one row for fixed row sizes."""
     yield tree_map(_one_element, args), tree_map(_one_element, dict(kwargs))
     yield tree_map(_one_row, args), tree_map(_one_row, dict(kwargs))
 

@@ -56,7 +56,7 @@ def profile_isolated(
 
 
 def _about(item: ProfileItem) -> ProfileRecord:
-    """What is known of an item before it runs, as a record of a failure."""
+    """Return the record of a failure, with the facts known before an item runs."""
     return ProfileRecord(
         item.name, item.kind, "failed", item.library, item.domain, item.dtype, item.ops,
         len(item.ops), round(item.input_mib, 6), item.weight, machine=socket.gethostname(),
@@ -64,9 +64,7 @@ def _about(item: ProfileItem) -> ProfileRecord:
 
 
 def prepare(threads: str) -> None:
-    """What the parent of the processes does once: import what they need, and find out what clocks
-    cost here.
-    """
+    """Import the modules of the processes once in their parent, and measure the cost of clocks."""
     import torch
 
     torch.set_num_threads(int(threads))
@@ -81,7 +79,7 @@ def _clock_cost() -> Any:
 
 
 def profile_to(payload: str, folder: Path) -> None:
-    """What runs in the process: leave the record of an item in a folder."""
+    """Write the record of an item into a folder; runs in the item's process."""
     request = decode(payload, ProfileRequest)
     try:
         record = _profiled(request.item, request.settings)
@@ -149,7 +147,7 @@ def _measured(
 def _subject(
     item: ProfileItem, seed: int
 ) -> tuple[Callable[..., Any], list[Any], dict[str, Any], ProfileItem]:
-    """What is called for an item, with which arguments, and what is known of it then.
+    """Return an item's function with its arguments, and the item with the facts known then.
 
     Raises:
         MeasureError: a net cannot be built.

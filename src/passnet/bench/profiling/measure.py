@@ -87,7 +87,7 @@ class ProfiledCall:
         return sum(graph.num_calls for graph in self.layers.called())
 
     def num_calls_of(self, kind: str) -> int:
-        """How many calls of this kind the generated programs have."""
+        """Return the number of calls of a kind in the generated programs."""
         return sum(program.kinds.count(kind) for program in self.programs)  # type: ignore[arg-type]
 
 
@@ -95,7 +95,7 @@ class ProfiledCall:
 def profiled_call(
     function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Iterator[ProfiledCall]:
-    """A function with arguments, compiled for the length of the block.
+    """Compile a function with arguments for the length of the block.
 
     Raises:
         MeasureError: it fails, is not compiled, or takes too long.
@@ -185,7 +185,7 @@ def measure(call: ProfiledCall, seconds: float, cost: ClockCost) -> MeasuredCall
 
 
 def _is_precise(times: RoundTimes, cost: ClockCost) -> bool:
-    """Whether the speedup is known closely enough, and the parts add up."""
+    """Return whether the speedup is known closely enough and the parts add up."""
     gain = times.speedup("compiled", "eager")
     residue = 1 - _parts(times, cost, "moves" in times.turns).total / times.ms("compiled")
     is_close = gain.high - gain.low <= 2 * PRECISE * gain.value
@@ -199,8 +199,10 @@ def _direct_way(graph: GraphLayers) -> TimedCall:
 
 
 def calibrate(seconds: float = 2.0) -> ClockCost:
-    """What clocks cost in a call of torch.compile, where they are colder than in a loop of their
-    own: clocks are put one after another around the layers of a compiled addition.
+    """Measure the cost of clocks in a call of torch.compile.
+
+    They are colder there than in a loop of their own, so clocks are put one after another
+    around the layers of a compiled addition.
     """
     kernel = least_kernel_clock(WALL)
     within, _ = least_layer_clock(WALL)
@@ -229,8 +231,9 @@ def calibrate(seconds: float = 2.0) -> ClockCost:
 
 
 def _cost_of_own_clock() -> ClockCost:
-    """What the clock of this thread costs, as a loop of it tells: calls that it is used for are so
-    long that no more is needed.
+    """Measure the cost of this thread's clock in a loop.
+
+    Its calls are long, so no more is needed.
     """
     within, beside = least_layer_clock(OWN)
     return ClockCost(*least_kernel_clock(OWN), within, beside, beside, 0.0)
@@ -239,7 +242,7 @@ def _cost_of_own_clock() -> ClockCost:
 def _clocked_way(
     call: ProfiledCall, until: Literal["graph", "program", "kernels"] = "kernels"
 ) -> TimedCall:
-    """The compiled call with a clock at every layer, until one."""
+    """Return the compiled call with a clock at every layer, until one."""
     graphs, spent = call.layers.called(), call.spent
     programs = iter(call.programs)
     swaps: list[tuple[Any, str, Any]] = []
@@ -273,7 +276,7 @@ def _swap(holder: Any, name: str, value: Any) -> Any:
 
 
 def _parts(times: RoundTimes, cost: ClockCost, has_moves: bool) -> CallParts:
-    """The parts of a call from what clocks tell, without what these cost."""
+    """Return the parts of a call from the readings of clocks, without the cost of the clocks."""
     total_ms, counts = times.turns["clocked"].low()
     clocks, graphs, programs = counts[COUNT], counts[NUM_GRAPHS], counts[NUM_PROGRAMS]
     known = float(counts[: len(KINDS)].sum())
@@ -293,7 +296,7 @@ def _parts(times: RoundTimes, cost: ClockCost, has_moves: bool) -> CallParts:
 
 
 def _instability(found: MeasuredCall) -> str:
-    """Why a measurement is not to be relied on, in a word or two; empty where it is."""
+    """Return the reason why a measurement is unreliable, or an empty text."""
     if abs(found.self_ratio - 1) > STEADY:
         return "eager torch differs from itself"
     if found.speedup.high - found.speedup.low > 2 * STEADY * found.speedup.value:

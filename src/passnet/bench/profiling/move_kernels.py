@@ -31,8 +31,9 @@ class MovingKernels:
 
 
 def moving_kernels(layers: CompiledLayers, run: Callable[[], object]) -> MovingKernels | None:
-    """What of the generated kernels only moves values beside what else they do; None where there is
-    no such kernel. `run` makes the call.
+    """Compile the loops of generated kernels that only move values; None if there are none.
+
+    `run` makes the call.
 
     Raises:
         MeasureError: a part of a kernel cannot be compiled.
@@ -56,7 +57,7 @@ def moving_kernels(layers: CompiledLayers, run: Callable[[], object]) -> MovingK
 def _arguments(
     modules: Sequence[ModuleType], keys: Sequence[tuple[str, str]], run: Callable[[], object]
 ) -> list[tuple[tuple[str, str], tuple[Any, ...]]]:
-    """What kernels are called with in one call, in order."""
+    """Return the arguments of kernels in one call, in order."""
     seen: list[tuple[tuple[str, str], tuple[Any, ...]]] = []
     by_name = {module.__name__: module for module in modules}
     with _watched([(by_name[module], name) for module, name in keys], seen):
@@ -69,7 +70,7 @@ def _watched(
     kernels: Sequence[tuple[ModuleType, str]],
     seen: list[tuple[tuple[str, str], tuple[Any, ...]]],
 ) -> Iterator[None]:
-    """For the length of the block calls of kernels are noted."""
+    """Record calls of kernels for the length of the block."""
 
     def watched(key: tuple[str, str], kernel: Callable[..., Any]) -> Callable[..., Any]:
         def note(*arguments: Any) -> Any:

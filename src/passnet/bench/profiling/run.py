@@ -82,13 +82,13 @@ def _is_same_run(one: ProfileInfo, other: ProfileInfo) -> bool:
 
 
 def profile_folder(out: Path) -> RunFolder[ProfileInfo, ProfileRecord, str]:
-    """The folder of a run of profiles."""
+    """Return the folder of a run of profiles."""
     name = attrgetter("name")
     return RunFolder(out, RUN_FILE, ProfileInfo, RECORDS_FILE, ProfileRecord, name, "profiles")
 
 
 def read_profiles(folders: Sequence[Path]) -> list[ProfileRecord]:
-    """The records of several runs, each item once: the last that has it measured, if any has.
+    """Return the records of several runs, each item once and measured if possible.
 
     Raises:
         InputError: a folder holds no profiles.

@@ -17,8 +17,10 @@ LABEL_GAP = 0.045
 
 
 def draw_es(scores: Sequence[CandidateScore], path: Path) -> None:
-    """ES_t over the tolerance level. Lines that coincide share the label at their end, which names
-    them all, and are drawn one through the gaps of the other.
+    """Draw ES_t over the tolerance level.
+
+    Coinciding lines share the label at their end, and are drawn one through the gaps of the
+    other.
     """
     groups = _coinciding(scores)
     widths = {
@@ -64,7 +66,7 @@ def _draw_line(axes: Any, score: CandidateScore, index: int, width: float) -> No
 
 
 def _coinciding(scores: Sequence[CandidateScore]) -> list[list[int]]:
-    """The numbers of the candidates, those together whose lines are one to the eye."""
+    """Return the numbers of the candidates, grouped by coinciding lines."""
     groups: list[list[int]] = []
     for index, score in enumerate(scores):
         for group in groups:
@@ -81,7 +83,7 @@ def _distance(first: Mapping[int, float], second: Mapping[int, float]) -> float:
 
 
 def _label_ends(axes: Any, scores: Sequence[CandidateScore], groups: list[list[int]]) -> None:
-    """A label for each line to the right of its end, moved apart where they would overlap."""
+    """Draw a label to the right of each line's end, and move labels apart that would overlap."""
     low, high = np.log(axes.get_ylim())
     ends = []
     for group in groups:

@@ -46,7 +46,7 @@ DASHES = ("-", "--", "-.", ":")
 
 
 def line_style(number: int) -> LineStyle:
-    """The style of a line by its number; the first 28 differ in two ways at least."""
+    """Return the style of a line by its number; the first 28 differ in at least two ways."""
     return LineStyle(
         COLOURS[number % len(COLOURS)],
         MARKERS[number % len(MARKERS)],

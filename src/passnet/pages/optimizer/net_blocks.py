@@ -35,7 +35,7 @@ class NetBlock:
 
 
 def net_blocks(form: SignatureRecord, net: str) -> NetBlock:
-    """The net, whose class is given, as blocks within blocks."""
+    """Return the net as blocks within blocks; `net` is its class."""
     blocks = {"": NetBlock("", net, form.eager_ms)}
     for each in form.blocks:
         blocks.setdefault(each.name, NetBlock(each.name, each.kind, each.ms))
@@ -73,12 +73,12 @@ def _mark(
 
 
 def _around(path: str, blocks: dict[str, NetBlock]) -> Iterator[NetBlock]:
-    """The blocks around a module, itself included, from the innermost one to the net."""
+    """Return the blocks around a module, itself included, from the innermost one to the net."""
     return (blocks[name] for name in _outwards(path) if name in blocks)
 
 
 def _outwards(path: str) -> Iterator[str]:
-    """The names of a module and all those around it.
+    """Yield the names of a module and of all modules around it.
 
     Examples:
         >>> list(_outwards("layers.0.norm"))

@@ -71,7 +71,7 @@ _INDEX = (
 
 
 def author_of(attempt: Attempt) -> str:
-    """The author, by the llm where there is one."""
+    """Return the author, by the name of the LLM if there is one."""
     return attempt.llm or attempt.author
 
 
@@ -124,7 +124,7 @@ def _write_attempt(site: SiteFolder, attempt: Attempt, stem: str) -> None:
 
 
 def _outcome(attempt: Attempt) -> str:
-    """What came of an attempt, in a sentence or two."""
+    """Return the outcome of an attempt, in a sentence or two."""
     if attempt.best is None:
         text = "Nothing was submitted."
     elif attempt.final_score is not None:
@@ -193,13 +193,13 @@ def _evaluation_table(attempt: Attempt) -> dict[str, Any]:
 
 
 def _status(variant: VariantResult) -> str:
-    """How a state did on a graph, in a word or two."""
+    """Return the status of a state on a graph, in a word or two."""
     is_wrong = variant.status == "ok" and not variant.is_correct
     return "wrong values" if is_wrong else variant.status
 
 
 def _states(evaluations: Sequence[Evaluation]) -> Iterator[dict[str, Any]]:
-    """The states of a folder that were evaluated, each with what changed since the one before."""
+    """Yield the evaluated states of a folder, each with its changes since the state before."""
     before: dict[str, str] = {}
     for number, each in enumerate(evaluations):
         score = "not timed" if each.score is None else f"AS {each.score:.3f}"
@@ -237,7 +237,7 @@ def _message(
 
 
 def _call_text(call: ToolCall) -> str:
-    """The arguments of a call, texts of several lines as such."""
+    """Return the arguments of a call; texts of several lines keep their lines."""
     try:
         arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):

@@ -55,7 +55,7 @@ def write_index(site: SiteFolder, boards: Sequence[Board], scores: Sequence[Boar
 
 
 def _index_board(board: Board, scores: BoardScores) -> dict[str, Any]:
-    """What the leaderboard gets of a board: its lines, and their scores by choice of graphs."""
+    """Return a board for the leaderboard: its lines, and their scores by choice of graphs."""
     near = {line.name: _near(line) for line in board.lines}
     choices = []
     for choice, by_line in scores.scores.items():
@@ -86,7 +86,7 @@ def _index_board(board: Board, scores: BoardScores) -> dict[str, Any]:
 
 
 def _graphs(board: Board, choice: Sequence[str | None]) -> set[str] | None:
-    """The graphs of a choice; None for all."""
+    """Return the graphs of a choice; None for all."""
     if board.suite is None or not any(choice):
         return None
     groups = {by: graph_groups(board.suite, by) for by in DIMENSIONS}
@@ -101,7 +101,7 @@ def _graphs(board: Board, choice: Sequence[str | None]) -> set[str] | None:
 
 
 def _near(line: Line) -> dict[str, bool]:
-    """By graph, whether a trial is correct, or no further from float64 than eager torch."""
+    """Return by graph if a trial is correct, or as near to float64 as eager PyTorch."""
     return {
         trial.graph: is_correct(trial) or _is_near(trial)
         for trial in line.trials
@@ -110,7 +110,7 @@ def _near(line: Line) -> dict[str, bool]:
 
 
 def is_correct(trial: Trial) -> bool:
-    """Whether a trial ran, and its outputs agree at t = -5."""
+    """Return whether a trial ran and its outputs agree at t = -5."""
     return trial.status == "ok" and trial.smallest_t is not None and trial.smallest_t <= CORRECT_AT
 
 
@@ -124,7 +124,7 @@ def _is_near(trial: Trial) -> bool:
 def _cells(
     score: CandidateScore | None, near: Mapping[str, bool], graphs: set[str] | None
 ) -> list[Any] | None:
-    """A line's cells for a choice of graphs."""
+    """Return a line's cells for a choice of graphs."""
     if score is None:
         return None
     chosen = [is_near for graph, is_near in near.items() if graphs is None or graph in graphs]
@@ -222,7 +222,7 @@ def _es_chart(scores: Mapping[str, CandidateScore | None]) -> dict[str, Any]:
 
 
 def _speedup_chart(board: Board) -> dict[str, Any]:
-    """Of each line, the share of its correct trials that are at most so many times as fast."""
+    """Return the chart of each line's share of correct trials up to every speedup."""
     series = []
     for line in board.lines:
         found = sorted(
@@ -251,7 +251,7 @@ def _speedup_chart(board: Board) -> dict[str, Any]:
 
 
 def _task_table(board: Board, scores: Mapping[str, CandidateScore | None]) -> dict[str, Any]:
-    """A row a task: where it leads, its graphs, and the AS of every line."""
+    """Return a row for each task: its link, its graphs, and the AS of every line."""
     counts: dict[str, set[str]] = defaultdict(set)
     for line in board.lines:
         for trial in line.trials:
@@ -273,12 +273,12 @@ def _task_table(board: Board, scores: Mapping[str, CandidateScore | None]) -> di
 
 
 def task_page(board: Board, task: str) -> str:
-    """The path of the page of a task."""
+    """Return the path of the page of a task."""
     return f"tasks/{suite_stem(board.suite_name, board.suite_hash)}/{file_stem(task)}.html"
 
 
 def suite_stem(name: str, content_hash: str) -> str:
-    """The folder of the pages of a suite's tasks, another one for each content."""
+    """Return the folder of the pages of a suite's tasks; every content has another one."""
     return file_stem(f"{file_stem(name)}-{content_hash[:8]}".lower())
 
 
@@ -296,7 +296,7 @@ def _failures(board: Board) -> list[list[Any]]:
 
 
 def _settings(board: Board) -> list[tuple[str, str]]:
-    """How the first run of a board was measured, in words."""
+    """Return the settings and environment of the first run of a board, in words."""
     settings, env = board.settings, board.environment
     judge = settings.judge
     facts = [
@@ -359,13 +359,13 @@ def write_trials(site: SiteFolder, board: Board) -> None:
 
 
 def status_word(trial: Trial) -> str:
-    """How a trial ended, in a word or two."""
+    """Return the status of a trial, in a word or two."""
     is_wrong = trial.status == "ok" and not is_correct(trial)
     return "wrong values" if is_wrong else trial.status
 
 
 def speedup_triple(trial: Trial) -> tuple[float, float | None, float | None] | None:
-    """A trial's speedup with its interval; None where it was not measured."""
+    """Return a trial's speedup with its interval; None if it was not measured."""
     if trial.speedup is None:
         return None
     return (trial.speedup, trial.speedup_low, trial.speedup_high)

@@ -64,7 +64,7 @@ class Board:
 
 
 def hardware_text(environment: Environment, settings: RunSettings) -> str:
-    """The hardware of a run in words.
+    """Return the hardware of a run in words.
 
     Examples:
         >>> env = Environment("3.11", "2.13", "0.1.0", "Linux", "AMD EPYC", 2, 4096, "g++", 0.0)
@@ -81,7 +81,7 @@ def hardware_text(environment: Environment, settings: RunSettings) -> str:
 
 
 def _key(run: MeasuredRun) -> tuple[object, ...]:
-    """What must be the same for two runs to share a column."""
+    """Return the facts that must agree for two runs to share a column."""
     env, settings = run.info.environment, run.info.settings
     judge = settings.judge
     return (
@@ -92,7 +92,7 @@ def _key(run: MeasuredRun) -> tuple[object, ...]:
 
 
 def boards_of(runs: Sequence[MeasuredRun], suites: Sequence[Suite | None]) -> list[Board]:
-    """The boards of some runs, largest first; `suites` has the suite of each run."""
+    """Return the boards of runs, largest first; `suites` has the suite of each run."""
     groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for number, run in enumerate(runs):
         groups[_key(run)].append(number)
@@ -116,7 +116,7 @@ def boards_of(runs: Sequence[MeasuredRun], suites: Sequence[Suite | None]) -> li
 
 
 def _lines(runs: Sequence[MeasuredRun]) -> tuple[Line, ...]:
-    """A line for each candidate of each run; the name of the run is added where two share one."""
+    """Return a line for each candidate of each run; equal names get the name of their run."""
     named = [
         (run, candidate, short_name(candidate))
         for run in runs
@@ -137,7 +137,7 @@ def _lines(runs: Sequence[MeasuredRun]) -> tuple[Line, ...]:
 
 
 def short_name(candidate: str) -> str:
-    """A candidate's name, of a path from the root its last two parts.
+    """Return a candidate's name; of an absolute path only the last two parts.
 
     Examples:
         >>> short_name("/home/me/examples/passes@direct"), short_name("examples/passes")

@@ -45,18 +45,18 @@ class MeasuredRun:
     sources: dict[tuple[str, str], Sources] = field(default_factory=dict)
 
     def template(self, candidate: str) -> Candidate | None:
-        """What a candidate is, by its name."""
+        """Return a candidate by its name."""
         found = (each for each in self.info.candidates if each.name == candidate)
         return next(found, None)
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder holds a run with its trials."""
+    """Return whether a folder holds a run with its trials."""
     return (path / RUN_FILE).is_file() and has_lines(path / TRIALS_FILE)
 
 
 def read_run(path: Path, suites: "KnownSuites") -> MeasuredRun:
-    """The run of a run folder.
+    """Read the run of a run folder.
 
     Raises:
         InputError: it holds none that can be read, or no trial.
@@ -77,8 +77,7 @@ def read_run(path: Path, suites: "KnownSuites") -> MeasuredRun:
 
 
 def read_entries(leaderboard: Path, suites: "KnownSuites") -> list[MeasuredRun]:
-    """The entries of a leaderboard whose records hold; of one that was judged again and confirmed,
-    what came out then.
+    """Read the entries of a leaderboard; confirmed ones have the results of the second judging.
 
     Raises:
         InputError: there is no leaderboard, or an entry that cannot be read or does not hold.
@@ -124,7 +123,7 @@ def _rooted(folder: Path, candidate: Candidate) -> Candidate:
 
 
 def folders_of(candidate: Candidate, info: BenchRunInfo, suite: Suite | None) -> dict[str, Sources]:
-    """The files of a candidate's pass folders by task; none where they are gone or were changed."""
+    """Return the files of a candidate's pass folders by task; none if they are gone or changed."""
     if candidate.root is None or suite is None or not Path(candidate.root).is_dir():
         return {}
     try:
@@ -142,7 +141,7 @@ def folders_of(candidate: Candidate, info: BenchRunInfo, suite: Suite | None) ->
 
 
 def read_sources(folder: Path) -> dict[str, str]:
-    """The text files of a pass folder, as many as a page shows."""
+    """Read the text files of a pass folder, up to the size that a page shows."""
     assert is_pass_folder(folder), "the folder was found as one"
     sources: dict[str, str] = {}
     remaining = MAX_FOLDER_CHARACTERS
@@ -166,7 +165,7 @@ class KnownSuites:
         self._unread = shipped_suites()
 
     def of_hash(self, content_hash: str) -> Suite | None:
-        """The suite with some content; None where it is not known."""
+        """Return the suite with some content; None if it is not known."""
         while content_hash not in self._by_hash and self._unread:
             name = next(iter(self._unread))
             del self._unread[name]

@@ -35,7 +35,7 @@ PLOT_STYLE = """:where(.plot) {
 
 
 def content_policy() -> str:
-    """The Content-Security-Policy of every page: nothing but its own files, and no connection.
+    """Return the Content-Security-Policy of every page: only its own files, and no connection.
 
     `file:` stands beside 'self' for browsers that give every file an origin of its own.
     """
@@ -122,5 +122,5 @@ class SiteFolder:
 
 
 def _finalised(value: Any) -> Any:
-    """What stands in a page for a value; texts with what does not print made visible."""
+    """Return a value as it stands in a page, with unprintable characters made visible."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

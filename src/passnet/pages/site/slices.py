@@ -33,7 +33,7 @@ class BoardScores:
 
 
 def board_scores(board: Board) -> BoardScores:
-    """The scores of a board."""
+    """Return the scores of a board."""
     groups = {by: graph_groups(board.suite, by) if board.suite else {} for by in DIMENSIONS}
     graphs = {trial.graph for line in board.lines for trial in line.trials}
     names = {
@@ -52,7 +52,7 @@ def board_scores(board: Board) -> BoardScores:
 def _choices(
     graphs: set[str], groups: Mapping[str, Mapping[str, str]], names: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[Choice, frozenset[str]]]:
-    """Every choice that some graphs fit, with these."""
+    """Yield every choice that some graphs fit, with these graphs."""
     for choice in product(*([None, *names[by]] for by in DIMENSIONS)):
         wanted = [(by, name) for by, name in zip(DIMENSIONS, choice, strict=True) if name]
         chosen = frozenset(

@@ -47,7 +47,7 @@ def table_spec(
     sort: tuple[int, bool] | None = None,
     height: int | None = None,
 ) -> dict[str, Any]:
-    """A table for a page, column by column; texts that repeat are given once.
+    """Return a table for a page, column by column; repeated texts are given once.
 
     Args:
         columns: the columns.
@@ -87,7 +87,7 @@ def _column(spec: ColumnSpec, values: Sequence[Any]) -> dict[str, Any]:
 
 
 def _short(value: Any) -> Any:
-    """A value with as many digits as a page can show."""
+    """Return a value with as many digits as a page can show."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, (tuple, list)):
@@ -96,7 +96,7 @@ def _short(value: Any) -> Any:
 
 
 def of_text_table(table: Table) -> dict[str, Any]:
-    """A table of texts, of which columns of numbers are sorted as such."""
+    """Return a table of texts for a page; columns of numbers are sorted as numbers."""
     columns = [
         ColumnSpec(head, "number" if _is_numeric(table, index) else "text")
         for index, head in enumerate(table.heads)

@@ -85,14 +85,14 @@ def _index_row(board: Board, name: str, task: Task | None) -> list[Any]:
 
 
 def _domain(suite: Suite | None, task: Task) -> str:
-    """The domain that most graphs of a task are from."""
+    """Return the domain of most graphs of a task."""
     groups = graph_groups(suite, "domain") if suite else {}
     counts = Counter(groups.get(graph.name, "unknown") for graph in task.graphs)
     return counts.most_common(1)[0][0]
 
 
 def short_ops(ops: Sequence[str]) -> str:
-    """A sequence of ops in a few words."""
+    """Return a sequence of ops in a few words."""
     names = [op.rpartition(".")[2] for op in ops]
     more = f" … {len(names) - MAX_OPS_NAMED} more" if len(names) > MAX_OPS_NAMED else ""
     return " ".join(names[:MAX_OPS_NAMED]) + more
@@ -149,7 +149,7 @@ def _facts(task: Task) -> list[tuple[str, str]]:
 
 
 def _draw(site: SiteFolder, board: Board, task: Task) -> str | None:
-    """The name of the picture of a task's first graph; None where its shapes cannot be inferred."""
+    """Draw a task's first graph and return its file name; None if shapes are unknown."""
     graph = task.graphs[0]
     stem = file_stem(task.name)
     path = site.out / "tasks" / suite_stem(board.suite_name, board.suite_hash) / f"{stem}.svg"
@@ -206,7 +206,7 @@ def _error(value: float | None) -> str:
 
 
 def _section(board: Board, task: str, trials: Sequence[tuple[Line, Trial]]) -> dict[str, Any]:
-    """What a page says of a task on one board, beside the table of trials."""
+    """Return the data of a task on one board, besides the table of trials."""
     problems = [problem for line, trial in trials for problem in _problems(task, line, trial)]
     folders: list[dict[str, Any]] = []
     for line in dict.fromkeys(line.name for line, _ in trials):
@@ -236,7 +236,7 @@ def _section(board: Board, task: str, trials: Sequence[tuple[Line, Trial]]) -> d
 
 
 def _problems(task: str, line: Line, trial: Trial) -> Iterator[dict[str, str]]:
-    """The findings of a trial, and how it failed."""
+    """Yield the findings and the failure of a trial."""
     graph = trial.graph.removeprefix(f"{task}-")
     for found in trial.findings:
         known = CATALOGUE.get(found.name)
@@ -260,7 +260,7 @@ def _problems(task: str, line: Line, trial: Trial) -> Iterator[dict[str, str]]:
 
 
 def _told_once(problems: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-    """Problems, those that differ in their graph alone as one."""
+    """Return problems, merged if they differ only in their graph."""
     groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for problem in problems:
         key = tuple(problem[name] for name in ("weight", "title", "candidate", "text"))

@@ -33,8 +33,7 @@ _SAFE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
 
 
 def file_stem(text: str) -> str:
-    """The stem of a file for something of any name: another one for every other name, on file
-    systems without capitals too.
+    """Return the stem of a file for any name; other names get other stems, without capitals too.
 
     Examples:
         >>> file_stem("rms_norm"), file_stem("../A b")
@@ -47,7 +46,7 @@ def file_stem(text: str) -> str:
 
 
 def shown(value: Any) -> Any:
-    """A value of JSON with all its texts made visible, keys as well."""
+    """Return a value of JSON with all its texts and keys made visible."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, Mapping):
@@ -58,7 +57,7 @@ def shown(value: Any) -> Any:
 
 
 def script(name: str, value: Any) -> str:
-    """A script that hands a value to the page, which is not read as HTML wherever it stands.
+    """Return a script that hands a value to its page, and that is never read as HTML.
 
     Examples:
         >>> script("a", ["</script>"])
@@ -72,7 +71,7 @@ def script(name: str, value: Any) -> str:
 
 
 def coloured(name: str, text: str) -> str:
-    """The text of a file as HTML, with colours for its language where that is known."""
+    """Return the text of a file as HTML, coloured if its language is known."""
     text = visible(text)
     if len(text) > MAX_SOURCE_CHARACTERS:
         num_over = len(text) - MAX_SOURCE_CHARACTERS
@@ -82,7 +81,7 @@ def coloured(name: str, text: str) -> str:
 
 
 def colours_css() -> str:
-    """The style sheet of `coloured`, for light and dark pages."""
+    """Return the style sheet of `coloured`, for light and dark pages."""
     light, dark = (
         "\n".join(
             line
@@ -95,7 +94,7 @@ def colours_css() -> str:
 
 
 def folder_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """What changed between two states of a folder, as one text; empty where nothing did."""
+    """Return the changes between two states of a folder as one text; empty if there are none."""
     parts: list[str] = []
     for name in sorted({*before, *after}):
         old, new = before.get(name), after.get(name)

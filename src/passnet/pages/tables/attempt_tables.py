@@ -45,7 +45,7 @@ EFFORT: StatsColumns = {
 
 
 def stats_tables(stats: Sequence[AuthorStats]) -> list[Table]:
-    """The tables of authors: scores, learning curves, conduct, effort, and our own time."""
+    """Return the tables of authors: scores, learning curves, conduct, effort, and our own time."""
     return [
         _author_table(
             "Attempts", stats, SCORES,
@@ -77,7 +77,10 @@ def _author_table(
 
 
 def curve_table(stats: Sequence[AuthorStats]) -> Table:
-    """One row an author: the best AS after 1, 2, 4, ... evaluations."""
+    """Return a row for each author: the best AS after 1, 2, 4, ...
+
+    evaluations.
+    """
     numbers = doublings(max((len(author.curve) for author in stats), default=0))
     rows: list[tuple[str, ...]] = []
     for author in stats:
@@ -92,14 +95,14 @@ def curve_table(stats: Sequence[AuthorStats]) -> Table:
 
 
 def _step(author: AuthorStats, step: int) -> str:
-    """A cell of the table of curves: the mean, and how many attempts are not in it."""
+    """Return a cell of the table of curves: the mean, and the attempts that are not in it."""
     num_untimed = author.curve_untimed[step]
     untimed = f" ({num_untimed} not timed)" if num_untimed else ""
     return number(author.curve[step]) + untimed
 
 
 def overhead_tables(stats: Sequence[AuthorStats]) -> list[Table]:
-    """One table an author of whom it is known: our own time in a turn and in each tool."""
+    """Return our own time in a turn and in each tool, a table for each author that has it."""
     heads = ("tool", "calls", "median s", "95th percentile s")
     note = "Without loading, compiling, running and timing passes and references."
     tables = []
@@ -114,7 +117,7 @@ def overhead_tables(stats: Sequence[AuthorStats]) -> list[Table]:
 
 
 def training_table(info: TrainingInfo) -> Table:
-    """What became of the attempts that training data was made of."""
+    """Return the outcomes of the attempts that training data was made from."""
     rows: list[tuple[str, ...]] = [("read", str(info.num_read))]
     rows += [(reason, str(count)) for reason, count in info.dropped.items()]
     rows.append((f"kept, of {info.num_tasks} op sequences", str(info.num_rows)))
@@ -122,7 +125,7 @@ def training_table(info: TrainingInfo) -> Table:
 
 
 def draw_curves(stats: Sequence[AuthorStats], path: Path) -> None:
-    """The best AS over the number of evaluations, a line an author, as an SVG or PNG file."""
+    """Draw the best AS over the number of evaluations, a line for each author."""
     from matplotlib.ticker import MaxNLocator
 
     with new_figure(path, (7, 4)) as (_, axes):

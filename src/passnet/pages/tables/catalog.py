@@ -13,7 +13,7 @@ MAX_ERROR_CHARACTERS = 160
 
 
 def summary(records: Sequence[NetRecord]) -> str:
-    """The run as a page of Markdown."""
+    """Return the run as a page of Markdown."""
     lines = ["# Captured nets", "", *_library_table(records)]
     lines += ["", "## Domains", "", *_domain_table(records)]
     lines += ["", "## Failures by cause", "", *_failure_table(records)]
@@ -21,7 +21,7 @@ def summary(records: Sequence[NetRecord]) -> str:
 
 
 def _library_table(records: Sequence[NetRecord]) -> list[str]:
-    """A line for each library, and one over all.
+    """Return a line for each library, and one over all.
 
     Their columns are the nets that were tried and captured; their distinct graphs, with and without
     shapes and literals, and the ops of these; how many nets were checked and wrong, and had real

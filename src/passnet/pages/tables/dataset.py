@@ -17,7 +17,7 @@ FIGURE_TEXT = "rows by number of ops, by number of places, and the most frequent
 
 
 def stats_tables(stats: Stats) -> list[Table]:
-    """The numbers of a dataset as tables."""
+    """Return the numbers of a dataset as tables."""
     total = stats.num_rows
     variants = {name or AS_CAPTURED: count for name, count in stats.variants.items()}
     op_rows: list[tuple[str, ...]] = [
@@ -93,7 +93,7 @@ def _mining_tables(mined: MinedCounts) -> list[Table]:
 
 
 def _size_tables(sized: SizedCounts) -> list[Table]:
-    """The tables of nets at other sizes: by library, by axes, and why graphs were not made."""
+    """Return the tables of nets at other sizes, with the reasons for missing graphs."""
     shares = (("library", sized.libraries), ("axes", sized.axes))
     return [
         *(
@@ -144,13 +144,13 @@ def _by_range(counts: Sequence[tuple[int, int, int]]) -> dict[str, int]:
 
 
 def stats_page(stats: Stats, figure: str) -> str:
-    """The numbers of a dataset as a page of Markdown; `figure` is its path as seen from there."""
+    """Return the numbers of a dataset as Markdown; `figure` is its path from there."""
     tables = markdown(stats_tables(stats))
     return f"# What the dataset holds\n\n![{FIGURE_TEXT}]({figure})\n\n{tables}"
 
 
 def draw_stats(stats: Stats, path: Path) -> None:
-    """Sizes, multiplicity and the most frequent ops as bars, in an SVG or PNG file."""
+    """Draw sizes, multiplicity and the most frequent ops as bars."""
     with new_figure(path, (12, 4), ncols=3) as (_, (sizes, places, ops)):
         for axes, counts, text in (
             (sizes, _by_range(stats.sizes), "ops of a subgraph"),
@@ -170,7 +170,7 @@ def draw_stats(stats: Stats, path: Path) -> None:
 
 
 def row_tables(row: SubgraphRow) -> list[Table]:
-    """What a row says of itself beside its text: what it is, its arguments, places and nets."""
+    """Return the facts of a row, besides its text: fingerprints, arguments, places and nets."""
     facts: list[tuple[str, ...]] = [
         ("fingerprint, full", row.full),
         ("with literals", row.literals),

@@ -9,7 +9,7 @@ from passnet.judge.task import Task
 
 
 def list_graph(graph: Graph, where: str, shapes: bool = True) -> Iterator[str]:
-    """Lines that show a graph; with shapes, which need torch, also what every op makes.
+    """Yield lines that show a graph; with shapes, which need torch, also the outputs of every op.
 
     Raises:
         GraphError: the shapes cannot be inferred.
@@ -27,7 +27,7 @@ def list_graph(graph: Graph, where: str, shapes: bool = True) -> Iterator[str]:
 
 
 def list_task(task: Task) -> Iterator[str]:
-    """Lines that show a task: its first graph whole, and the arguments of all its graphs.
+    """Yield lines that show a task: its first graph whole, and the arguments of all its graphs.
 
     Raises:
         GraphError: shapes cannot be inferred.

@@ -10,8 +10,7 @@ from passnet.pages.tables.tables import markdown, task_overview, task_tables, to
 
 
 def write_results(out: Path) -> list[CandidateScore]:
-    """The score of every candidate of a run folder, once `scores.json`, `tables.md` and `es.svg`
-    are written beside its trials.
+    """Write the scores, tables and figure of a run folder beside its trials, and return the scores.
 
     Raises:
         InputError: the folder holds no trials, or none of a candidate can be scored.

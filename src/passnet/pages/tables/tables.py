@@ -31,7 +31,7 @@ class Table:
 
 
 def total_table(scores: Sequence[CandidateScore]) -> Table:
-    """One row a candidate: AS with its interval, and the columns of the published table."""
+    """Return a row for each candidate: AS with its interval, and the published columns."""
     table = Table(
         "Total",
         ("candidate", "AS", "95 % interval", "AS64", "its interval", "AS pooled", "G-Mean",
@@ -62,7 +62,7 @@ def total_table(scores: Sequence[CandidateScore]) -> Table:
 
 
 def task_overview(scores: Sequence[CandidateScore]) -> Table:
-    """One row a task: the AS of every candidate, and its AS64 where that is another number."""
+    """Return a row for each task: the AS of every candidate, and its AS64 if that differs."""
     tasks = dict.fromkeys(task for score in scores for task in score.suite.tasks)
     return Table(
         "AS by task",
@@ -79,7 +79,7 @@ def _task_cell(suite: SuiteScore, task: str) -> str:
 
 
 def group_table(by: str, groups: Sequence[Group]) -> Table:
-    """One row a group and candidate: on what it wins, and on what it loses."""
+    """Return a row for each group and candidate, with its wins and losses."""
     table = Table(
         f"By {by}",
         (by, "candidate", "trials", "G-Mean", "faster %", "slower %", "not correct %",
@@ -97,7 +97,7 @@ def group_table(by: str, groups: Sequence[Group]) -> Table:
 
 
 def task_tables(trials: Iterable[Trial]) -> list[Table]:
-    """One table a task: a row a graph, a column a candidate, a cell a trial."""
+    """Return a table for each task: a row for each graph, a column for each candidate."""
     by_task: dict[str, dict[str, dict[str, Trial]]] = defaultdict(lambda: defaultdict(dict))
     candidates: dict[str, None] = {}
     for trial in trials:
@@ -116,7 +116,7 @@ def task_tables(trials: Iterable[Trial]) -> list[Table]:
 
 
 def _cell(trial: Trial | None) -> str:
-    """Speedup with its interval and the smallest t, or how the trial ended."""
+    """Return a trial's speedup with its interval and smallest t, or its status."""
     if trial is None:
         return ""
     if trial.status != "ok" or trial.speedup is None:
@@ -128,7 +128,7 @@ def _cell(trial: Trial | None) -> str:
 
 
 def _counts_as_near(trial: Trial) -> bool:
-    """Whether a trial is not correct at t = -5, but as near to float64 as eager torch."""
+    """Return whether a trial is not correct at t = -5, but as near to float64 as eager PyTorch."""
     if trial.smallest_t is None or trial.smallest_t <= CORRECT_AT:
         return False
     errors = trial.relative_error, trial.eager_error
@@ -136,7 +136,7 @@ def _counts_as_near(trial: Trial) -> bool:
 
 
 def failure_lines(trials: Iterable[Trial], limit: int = 12) -> list[str]:
-    """One line for each kind of failure: how often, and the first in words."""
+    """Return a line for each kind of failure: its count, and the first failure in words."""
     kinds: dict[tuple[str, str, str], list[Trial]] = defaultdict(list)
     for trial in trials:
         if trial.status != "ok" or trial.smallest_t is None:
@@ -154,8 +154,9 @@ def failure_lines(trials: Iterable[Trial], limit: int = 12) -> list[str]:
 
 
 def phase_table(trials: Iterable[Trial], wall_s: float) -> Table:
-    """Where the judge's time went, each graph counted once; more than `wall_s` where several tasks
-    were worked on at a time, or the run was resumed.
+    """Return the judge's time by phase, each graph counted once.
+
+    The sum exceeds `wall_s` if several tasks ran at a time or the run was resumed.
     """
     of_graphs: dict[tuple[str, str], float] = {}
     for trial in trials:
@@ -203,18 +204,18 @@ def print_table(console: Console, table: Table) -> None:
 
 
 def _cell_text(text: str) -> str:
-    """Text as a terminal's table shows it: brackets are no markup, and only line ends steer."""
+    """Return text for a terminal's table, without markup and control characters."""
     letters = (letter if letter.isprintable() or letter == "\n" else " " for letter in text)
     return escape("".join(letters))
 
 
 def _cell_markdown(text: str) -> str:
-    """Text as one cell of a table in Markdown, without HTML."""
+    """Return text for a cell of a table in Markdown, without HTML."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def markdown(tables: Sequence[Table]) -> str:
-    """The tables as Markdown text."""
+    """Return the tables as Markdown text."""
     parts = []
     for table in tables:
         heads = " | ".join(map(_cell_markdown, table.heads))
