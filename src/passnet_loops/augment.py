@@ -1,4 +1,4 @@
-"""The same row under other names: symbols, values and arguments are names, and any will do."""
+"""Renaming of a row: its symbols, values and arguments get other names."""
 
 import random
 import re
@@ -10,10 +10,10 @@ _NAME = re.compile(r"^(N|F|a|t)(\d+)(\.?)$")
 
 
 def renamed(prompt: str, answer: str, draw: random.Random) -> tuple[str, str]:
-    """A prompt and its answer with sizes, real numbers, arguments and values under other names.
+    """Rename sizes, real numbers, arguments and values in a prompt and its answer.
 
-    Values keep their order, beginning at another number; the others are shuffled. The two low
-    floats are exchanged half of the time, which are computed alike.
+    Values keep their order and start at another number; the others are shuffled. Half of the time
+    the two low floats, which are computed alike, are exchanged.
     """
     words = set(prompt.split())
     numbers: dict[str, list[int]] = {"N": [], "F": [], "a": [], "t": []}

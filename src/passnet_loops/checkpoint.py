@@ -1,4 +1,4 @@
-"""Llms as they are kept: made from nothing, written with a model card, and read again."""
+"""LLMs on disk: created, written with a model card, and loaded."""
 
 import hashlib
 from contextlib import suppress
@@ -17,10 +17,10 @@ CARD_FILE = "README.md"
 
 @dataclass(frozen=True, slots=True)
 class LlmShape:
-    """The size of an llm that is made from nothing: LFM2, whose layers are in turns a convolution
-    over the last three words and attention, with its words tied to its output.
+    """The size of a new LLM: LFM2, alternating a convolution over three words with attention.
 
-    Where each layer sees its neighbours, attention that copies names is learned in fewer steps.
+    Words are tied to the output. Where each layer sees its neighbours, attention that copies names
+    is learned in fewer steps.
     """
 
     width: int = 192
@@ -77,7 +77,7 @@ class TrainInfo:
 
 
 def has_bfloat16() -> bool:
-    """Whether this processor multiplies in bfloat16 itself, by AVX-512 or AMX."""
+    """Return whether this processor multiplies in bfloat16, by AVX-512 or AMX."""
     import torch
 
     if not torch.backends.mkldnn.is_available():
@@ -86,7 +86,7 @@ def has_bfloat16() -> bool:
 
 
 def new_llm(tokenizer: Any, shape: LlmShape, seed: int) -> Any:
-    """An untrained llm."""
+    """Create an untrained LLM."""
     from transformers import Lfm2Config, Lfm2ForCausalLM, set_seed
 
     set_seed(seed)
@@ -110,10 +110,10 @@ def new_llm(tokenizer: Any, shape: LlmShape, seed: int) -> Any:
 
 
 def require_trl() -> None:
-    """See that TRL is there.
+    """Check that TRL is installed.
 
     Raises:
-        InputError: it is not; the sentence says what to install.
+        InputError: It is not; the sentence says what to install.
     """
     from importlib.util import find_spec
 
@@ -125,7 +125,7 @@ def require_trl() -> None:
 
 
 def keep_llm(out: Path, llm: Any, tokenizer: Any, info: TrainInfo) -> None:
-    """Write an llm with its tokenizer, its model card, and what it was trained with."""
+    """Write an LLM with its tokenizer, its model card and its record."""
     import torch
 
     folder = out / MODEL_FOLDER
@@ -136,10 +136,10 @@ def keep_llm(out: Path, llm: Any, tokenizer: Any, info: TrainInfo) -> None:
 
 
 def load_llm(folder: Path) -> tuple[Any, Any]:
-    """An llm and its tokenizer, of a run's folder.
+    """Load an LLM and its tokenizer from a run's folder, in float32.
 
     Raises:
-        InputError: there is none.
+        InputError: There is none.
     """
     require_trl()
     import torch
@@ -154,7 +154,7 @@ def load_llm(folder: Path) -> tuple[Any, Any]:
 
 
 def llm_digest(folder: Path) -> str:
-    """The SHA-256 of the weights in a run's folder."""
+    """Return the SHA-256 of the weights in a run's folder."""
     digest = hashlib.sha256()
     for file in sorted((folder / MODEL_FOLDER).glob("*.safetensors")):
         digest.update(file.read_bytes())
@@ -192,7 +192,7 @@ word. {learned}
 
 
 def model_card(info: TrainInfo) -> str:
-    """The text of the card that stands beside an llm."""
+    """Return the text of the model card."""
     settings = info.settings
     return _CARD.format(
         stage=info.stage,

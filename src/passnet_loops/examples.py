@@ -1,4 +1,4 @@
-"""A row of training data: a subgraph with its prompt, and what a teacher answered in each form."""
+"""Rows of training data: a subgraph with its prompt and a teacher's answer in each form."""
 
 import signal
 import threading
@@ -39,9 +39,8 @@ MAX_PROMPT_WORDS = 400
 class TrainingRow:
     """A subgraph and a teacher's answer to it.
 
-    `prompt` and `loops` are the loops form, `folder` is the pass folder as one text; `verdict` is
-    the judge's, of that folder by the strict rules, untimed, and `judge_s` what it took in seconds.
-    `words` counts those of prompt and answer in the loops form.
+    `prompt` and `loops` are the loops form, and `words` counts their words; `folder` is the pass
+    folder as one text. `verdict` is the judge's, by the strict rules, untimed.
     """
 
     full: str
@@ -75,10 +74,9 @@ class _TimeIsUpError(Exception):
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Ends the block with an AuthorError when this process has worked on it for so many seconds; or
-    after ten times as many, however busy the machine is.
+    """End the block with an AuthorError after this many seconds of processor time.
 
-    It is without effect outside of the main thread.
+    The wall limit is ten times as long. Outside of the main thread there is no limit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -106,8 +104,9 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def whole_or_ranges(prompt: Prompt, where: str) -> tuple[FusedRange, ...]:
-    """What the compiler author answers. Without a call of a library it tries the whole graph first,
-    then without its ends; that is done here without asking what calls one.
+    """Return the answer of the author `compiler`.
+
+    Without a library call it tries the whole graph first, then without its ends.
     """
     [plan, *_] = compile_plans(prompt.graph)
     ops = prompt.graph.program.ops
@@ -121,12 +120,12 @@ def whole_or_ranges(prompt: Prompt, where: str) -> tuple[FusedRange, ...]:
 
 
 def make_row(graph: Graph, net: str, author: str = "compiler") -> tuple[TrainingRow, Files]:
-    """The row of a graph, not judged yet, and the pass folder.
+    """Make the row of a graph, before it is judged, and its pass folder.
 
     Raises:
-        AuthorError: the teacher writes nothing, or the loops language cannot say it.
-        InputError: it is too long.
-        GraphError: its shapes cannot be inferred.
+        AuthorError: The teacher writes nothing, or the loops language cannot express it.
+        InputError: It is too long.
+        GraphError: Its shapes cannot be inferred.
     """
     prompt = loops_prompt(graph)
     if len(prompt.text.split()) > MAX_PROMPT_WORDS:

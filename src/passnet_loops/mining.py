@@ -1,8 +1,7 @@
-"""Subgraphs of captured graphs to learn from: windows of ops, at random, cut by `mine`.
+"""Subgraphs to learn from: random windows of ops of captured graphs, cut by `mine`.
 
-A window lies between calls of a library, or now and then across one, as those of benchmarks do;
-short ones are more frequent, as they are there.
-Nothing is lowered to find it, so that a net of a thousand ops gives its windows in seconds.
+As in benchmarks, a window lies between library calls, or sometimes across one, and short windows
+are more frequent. Nothing is lowered, so that a net of a thousand ops takes seconds.
 """
 
 import random
@@ -31,10 +30,10 @@ SHARE_ACROSS = 0.15
 
 
 def windows(graph: Graph, seed: str, max_windows: int = 40) -> Iterator[Graph]:
-    """Subgraphs of a graph, each structure once, in an order drawn by the seed.
+    """Yield subgraphs of a graph, each structure once, in a random order.
 
     Raises:
-        GraphError: its shapes cannot be inferred, or it is too large.
+        GraphError: Its shapes cannot be inferred, or it is too large.
     """
     single = Graph(single_assignment(graph.program), graph.tensors)
     ops = single.program.ops
@@ -57,7 +56,7 @@ def windows(graph: Graph, seed: str, max_windows: int = 40) -> Iterator[Graph]:
 
 
 def _spans(names: list[str], draw: random.Random) -> Iterator[tuple[int, int]]:
-    """Windows of a graph, from the last names of its ops."""
+    """Yield windows of a graph, from the last names of its ops."""
     bounds = [-1, *(n for n, name in enumerate(names) if name in LIBRARY_CALLS), len(names)]
     for before, after in zip(bounds, bounds[1:], strict=False):
         start, stop = before + 1, after

@@ -1,4 +1,4 @@
-"""The nearest neighbour as a baseline: the answer of the training prompt that is most alike."""
+"""The nearest neighbour as a baseline: the answer of the most similar training prompt."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ WordPairs = Counter[tuple[str, str]]
 
 
 class NearestNeighbour:
-    """Gives prompts the answers that others have."""
+    """The answers of training prompts, by similarity."""
 
     def __init__(self, pairs: Iterable[TextPair]) -> None:
         self._known = [
@@ -19,8 +19,9 @@ class NearestNeighbour:
         ]
 
     def answer(self, prompt: str) -> str:
-        """The answer to the prompt that shares the most pairs of neighbouring words with another,
-        as a share of those that either has; the first of several.
+        """Return the answer of the most similar prompt; of several, the first.
+
+        Similarity is the Jaccard index of pairs of neighbouring words.
         """
         wanted = _word_pairs(prompt)
         total = wanted.total()

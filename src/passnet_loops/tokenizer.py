@@ -1,4 +1,4 @@
-"""The tokenizer of a small llm: one token a word, for words of the training data."""
+"""The tokenizer of a small LLM: one token a word."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ NUM_VALUES = 40
 
 
 def word_tokenizer(texts: Iterable[str]) -> Any:
-    """A fast tokenizer of `transformers` whose tokens are the words of some texts.
+    """Return a tokenizer of `transformers` whose tokens are the words of some texts.
 
-    Names that any number may have get a token for each of the first numbers.
+    Numbered names get a token for each of the first numbers.
     """
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -42,7 +42,7 @@ def word_tokenizer(texts: Iterable[str]) -> Any:
 
 
 def words_of(tokenizer: Any, ids: Iterable[int]) -> str:
-    """The text of some tokens, words separated by blanks; it ends where the llm ended."""
+    """Return the text of tokens, up to the end token."""
     words = []
     for token in tokenizer.convert_ids_to_tokens(list(ids)):
         if token == END:

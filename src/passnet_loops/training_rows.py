@@ -1,4 +1,4 @@
-"""Rows of training data as texts to learn from, and those to watch the loss on."""
+"""Rows of training data as texts to learn from, and to watch the loss on."""
 
 import hashlib
 import random
@@ -11,7 +11,7 @@ from passnet_loops.examples import TrainingRow
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """A prompt and what is to be answered."""
+    """A prompt and its answer."""
 
     prompt: str
     answer: str
@@ -20,7 +20,7 @@ class TextPair:
 def split_rows_to_watch(
     rows: Sequence[TrainingRow], share: float = 0.05
 ) -> tuple[list[TrainingRow], list[TrainingRow]]:
-    """Rows to learn from, and rows to watch the loss on, apart by op sequence."""
+    """Split rows by op sequence into those to learn and those to watch the loss on."""
     learned, watched = [], []
     for row in rows:
         digest = hashlib.sha256("\n".join(row.op_sequence).encode()).digest()
@@ -29,7 +29,7 @@ def split_rows_to_watch(
 
 
 def first_structures(rows: Sequence[TrainingRow], count: int | None) -> list[TrainingRow]:
-    """The rows of the first so many structures, in a drawn order that does not depend on count."""
+    """Return the rows of the first `count` structures, in a fixed random order."""
     structures = sorted({row.structure for row in rows})
     chosen = set(structures[:count])
     return [row for row in rows if row.structure in chosen]
@@ -42,8 +42,9 @@ def pairs_of(
     max_words: int,
     is_renamed: bool = True,
 ) -> list[TextPair]:
-    """Each row so many times, every second time under other names if `is_renamed`; too long ones
-    are left out.
+    """Return `num_copies` texts of each row that is short enough.
+
+    Every second copy has other names if `is_renamed`.
     """
     draw = random.Random(seed)  # noqa: S311 (no secret)
     pairs = []

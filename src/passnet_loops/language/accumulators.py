@@ -1,4 +1,4 @@
-"""The C++ of reductions: what an inner loop needs before it, in it and after it."""
+"""The C++ of reductions: the lines before, in and after an inner loop."""
 
 from passnet.errors import InputError
 from passnet.passes.codegen.cpp_source import CPP_TYPES
@@ -6,7 +6,7 @@ from passnet_loops.language.language import Reduce
 
 
 class Accumulators:
-    """What the reductions of an inner loop need before, in and after it."""
+    """The lines that the reductions of an inner loop need."""
 
     def __init__(self) -> None:
         self._before: list[str] = []
@@ -17,29 +17,29 @@ class Accumulators:
         self.dtypes: dict[str, str] = {}
 
     def begin_second(self) -> None:
-        """Forget what was only for the means."""
+        """Forget the lines for means."""
         self._before, self._clauses, self._is_simd = [], [], True
 
     def declarations(self) -> list[str]:
-        """The lines before the loop."""
+        """Return the lines before the loop."""
         return self._before
 
     def means(self, count: int) -> list[str]:
-        """The lines after the loop for means."""
+        """Return the lines after the loop for means."""
         return [f"const auto {name} = float({name}_sum / {count});" for name in self._means]
 
     def results(self) -> list[str]:
-        """The lines after the loop."""
+        """Return the lines after the loop."""
         return self._after
 
     def pragma(self) -> str:
-        """What the compiler is told of the loop."""
+        """Return the pragma of the loop."""
         if not self._is_simd:
             return "GCC ivdep"
         return " ".join(["omp simd", *self._clauses])
 
     def add(self, step: Reduce, value: str, dtype: str, linear: str, only_means: bool) -> list[str]:
-        """The lines in the loop for a reduction."""
+        """Return the lines in the loop for a reduction."""
         if only_means and step.kind != "welford":
             return []
         for name in step.names:
@@ -94,7 +94,7 @@ class Accumulators:
         ]
 
     def _extreme(self, kind: str, name: str, value: str, dtype: str) -> list[str]:
-        """The largest or smallest value; NaN where there is one."""
+        """Return the lines for a maximum or minimum; NaN where there is one."""
         of = CPP_TYPES[dtype]
         limits = f"std::numeric_limits<{of}>"
         is_real = dtype in ("float32", "float64")

@@ -1,4 +1,4 @@
-"""Answers in the loops language as text: printed from a tree, and read back."""
+"""Answers in the loops language as text: printed and parsed."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ MAX_WORDS = 20_000
 
 
 def print_answer(ranges: tuple[FusedRange, ...]) -> str:
-    """The text of an answer."""
+    """Return the text of an answer."""
     return "\n".join(line for fused in ranges for line in _range_lines(fused))
 
 
@@ -92,16 +92,16 @@ def _index_text(index: Index) -> str:
 
 
 def parse_answer(text: str) -> tuple[FusedRange, ...]:
-    """The tree of an answer's text.
+    """Parse an answer's text.
 
     Raises:
-        InputError: it is none; the first word that does not fit is named.
+        InputError: It is no answer; the first word that does not fit is named.
     """
     return _Parser(text.split()).answer()
 
 
 class _Parser:
-    """Reads words from left to right."""
+    """A parser that reads words from left to right."""
 
     def __init__(self, words: list[str]) -> None:
         if len(words) > MAX_WORDS:

@@ -1,4 +1,4 @@
-"""The C++ of calls of the loops language, and what it needs beforehand."""
+"""The C++ of calls of the loops language, and its prelude."""
 
 from collections.abc import Sequence
 
@@ -74,7 +74,7 @@ _REAL = (UNARY - {"relu", "logical_not", "bitwise_not", "sign", "neg"}) | {"true
 
 
 def call_text(name: str, texts: list[str], dtypes: list[str]) -> tuple[str, str]:
-    """A call of the language with the C++ of its arguments and their dtypes: its C++ and dtype."""
+    """Return the C++ and the dtype of a call, from those of its arguments."""
     if name in CPP_TYPES:
         kind = CPP_TYPES[name]
         if name in LOW_FLOATS:
@@ -101,7 +101,7 @@ def _promoted(dtypes: Sequence[str]) -> str:
 
 
 def real_text(number: float) -> str:
-    """The C++ of a real number."""
+    """Return the C++ of a real number."""
     if number != number:
         return "std::numeric_limits<float>::quiet_NaN()"
     if number in (float("inf"), float("-inf")):

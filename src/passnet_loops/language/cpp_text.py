@@ -1,8 +1,8 @@
-"""The C++ of nests in the loops language, with all loops and steps that they have.
+"""The C++ of nests in the loops language.
 
-So that a compiler vectorises it, the innermost loop goes on over axes that lie together, and what
-is the same in all of its rounds is done before it. Values in low floats are held as float, and
-rounded where the answer says so or they are stored.
+So that a compiler vectorises it, the innermost loop runs on over axes that are contiguous, and
+loop-invariant steps are hoisted. Low floats are held as float, and rounded where the answer says so
+or where they are stored.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ from passnet_loops.language.symbols import Symbols
 
 @dataclass(frozen=True, slots=True)
 class MemoryLayout:
-    """What is known of memory: its C++ name, dtype, shape and strides in elements."""
+    """The layout of memory: C++ name, dtype, shape and strides in elements."""
 
     name: str
     dtype: str
@@ -51,13 +51,12 @@ def cpp_of_nests(
     scratch: Sequence[str],
     symbols: Symbols,
 ) -> str:
-    """The source whose function `launch` runs some nests, given inputs, then outputs.
+    """Return the source whose function `launch` runs nests, on inputs, then outputs.
 
-    `memory` has the layout of all names of memory; inputs may only be read. `scratch` are those
-    that the source allocates.
+    `memory` has the layout of every name; inputs are read-only; the source allocates `scratch`.
 
     Raises:
-        InputError: a name, a number or an index has no meaning.
+        InputError: A name, a number or an index has no meaning.
     """
     writer = _CppWriter(memory, frozenset(inputs), symbols)
     bodies = [line for nest in nests for line in writer.nest(nest)]
@@ -83,7 +82,7 @@ def cpp_of_nests(
 
 
 class _CppWriter:
-    """Writes nests one after the other, and follows which names are known, with their dtypes."""
+    """A writer of nests, which tracks known names and their dtypes."""
 
     def __init__(
         self, memory: Mapping[str, MemoryLayout], inputs: frozenset[str], symbols: Symbols
@@ -97,7 +96,7 @@ class _CppWriter:
         self.may_fail = False
 
     def nest(self, nest: Nest) -> Iterator[str]:
-        """The lines of a nest."""
+        """Yield the lines of a nest."""
         self._variables, self._merged, self._scopes = [], set(), [{}]
         yield "  {"
         has_inner = any(isinstance(step, Inner) for step in nest.steps)
@@ -119,8 +118,9 @@ class _CppWriter:
         yield "  }"
 
     def _merged_loops(self, loops: tuple[Loop, ...], steps: Sequence[LoopStep]) -> tuple[Loop, ...]:
-        """Loops, with the innermost one going on where the next round of those around it begins,
-        wherever all that `steps` read and put allows it. It is longer then, to be vectorised.
+        """Merge the innermost loop with loops around it, as far as the accesses of `steps` allow.
+
+        A longer loop is vectorised better.
         """
         self._merged = set()
         own = [name for name, _ in loops]
@@ -151,8 +151,9 @@ class _CppWriter:
     def _early_steps(
         self, loops: Sequence[Loop], steps: Sequence[LoopStep]
     ) -> tuple[list[LoopStep], list[LoopStep]]:
-        """The steps that are the same in each round of the innermost loop, which are done before
-        it, and the others: a loop that looks up an index in each round is not vectorised.
+        """Split steps into loop-invariant ones, which run before the innermost loop, and others.
+
+        A loop that looks up an index in each round is not vectorised.
         """
         if not loops or self._symbols.index_value(loops[-1][1]) <= 0:
             return [], list(steps)
@@ -169,7 +170,7 @@ class _CppWriter:
         return early, late
 
     def _heads(self, loops: Sequence[Loop], pragma: str | None = None) -> Iterator[str]:
-        """The heads of some loops; what a compiler is told of the last, if anything."""
+        """Yield the heads of loops, with a pragma before the last."""
         for number, (name, size) in enumerate(loops):
             if name in self._variables:
                 raise InputError(f"the loop variable {name} has another meaning already")
@@ -260,7 +261,7 @@ class _CppWriter:
         self._scopes[-1][name] = dtype
 
     def _expr(self, value: Expr) -> tuple[str, str]:
-        """The C++ of a value, and its dtype."""
+        """Return the C++ of a value and its dtype."""
         match value:
             case str():
                 return self._word(value)
@@ -299,7 +300,7 @@ class _CppWriter:
     def _offset(
         self, memory: str, index: Sequence[Index], number: Callable[[str], int | None]
     ) -> Offset:
-        """Where an element of memory lies."""
+        """Return the offset of an element of memory."""
         layout = self._layout(memory)
         if len(index) != len(layout.shape):
             raise InputError(
@@ -316,7 +317,7 @@ class _CppWriter:
         return offset_of(index, self._word_number).text()
 
     def _word_number(self, word: str) -> int | None:
-        """The number that a word of an index is; None where it is known at run time only."""
+        """Return the number of a word of an index; None where it is known at run time only."""
         if word in self._merged:
             return 0  # the innermost loop goes on for it
         if word in self._variables or any(scope.get(word) == "int64" for scope in self._scopes):
@@ -325,5 +326,5 @@ class _CppWriter:
 
 
 def _simd(steps: Sequence[LoopStep]) -> str | None:
-    """What a compiler is told of a loop of these steps, if it is to vectorise it."""
+    """Return the pragma that vectorises a loop of these steps, if that is possible."""
     return None if any(isinstance(step, Pick) for step in steps) else "omp simd"

@@ -26,19 +26,19 @@ MAX_BUFFER_ELEMENTS = 2**30
 
 
 def expand_answer(prompt: Prompt, answer: str) -> Files:
-    """The pass folder that an answer to a prompt describes.
+    """Expand an answer to a prompt into a pass folder.
 
     Raises:
-        InputError: the answer is none, or something in it has no meaning; it says what.
+        InputError: It is no answer, or a part of it has no meaning.
     """
     return folder_of_sources(answer_sources(prompt, answer))
 
 
 def folder_of_sources(sources: Sequence[RangeSource]) -> Files:
-    """The pass folder of the ranges of one or several graphs of a task.
+    """Return the pass folder of the ranges of one or several graphs of a task.
 
     Raises:
-        InputError: a source is too long for a file.
+        InputError: A source is too long for a file.
     """
     try:
         return pass_folder(sources)
@@ -47,10 +47,10 @@ def folder_of_sources(sources: Sequence[RangeSource]) -> Files:
 
 
 def answer_sources(prompt: Prompt, answer: str) -> list[RangeSource]:
-    """The ranges of an answer, each with its C++.
+    """Return the ranges of an answer, each with its C++.
 
     Raises:
-        InputError: the answer is none, or something in it has no meaning; it says what.
+        InputError: It is no answer, or a part of it has no meaning.
     """
     ranges = parse_answer(answer)
     spans = [span_of(prompt, fused) for fused in ranges]
@@ -66,10 +66,10 @@ def answer_sources(prompt: Prompt, answer: str) -> list[RangeSource]:
 
 
 def span_of(prompt: Prompt, fused: FusedRange) -> Span:
-    """The ops of a range, by their indices.
+    """Return the indices of the ops of a range.
 
     Raises:
-        InputError: it names no op of the prompt, or the first comes after the last.
+        InputError: It names no op of the prompt, or the first comes after the last.
     """
     numbers = prompt.op_numbers
     for name in (fused.first, fused.last):

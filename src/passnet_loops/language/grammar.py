@@ -1,9 +1,8 @@
-"""Which words may come next in an answer of the loops form, so that an llm says nothing that has no
-meaning for its prompt.
+"""The grammar of answers: the words that may come next, so that every answer has a meaning.
 
-It knows the syntax, the names that are known at a place, how many axes memory has, and that indices
-stay inside of them; it does not know what is right. It is a coroutine: it yields the words that may
-come and is sent the one that came.
+It knows the syntax, the known names, the number of axes of memory, and the bounds of indices; it
+does not know the correct answer. It is a coroutine that yields the allowed words and is sent the
+next one.
 """
 
 from collections.abc import Generator, Iterable
@@ -33,7 +32,7 @@ Answered = Generator[frozenset[str], str, str]
 
 @dataclass
 class _Nest:
-    """What is known inside of a nest: loop variables with their bounds, and values by scope."""
+    """The state of a nest: bounds of loop variables, and values by scope."""
 
     variables: dict[str, IndexBounds] = field(default_factory=dict)
     scopes: list[set[str]] = field(default_factory=lambda: [set()])
@@ -47,8 +46,8 @@ class AnswerGrammar:
     """The words of answers to one prompt.
 
     Args:
-        prompt: the prompt.
-        numbers: real numbers that may be said besides those of the prompt, as words.
+        prompt: The prompt.
+        numbers: Real numbers that are allowed besides those of the prompt, as words.
     """
 
     def __init__(self, prompt: Prompt, numbers: Iterable[str] = ()) -> None:
@@ -75,7 +74,7 @@ class AnswerGrammar:
         self._put: set[str] = set()
 
     def words(self) -> Words:
-        """An answer from its first word on; `DONE` is sent at its end."""
+        """Yield the words of an answer; `DONE` is sent at its end."""
         start, word = 0, "range"
         yield_first = yield frozenset(("range",))
         assert yield_first == "range", "an answer begins with it"
@@ -89,11 +88,11 @@ class AnswerGrammar:
             word = yield from self._range(first, last)
 
     def _lasts(self, first: int) -> list[int]:
-        """The ops at which a range from another may end."""
+        """Return the ops at which a range from `first` may end."""
         return [n for n in range(first, len(self._ops)) if self._span(first, n) is not None]
 
     def _span(self, first: int, last: int) -> PromptRange | None:
-        """A range of ops that a kernel may replace; None where it cannot be cut."""
+        """Return a range of ops that a kernel may replace; None where it cannot be cut."""
         key = (first, last)
         if key not in self._spans:
             self._spans[key] = None
@@ -104,7 +103,7 @@ class AnswerGrammar:
         return self._spans[key]
 
     def _range(self, first: int, last: int) -> Answered:
-        """Memory and nests of a range; what comes after it."""
+        """Yield the words of a range; return the word after it."""
         span = self._span(first, last)
         assert span is not None, "only ranges that can be cut are said"
         tensors = zip(span.arguments, span.cut.tensors, strict=True)
@@ -134,7 +133,7 @@ class AnswerGrammar:
         return word
 
     def _size(self, end: str = "") -> Generator[frozenset[str], str, int | None]:
-        """A size; None where the word `end` comes instead."""
+        """Yield the words of a size; return None where the word `end` comes instead."""
         word = yield frozenset((*self._sizes, "+", "*", "//", *filter(None, (end,))))
         if word in self._sizes:
             return self._sizes[word]
@@ -242,14 +241,14 @@ class AnswerGrammar:
             yield from self._index_list(nest, self._readable[word], is_masked)
 
     def _index_list(self, nest: _Nest, shape: tuple[int, ...], is_masked: bool = False) -> Words:
-        """An index for each axis; of what is masked, only those inside are read."""
+        """Yield an index for each axis; a masked index may lie outside."""
         yield frozenset(("[",))
         for size in shape:
             yield from self._index(nest, None if is_masked else size)
         yield frozenset(("]",))
 
     def _index(self, nest: _Nest, size: int | None) -> IndexWords:
-        """An index that stays inside of an axis of some size; any where the size is None."""
+        """Yield an index within an axis of a size; any index where the size is None."""
         variables = tuple(nest.variables.items())
         if variables not in self._indices:
             self._indices[variables] = IndexGrammar(nest.variables, self._wholes, self._sizes)
@@ -257,9 +256,7 @@ class AnswerGrammar:
 
 
 def first_misfit(grammar: AnswerGrammar, answer: str) -> tuple[int, str, frozenset[str]] | None:
-    """The first word of an answer that may not come there, with its place and those that may; None
-    where all fit.
-    """
+    """Return the first word that is not allowed, with position and allowed words, if any."""
     course = grammar.words()
     allowed = next(course)
     for place, word in enumerate((*answer.split(), DONE)):

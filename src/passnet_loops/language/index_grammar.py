@@ -29,12 +29,12 @@ Fits = tuple[IndexBounds, ...]
 
 
 class IndexGrammar:
-    """The words of indices at one place of an answer.
+    """The words of indices at one position of an answer.
 
     Args:
-        variables: the loop variables that are known there, with their bounds.
-        wholes: whole numbers that may be said, by their words.
-        sizes: those of them that are above zero, by which an index may be divided.
+        variables: Known loop variables with their bounds.
+        wholes: Allowed whole numbers, by their words.
+        sizes: Those above zero, by which an index may be divided.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class IndexGrammar:
         self._lefts: dict[tuple[Fits, str], Fits] = {}
 
     def words(self, size: int | None) -> IndexWords:
-        """An index of an axis of some size; of any value where the size is None."""
+        """Yield an index of an axis of a size; of any value where the size is None."""
         return self._index(None if size is None else ((0, size - 1),), 0)
 
     def _index(self, fits: Fits | None, depth: int) -> IndexWords:
@@ -71,7 +71,7 @@ class IndexGrammar:
     def divisor(
         self, fits: Callable[[int], bool] | None = None, depth: int = 0
     ) -> Generator[frozenset[str], str, int]:
-        """A number above zero, or a product of such."""
+        """Yield a number above zero, or a product of such."""
         fitting = [word for word, size in self._sizes.items() if fits is None or fits(size)]
         is_deep = depth >= MAX_INDEX_DEPTH
         word = yield frozenset((*(fitting or self._sizes), *(("*",) * (not is_deep))))
@@ -82,7 +82,7 @@ class IndexGrammar:
         return left * right
 
     def _may_come(self, fits: Fits | None, depth: int) -> frozenset[str]:
-        """The words that may come, worked out once for all places where the same fits."""
+        """Return the allowed words, cached by the intervals that fit."""
         if (fits, depth) not in self._allowed:
             words = [
                 word for word, each in self._words.items() if fits is None or _is_in(fits, each)
@@ -94,12 +94,12 @@ class IndexGrammar:
         return self._allowed[fits, depth]
 
     def _may_call(self, call: str, fits: Fits | None, depth: int) -> bool:
-        """Whether an index that begins with a call can still fit."""
+        """Return whether an index that begins with a call can still fit."""
         left_fits = self._left_fits(call, fits, depth)
         return left_fits is None or any(_is_in(left_fits, left) for left in self._leaves)
 
     def _left_fits(self, call: str, fits: Fits | None, depth: int) -> Fits | None:
-        """What fits as the left part of a call, with some right part; None where anything may."""
+        """Return the intervals that fit the left part of a call; None where any value does."""
         if fits is None or depth >= MAX_CHECKED_DEPTH:
             return None
         if (fits, call) not in self._lefts:
@@ -109,15 +109,16 @@ class IndexGrammar:
 
 
 def _is_in(fits: Fits, bounds: IndexBounds) -> bool:
-    """Whether bounds are inside of one of some intervals: the last that begins early enough is the
-    one that ends last.
+    """Return whether bounds lie in one of the intervals.
+
+    Of the intervals that begin early enough, the last one ends last.
     """
     number = bisect_right(fits, bounds[0], key=itemgetter(0))
     return number > 0 and fits[number - 1][1] >= bounds[1]
 
 
 def _fitting(call: str, others: Iterable[IndexBounds], fits: Fits) -> Fits:
-    """What fits as one part of a call (the left one of a division), if the other is one of some."""
+    """Return the intervals that fit one part of a call, if the other part is one of `others`."""
     found = {part for other in others for whole in fits for part in _parts(call, other, whole)}
     kept: list[IndexBounds] = []
     for low, high in sorted(found, key=lambda each: (each[0], -each[1])):
@@ -127,7 +128,7 @@ def _fitting(call: str, others: Iterable[IndexBounds], fits: Fits) -> Fits:
 
 
 def _parts(call: str, other: IndexBounds, whole: IndexBounds) -> Iterator[IndexBounds]:
-    """The intervals that a part of a call has to be in, for the call to be in one."""
+    """Yield the intervals that a part must lie in, for the call to lie in `whole`."""
     low, high = whole
     if call == "+":
         yield low - other[0], high - other[1]
@@ -143,7 +144,7 @@ def _parts(call: str, other: IndexBounds, whole: IndexBounds) -> Iterator[IndexB
 
 
 def _quotients(whole: IndexBounds, factor: int) -> IndexBounds:
-    """The numbers that are in an interval when multiplied by a factor."""
+    """Return the numbers that lie in an interval when multiplied by a factor."""
     if factor == 0:
         return (-ANYWHERE, ANYWHERE) if whole[0] <= 0 <= whole[1] else (1, 0)
     low, high = whole if factor > 0 else whole[::-1]
@@ -151,7 +152,7 @@ def _quotients(whole: IndexBounds, factor: int) -> IndexBounds:
 
 
 def _called(call: str, left: IndexBounds, right: IndexBounds) -> IndexBounds:
-    """The bounds of a call, from those of its parts."""
+    """Return the bounds of a call from those of its parts."""
     if call == "+":
         return (left[0] + right[0], left[1] + right[1])
     if call == "*":

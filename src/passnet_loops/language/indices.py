@@ -1,4 +1,4 @@
-"""Addresses in memory as an index for each axis, in the words of the loops language."""
+"""Addresses in memory as an index for each axis, in words of the loops language."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -64,15 +64,15 @@ def axis_indices(
 
 
 def whole_sum(left: Any, right: Any) -> Any:
-    """The sum of two indices."""
+    """Return the sum of two indices."""
     return right if left == 0 else ("+", left, right)
 
 
 def span(value: Any, bounds: Mapping[Any, Bounds]) -> Bounds:
-    """The smallest and the largest value of an index, not always exactly.
+    """Return the smallest and largest value of an index; the bounds may be loose.
 
     Raises:
-        InputError: it has parts that are not known.
+        InputError: It has an unknown part.
     """
     if isinstance(value, tuple):
         name, left, right = value
@@ -112,10 +112,10 @@ def span(value: Any, bounds: Mapping[Any, Bounds]) -> Bounds:
 
 
 def index_words(value: Any, names: Mapping[Any, str], number: Callable[[int], Index]) -> Index:
-    """An index in the words of the language; `names` are those of its symbols.
+    """Return an index in words of the language; `names` are those of its symbols.
 
     Raises:
-        InputError: it has parts that cannot be said.
+        InputError: A part cannot be expressed.
     """
 
     def words(part: Any) -> Index:

@@ -77,7 +77,7 @@ Index: TypeAlias = "IndexCall | str"
 
 @dataclass(frozen=True, slots=True)
 class MemoryRead:
-    """A value of memory, `a0 [ i0 i1 ]`: an index for each axis."""
+    """A value read from memory, `a0 [ i0 i1 ]`: an index for each axis."""
 
     memory: str
     index: tuple[Index, ...]
@@ -92,7 +92,7 @@ class IndexValue:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Arithmetic."""
+    """A call of the language."""
 
     name: str
     args: tuple["Expr", ...]
@@ -112,9 +112,7 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """`pick name size value`: a value as an index of an axis of some size, counted from the end if
-    it is negative.
-    """
+    """`pick name size value`: a value as an index; a negative one counts from the end."""
 
     name: str
     size: str
@@ -132,7 +130,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """`sum name value`: what becomes known under these names when the inner loop is done."""
+    """`sum name value`: a reduction, known by its names after the inner loop."""
 
     kind: str
     names: tuple[str, ...]
@@ -173,7 +171,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class FusedRange:
-    """The ops from one to another, by the names of what they make, and how they are computed."""
+    """Fused ops, from the first to the last by the names of their results."""
 
     first: str
     last: str

@@ -1,4 +1,4 @@
-"""A nest as steps of the loops language: what has a name is made before it is used."""
+"""A nest as steps of the loops language; named values come before their use."""
 
 from collections import Counter
 from typing import Any
@@ -33,7 +33,7 @@ from passnet_loops.language.symbols import LARGEST_PLAIN
 
 
 class NestPrinter:
-    """Writes a nest as steps, and names its values."""
+    """A printer of a nest, which names its values."""
 
     def __init__(self, memory: RangeMemory, nest: NestPlan) -> None:
         self._memory = memory
@@ -45,7 +45,7 @@ class NestPrinter:
         self._bounds: dict[Any, Bounds] = outer
 
     def nest(self) -> Nest:
-        """The nest; without steps where nothing of it is used."""
+        """Return the nest; without steps where none of it is used."""
         steps: list[LoopStep] = []
         for number, phase in enumerate(self._nest.phases):
             before, after = self._phase_steps(number, phase)
@@ -62,12 +62,12 @@ class NestPrinter:
         return tuple((f"{letter}{n}", index_of(size)) for n, size in enumerate(sizes))
 
     def fresh(self, letter: str) -> str:
-        """A name that no other value of the nest has."""
+        """Return a new name in the nest."""
         self._num_named[letter] += 1
         return f"{letter}{self._num_named[letter] - 1}"
 
     def _phase_steps(self, number: int, phase: NestPhase) -> tuple[list[Any], list[LoopStep]]:
-        """The steps of a phase, and those that follow its loop."""
+        """Return the steps of a phase, and the steps after its loop."""
         inner = {inner_variable(n): (0, size - 1) for n, size in enumerate(phase.inner)}
         later = self._nest.phases[number + 1 :]
         read_later = {
@@ -78,23 +78,23 @@ class NestPrinter:
         return printer.steps(read_later)
 
     def result_name(self, buffer: str) -> str:
-        """The name of a value that is known to later phases."""
+        """Return the name of a value that later phases know."""
         return self._results[buffer]
 
     def name_result(self, buffer: str, op: str | None) -> str:
-        """A new name for such a value."""
+        """Name a value that later phases know."""
         name = op if op is not None and op not in self._taken else self.fresh("s")
         self._taken.add(name)
         self._results[buffer] = name
         return name
 
     def is_taken(self, name: str) -> bool:
-        """Whether a name means something between the inner loops."""
+        """Return whether a name has a meaning between the inner loops."""
         return name in self._taken
 
 
 class _PhasePrinter:
-    """Writes the steps of one phase."""
+    """A printer of the steps of one phase."""
 
     def __init__(
         self, nest: NestPrinter, memory: RangeMemory, bounds: dict[Any, Bounds], phase: NestPhase
@@ -115,8 +115,9 @@ class _PhasePrinter:
         self._made: list[Any] = []
 
     def steps(self, read_later: set[str]) -> tuple[list[Any], list[LoopStep]]:
-        """The steps of the phase and those after its loop; `read_later` are buffers whose values
-        later phases name.
+        """Return the steps of the phase, and the steps after its loop.
+
+        `read_later` are buffers whose values later phases name.
         """
         phase, memory = self._phase, self._memory
         roots = [
@@ -147,7 +148,7 @@ class _PhasePrinter:
     def _reduced_name(
         self, buffer: str, node: NestValue, reduced: dict[int, tuple[str, ...]]
     ) -> str:
-        """The name of the result of a reduction, which is a step where it comes up first."""
+        """Return the name of the result of a reduction, which becomes a step at first."""
         part = 0
         if node.name == "part":
             node, part = node.args
@@ -170,7 +171,7 @@ class _PhasePrinter:
         return name
 
     def _count(self, node: NestValue, is_open: bool) -> None:
-        """Count uses; what is only used where a mask holds is not open, and gets no name."""
+        """Count uses; a value that is used only under a mask gets no name."""
         self._uses[id(node)] += 1
         is_new = self._uses[id(node)] == 1 or (is_open and id(node) not in self._open)
         if is_open:
@@ -191,7 +192,7 @@ class _PhasePrinter:
         return [symbol for symbol in self._picks if symbol in node.args[-1].free_symbols]
 
     def _expr(self, node: NestValue, is_root: bool = False) -> Expr:
-        """A value as it is written where it is used; what has a name is made before."""
+        """Return a value as written at its use; named values are made before."""
         if id(node) in self._names:
             return self._names[id(node)]
         if node.name == "constant":

@@ -1,4 +1,4 @@
-"""The values of a nest: what Inductor's loops compute, each value once, phase by phase."""
+"""The values of a nest: the computations of Inductor's loops, each once, by phase."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ LoopSizes = tuple[int, ...]
 
 @dataclass(eq=False, slots=True)
 class NestValue:
-    """A value of a phase, each but once; `op` is the op of the prompt that it is the result of."""
+    """A value of a phase; `op` is the op of the prompt with this result."""
 
     name: str
     args: tuple[Any, ...]
@@ -29,8 +29,9 @@ class NestValue:
 
 @dataclass
 class NestPhase:
-    """What runs in one inner loop of a nest, or between them where `inner` is empty: `stores` has
-    what is stored where, `reductions` which of it is known when the loop is done.
+    """The stores of one inner loop, or between inner loops where `inner` is empty.
+
+    `reductions` are buffers that are known after the loop.
     """
 
     inner: LoopSizes
@@ -41,9 +42,7 @@ class NestPhase:
 
 @dataclass
 class NestPlan:
-    """Outer loops and what runs in them, phase by phase; `stored` has of each buffer the phase that
-    stores it, the address and the value.
-    """
+    """Outer loops and their phases; `stored` has phase, address and value of each buffer."""
 
     outer: LoopSizes
     phases: list[NestPhase] = field(default_factory=list)
@@ -51,7 +50,7 @@ class NestPlan:
 
 
 def loop_variables(node: LoopNode, depth: int) -> dict[Any, Any]:
-    """The variables of a nest with so many outer loops, by those of a node."""
+    """Map the variables of a node to those of a nest with `depth` outer loops."""
     own = [variable for variable, _ in (*node.outer, *node.inner)]
     return {
         variable: outer_variable(n) if n < depth else inner_variable(n - depth)
@@ -60,17 +59,17 @@ def loop_variables(node: LoopNode, depth: int) -> dict[Any, Any]:
 
 
 def outer_variable(number: int) -> Any:
-    """The variable of an outer loop."""
+    """Return the variable of an outer loop."""
     return sympy.Symbol(f"i{number}", integer=True)
 
 
 def inner_variable(number: int) -> Any:
-    """The variable of an inner loop."""
+    """Return the variable of an inner loop."""
     return sympy.Symbol(f"r{number}", integer=True)
 
 
 class ValueBuilder:
-    """Makes the values of a phase of those of a node of Inductor, each but once."""
+    """A builder of a phase's values from a node of Inductor."""
 
     def __init__(
         self, memory: RangeMemory, nest: NestPlan, phase: NestPhase, node: LoopNode
@@ -90,7 +89,7 @@ class ValueBuilder:
     def cons(
         self, name: str, args: tuple[Any, ...], dtype: str, op: str | None = None
     ) -> NestValue:
-        """The value of a call, the same for the same arguments."""
+        """Return the value of a call, the same for the same arguments."""
         key = (name, *(id(arg) if isinstance(arg, NestValue) else arg for arg in args), dtype)
         made = self._phase.values.get(key)
         if made is None:
@@ -100,7 +99,7 @@ class ValueBuilder:
         return made
 
     def _symbol_of(self, pick: NestValue) -> Any:
-        """The symbol that stands for a picked index, the same for the same one."""
+        """Return the symbol of a picked index."""
         values = self._phase.values
         symbols = {id(made): key[1] for key, made in values.items() if key[0] == "symbol"}
         if id(pick) not in symbols:
@@ -110,10 +109,10 @@ class ValueBuilder:
         return symbols[id(pick)]
 
     def node(self, value: LoopValue) -> NestValue:
-        """A value of Inductor.
+        """Return the value of a value of Inductor.
 
         Raises:
-            InputError: the language has no such.
+            InputError: The language cannot express it.
         """
         if not isinstance(value, LoopValue):
             if isinstance(value, bool | int | float):

@@ -49,13 +49,13 @@ class Offset:
         return Offset(times * self.constant, terms)
 
     def times(self, name: str) -> int | None:
-        """How often it has a name; None where this is within a part."""
+        """Return the factor of a name; None where the name is within a part."""
         if any(isinstance(atom, Part) and name in _names(atom) for atom in self.terms):
             return None
         return self.terms.get(name, 0)
 
     def text(self) -> str:
-        """Its C++."""
+        """Return its C++."""
         words = [_times(_atom_text(atom), times) for atom, times in self.terms.items()]
         if self.constant or not words:
             words.append(str(self.constant))
@@ -63,10 +63,10 @@ class Offset:
 
 
 def offset_of(index: Index, number: Callable[[str], int | None]) -> Offset:
-    """An index as a sum; `number` gives what a word is, None where it is known at run time only.
+    """Return an index as a sum; `number` maps words to numbers, None for run-time values.
 
     Raises:
-        InputError: it divides by what is not a number greater than 0.
+        InputError: The divisor is no number above zero.
     """
     if isinstance(index, str):
         value = number(index)
@@ -87,7 +87,7 @@ def offset_of(index: Index, number: Callable[[str], int | None]) -> Offset:
 
 
 def words_of(index: Index) -> set[str]:
-    """All words of an index."""
+    """Return all words of an index."""
     if isinstance(index, IndexCall):
         return words_of(index.left) | words_of(index.right)
     return {index}
@@ -98,7 +98,7 @@ def _part(name: str, left: Offset, right: Offset) -> Offset:
 
 
 def _joined(offset: Offset) -> Offset:
-    """The same with `x` for each `n * (x // n) + x % n`."""
+    """Replace each `n * (x // n) + x % n` by `x`."""
     for atom, times in offset.terms.items():
         if isinstance(atom, Part) and atom.name == "%":
             quotient = Part("//", atom.left, atom.right)

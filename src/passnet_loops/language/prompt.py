@@ -1,4 +1,4 @@
-"""The prompt of the loops form: arguments and ops of a graph, a line each, numbers as symbols."""
+"""The prompt of the loops form: a line for each argument and op, with numbers as symbols."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,10 +29,10 @@ class PromptRange:
     """A range of a prompt's ops, cut out.
 
     Args:
-        cut: the ops as a graph of their own.
-        names: the names in the prompt of its values, arguments and ops, by those of the cut.
-        arguments: what it reads, in the order of the cut's parameters, by the names of the prompt.
-        results: what it makes that is used after it, likewise.
+        cut: The ops as a graph.
+        names: Names in the prompt, by names of the cut.
+        arguments: Names in the prompt of its parameters, in order.
+        results: Names in the prompt of its outputs.
     """
 
     cut: Graph
@@ -43,10 +43,10 @@ class PromptRange:
 
 @dataclass(frozen=True)
 class Prompt:
-    """The prompt of a graph, and what its words mean.
+    """The prompt of a graph, and the meaning of its words.
 
-    `graph` is in single-assignment form; `names` maps the names of its values to those of the
-    prompt, and `specs` has those of its tensors.
+    `graph` is in single-assignment form; `names` maps its values to names of the prompt; `specs` has
+    its tensors.
     """
 
     text: str
@@ -58,12 +58,12 @@ class Prompt:
 
     @cached_property
     def strides(self) -> dict[str, tuple[int, ...]]:
-        """The strides of what its ops make in eager torch, by the names of the graph."""
+        """Return the strides of op results in eager torch, by names of the graph."""
         return value_strides(self.graph)
 
     @cached_property
     def op_numbers(self) -> dict[str, int]:
-        """Which op makes a value, by the name of the value in the prompt."""
+        """Return the number of the op of each value, by names of the prompt."""
         ops = enumerate(self.graph.program.ops)
         return {self.names[op.output or ""]: number for number, op in ops}
 
@@ -72,11 +72,11 @@ class Prompt:
         return parent_of(self.graph.program, self.specs)
 
     def range(self, span: Span) -> PromptRange:
-        """A range of its ops, cut out once for all answers.
+        """Cut out a range of ops, once for all answers.
 
         Raises:
-            CutError, GraphError: it cannot be cut out.
-            KeyError: a value of it has no name in the prompt.
+            CutError, GraphError: It cannot be cut out.
+            KeyError: A value of it has no name in the prompt.
         """
         if span not in self._ranges:
             cut = cut_range(self._parent, *span)
@@ -92,11 +92,11 @@ class Prompt:
 
 
 def loops_prompt(graph: Graph) -> Prompt:
-    """The prompt of a graph: the same for graphs that differ in names and sizes alone.
+    """Return the prompt of a graph, which does not depend on names.
 
     Raises:
-        InputError: it has too many ops, or one without a result.
-        GraphError: its shapes cannot be inferred.
+        InputError: It has too many ops, or one without a result.
+        GraphError: Its shapes cannot be inferred.
     """
     single = Graph(single_assignment(graph.program), graph.tensors)
     ops = single.program.ops
@@ -125,7 +125,7 @@ def _magnitude(number: int) -> str:
 
 
 def short_name(target: str) -> str:
-    """The name of an op without where it is from."""
+    """Return the name of an op without its module."""
     for prefix in _PREFIXES:
         if target.startswith(prefix):
             return target.removeprefix(prefix)
@@ -133,7 +133,7 @@ def short_name(target: str) -> str:
 
 
 class _PromptWriter:
-    """Writes ops one after the other, and names values as they come up."""
+    """A writer of ops, which names values as they come up."""
 
     def __init__(self, specs: dict[str, TensorSpec]) -> None:
         self.symbols = Symbols()

@@ -1,7 +1,7 @@
-"""What the memory of a range is called, and how it lies.
+"""The names and layouts of a range's memory.
 
-Arguments and results have their names from the prompt. What a nest stores and another reads is
-memory too, named as it comes up.
+Arguments and results have their names from the prompt. A buffer that one nest stores and another
+reads is memory too, named as it comes up.
 """
 
 from collections.abc import Sequence
@@ -18,21 +18,22 @@ MAX_VALUES = 600
 
 
 def spanned_elements(shape: Sequence[int]) -> int:
-    """How many elements the strides of some memory span: as many as it has, where an axis without
-    any counts as one, as it does not shorten the strides of the others.
+    """Return the number of elements that the strides of memory span.
+
+    An empty axis counts as one, as it does not shorten the strides of the others.
     """
     return prod(max(size, 1) for size in shape)
 
 
 class RangeMemory:
-    """The buffers of a range by their names.
+    """The buffers of a range, by name.
 
     Args:
-        symbols: those of the prompt.
-        loops: the loops of Inductor for the range.
-        arguments: what the prompt calls the range's arguments.
-        outputs: what it calls its results, in order.
-        op_names: what it calls what each op makes; None where the prompt has no such op.
+        symbols: Symbols of the prompt.
+        loops: Inductor's loops for the range.
+        arguments: Names in the prompt of the arguments.
+        outputs: Names in the prompt of the results, in order.
+        op_names: Names in the prompt of op results; None where there is no such op.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class RangeMemory:
         self._num_values = 0
 
     def between_nests(self) -> tuple[Memory, ...]:
-        """The memory that is neither argument nor result."""
+        """Return the memory that is neither argument nor result."""
         return tuple(
             Memory(
                 self._names[name],
@@ -68,10 +69,10 @@ class RangeMemory:
         )
 
     def count_value(self) -> None:
-        """Count one more value.
+        """Count a value.
 
         Raises:
-            InputError: there are too many.
+            InputError: There are too many.
         """
         self._num_values += 1
         if self._num_values > MAX_VALUES:
@@ -85,33 +86,33 @@ class RangeMemory:
             self._memory.append(buffer)
 
     def is_in_memory(self, buffer: str) -> bool:
-        """Whether what is stored in a buffer is a result, or read by another nest."""
+        """Return whether a buffer is a result, or read by another nest."""
         return buffer in self._outputs or buffer in self._read
 
     def layout(self, buffer: str) -> Any:
-        """Shape, strides and dtype of a buffer.
+        """Return shape, strides and dtype of a buffer.
 
         Raises:
-            InputError: it is a constant tensor, which answers cannot hold.
+            InputError: It is a constant tensor, which answers cannot hold.
         """
         if buffer not in self._layouts:
             raise InputError(f"a constant tensor ({buffer}), which answers cannot hold")
         return self._layouts[buffer]
 
     def op_name(self, op: int | None) -> str | None:
-        """What the prompt calls what an op makes."""
+        """Return the name in the prompt of the result of an op."""
         return self._op_names[op] if op is not None and op < len(self._op_names) else None
 
     def buffer_op(self, buffer: str) -> str | None:
-        """What the prompt calls what a buffer holds."""
+        """Return the name in the prompt of the value in a buffer."""
         made = self._loops.buffers.get(buffer)
         return self.op_name(made.op) if made is not None else None
 
     def name(self, buffer: str) -> str:
-        """What the prompt, or the answer, calls a buffer."""
+        """Return the name of a buffer in prompt or answer."""
         return self._names[buffer]
 
     @property
     def symbols(self) -> Symbols:
-        """Those of the prompt."""
+        """Return the symbols of the prompt."""
         return self._symbols

@@ -1,8 +1,8 @@
-"""The nests of a range in the loops language, from the loops of Inductor.
+"""The nests of a range in the loops language, from Inductor's loops.
 
-Nodes that Inductor fused share outer loops where their sizes agree and each reads what another
-stored at the same outer position; otherwise they become nests of their own, one after the other.
-What is stored and read in the same place is no memory but a name.
+Fused nodes share outer loops where their sizes agree and each reads the values that another stored
+at the same outer position; otherwise they become separate nests. A value that is stored and read at
+the same position needs a name and no memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,10 +26,10 @@ from passnet_loops.language.range_memory import RangeMemory
 def written_nests(
     loops: InductorLoops, memory: RangeMemory
 ) -> tuple[tuple[Memory, ...], tuple[Nest, ...]]:
-    """The memory between the nests of a range, and the nests.
+    """Return the memory between the nests of a range, and the nests.
 
     Raises:
-        InputError: the language cannot say them.
+        InputError: The language cannot express them.
     """
     plans = [plan for group in loops.groups for plan in _split(group, memory)]
     nests = tuple(nest for plan in plans if (nest := NestPrinter(memory, plan).nest()).steps)
@@ -37,7 +37,7 @@ def written_nests(
 
 
 def _split(group: Sequence[LoopNode], memory: RangeMemory) -> Iterator[NestPlan]:
-    """The nests of nodes that are fused."""
+    """Yield the nests of fused nodes."""
     nest: NestPlan | None = None
     for number, node in enumerate(group):
         if nest is not None and not _fits(nest, node):
@@ -99,7 +99,7 @@ def _sizes(node: LoopNode) -> LoopSizes:
 
 
 def _loads(node: LoopNode) -> list[tuple[str, Any]]:
-    """The buffers that a node reads, with the addresses."""
+    """Return the buffers that a node reads, with the addresses."""
     waiting: list[Any] = [store.value for store in node.stores]
     waiting += [value for value, _ in node.picks.values()]
     loads, seen = [], set()

@@ -49,10 +49,10 @@ class EagerRun:
     def around(
         self, span: tuple[int, int], read: Sequence[str], made: Sequence[str]
     ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-        """Values as they are before some ops, and others as these leave them.
+        """Return `read` values before some ops, and `made` values after them.
 
         Raises:
-            GraphError, KeyError: torch cannot run the graph, or one of them is no tensor.
+            GraphError, KeyError: Torch cannot run the graph, or a value is no tensor.
         """
         if self.values is None:
             start, stop = span
@@ -62,11 +62,10 @@ class EagerRun:
 
 
 def eager_run(prompt: Prompt, seed: int = 0) -> EagerRun:
-    """A run of a prompt's graph on fresh inputs.
+    """Run the graph of a prompt on fresh inputs; later, where an op writes into a value.
 
     Raises:
-        GraphError: its inputs cannot be drawn, or torch cannot run it. Where an op writes into a
-            value, nothing is run yet.
+        GraphError: Its inputs cannot be drawn, or torch cannot run it.
     """
     ops = prompt.graph.program.ops
     if any(writes_first(op.target, dict(op.kwargs)) for op in ops):
@@ -76,7 +75,7 @@ def eager_run(prompt: Prompt, seed: int = 0) -> EagerRun:
 
 
 def _tied(prompt: Prompt, values: Mapping[str, torch.Tensor]) -> dict[str, frozenset[str]]:
-    """The outputs of a graph that share memory with arguments or with each other."""
+    """Return the outputs that share memory with arguments or with each other."""
     program = prompt.graph.program
     returned = [prompt.names.get(name) for output in program.outputs for name in refs(output)]
     given = [prompt.names.get(param.name) for param in program.params]
@@ -94,7 +93,7 @@ def _tied(prompt: Prompt, values: Mapping[str, torch.Tensor]) -> dict[str, froze
 
 
 def _span(value: torch.Tensor) -> range:
-    """The addresses from its first to its last element."""
+    """Return the addresses from the first to the last element."""
     pairs = zip(value.shape, value.stride(), strict=True)
     length = 1 + sum((size - 1) * stride for size, stride in pairs) if value.numel() else 0
     return range(value.data_ptr(), value.data_ptr() + length * value.element_size())
@@ -103,9 +102,7 @@ def _span(value: torch.Tensor) -> range:
 def _states(
     prompt: Prompt, seed: int, wanted: Mapping[int, Sequence[str] | None]
 ) -> dict[int, dict[str, torch.Tensor]]:
-    """Values as they are before the op of a number, by their names in the prompt: copies of those
-    that are wanted, or for None all as they are.
-    """
+    """Return copies of values before the op of a number, by names of the prompt; for None all."""
     program = prompt.graph.program
     module = build(program)
     arguments = torch_arguments(prompt.graph, "fresh", seed)
@@ -139,11 +136,12 @@ def _states(
 
 
 def what_is_wrong(eager: EagerRun, answer: str) -> str | None:
-    """What an answer computes otherwise than eager torch, in a sentence; None where nothing was
-    found, be it that its loops have too many rounds to be run here.
+    """Return the error that a run of the loops finds, in a sentence; None where it finds none.
+
+    Loops with too many rounds are not run.
 
     Raises:
-        InputError: the answer is none, or something in it has no meaning.
+        InputError: It is no answer, or a part of it has no meaning.
     """
     try:
         _run(eager, answer)
@@ -155,7 +153,7 @@ def what_is_wrong(eager: EagerRun, answer: str) -> str | None:
 
 
 def is_right_where_run(eager: EagerRun, answer: str) -> bool:
-    """Whether all loops of an answer can be run here, and compute what eager torch does."""
+    """Return whether all loops of an answer can be run, and agree with eager torch."""
     try:
         _run(eager, answer)
     except (InputError, WrongLoopsError, UnknownLoopsError):
@@ -164,8 +162,9 @@ def is_right_where_run(eager: EagerRun, answer: str) -> bool:
 
 
 def not_shown_wrong(prompt: Prompt, answers: Sequence[str]) -> list[str]:
-    """Those of some answers to a prompt that a run of their loops does not show to be wrong, in
-    their order; all of them where none is left, or the prompt's graph cannot be run.
+    """Return the answers that pass a run of their loops, in order.
+
+    All of them are returned where none passes, or the prompt's graph cannot be run.
     """
     try:
         eager = eager_run(prompt)
@@ -219,14 +218,14 @@ def _run_range(eager: EagerRun, fused: FusedRange) -> None:
 
 
 def _unset(dtype: torch.dtype, shape: Sequence[int]) -> torch.Tensor:
-    """Memory that nothing was put into: no right result has such values."""
+    """Return memory with values that no correct result has."""
     if dtype.is_floating_point:
         return torch.full(tuple(shape), float("nan"), dtype=dtype)
     return torch.full(tuple(shape), 119 if dtype is not torch.bool else True, dtype=dtype)
 
 
 def wrong_share(given: torch.Tensor, right: torch.Tensor) -> float:
-    """The share of elements that are further off than their dtype allows.
+    """Return the share of elements beyond the tolerance of their dtype.
 
     Examples:
         >>> wrong_share(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5]))

@@ -1,4 +1,4 @@
-"""One nest of the loops language run by torch, each step for all rounds of its loops at once."""
+"""One nest of the loops language run by torch, each step for all rounds at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class RunLimits:
 
 
 class WrongLoopsError(PassnetError):
-    """The loops do something that no right answer does."""
+    """The loops differ from any correct answer."""
 
 
 class UnknownLoopsError(PassnetError):
@@ -45,8 +45,9 @@ class UnknownLoopsError(PassnetError):
 
 
 class NestRun:
-    """Runs one nest. A value has an axis for each loop around the place where it was made, of size
-    1 where it is the same in all of its rounds.
+    """A run of one nest.
+
+    A value has an axis for each loop around it, of size 1 where it does not change.
     """
 
     def __init__(
@@ -116,11 +117,11 @@ class NestRun:
                 raise InputError("a sum is only known after an inner loop: over ... done")
 
     def _aligned(self, value: torch.Tensor) -> torch.Tensor:
-        """A value with an axis for each loop that there is now."""
+        """Return a value with an axis for each current loop."""
         return value.reshape(*value.shape, *[1] * (len(self._loops) - value.ndim))
 
     def _expr(self, value: Expr, mask: torch.Tensor | None) -> torch.Tensor:
-        """A value where `mask` holds; elsewhere it is never used."""
+        """Return a value where `mask` holds; elsewhere it is unused."""
         match value:
             case str():
                 return self._word(value)
@@ -167,7 +168,7 @@ class NestRun:
         return left // right if index.name == "//" else left % right
 
     def _view(self, memory: torch.Tensor, index: Sequence[Index]) -> torch.Tensor | None:
-        """Memory with an axis for each loop, where each axis is a whole loop, or a number."""
+        """Return memory with an axis for each loop, if each index is a whole loop or a number."""
         places = {name: place for place, (name, _) in enumerate(self._loops)}
         taken: list[int] = []
         view = memory
@@ -192,7 +193,7 @@ class NestRun:
     def _parts(
         self, memory: torch.Tensor, index: Sequence[Index], mask: torch.Tensor | None, name: str
     ) -> tuple[torch.Tensor, ...]:
-        """An index for each axis, all within it."""
+        """Return an index for each axis, all in bounds."""
         parts = []
         for part, size in zip(index, memory.shape, strict=True):
             number = torch.as_tensor(0 if size == 1 else self._index(part))

@@ -1,4 +1,4 @@
-"""What the steps of a loop name, read and put."""
+"""The names, reads and puts of loop steps."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,7 +19,7 @@ from passnet_loops.language.offsets import words_of
 
 
 def names_of(step: LoopStep) -> tuple[str, ...]:
-    """The names that a step gives to values."""
+    """Return the names that a step defines."""
     match step:
         case Let(name, _) | Pick(name, _, _):
             return (name,)
@@ -29,7 +29,7 @@ def names_of(step: LoopStep) -> tuple[str, ...]:
 
 
 def accesses(steps: Sequence[LoopStep]) -> Iterator[MemoryRead | Put]:
-    """All that some steps read and put."""
+    """Yield all reads and puts of steps."""
     for step in steps:
         if isinstance(step, Put):
             yield step
@@ -37,26 +37,26 @@ def accesses(steps: Sequence[LoopStep]) -> Iterator[MemoryRead | Put]:
 
 
 def index_values(steps: Sequence[LoopStep]) -> Iterator[Index]:
-    """All indices that are values in some steps."""
+    """Yield all indices that are values in steps."""
     yield from (each.index for each in _expressions(steps) if isinstance(each, IndexValue))
 
 
 def _expressions(steps: Sequence[LoopStep]) -> Iterator[Expr]:
-    """The values of steps, and all that they are made of."""
+    """Yield the values of steps with all their parts."""
     for step in steps:
         if not isinstance(step, Inner):
             yield from _parts(step.value)
 
 
 def _parts(value: Expr) -> Iterator[Expr]:
-    """A value, and all that it is made of."""
+    """Yield a value and all its parts."""
     yield value
     for each in value.args if isinstance(value, Call) else ():
         yield from _parts(each)
 
 
 def words(value: Expr) -> set[str]:
-    """The names, numbers and memory in a value."""
+    """Return the names, numbers and memory in a value."""
     found: set[str] = set()
     for each in _parts(value):
         match each:

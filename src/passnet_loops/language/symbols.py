@@ -16,13 +16,13 @@ PLAIN_REALS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0)
 
 @dataclass
 class Symbols:
-    """The symbols of a graph, in the order in which its prompt names them."""
+    """The symbols of a graph, in the order of its prompt."""
 
     wholes: list[int] = field(default_factory=list)
     reals: list[float] = field(default_factory=list)
 
     def whole(self, number: int) -> str:
-        """The word for a whole number of the prompt; a new symbol where it is a new one."""
+        """Return the word for a whole number of the prompt; add a symbol for a new one."""
         if abs(number) <= LARGEST_PLAIN:
             return str(number)
         if number not in self.wholes:
@@ -30,7 +30,7 @@ class Symbols:
         return f"N{self.wholes.index(number)}"
 
     def real(self, number: float) -> str:
-        """The word for a real number of the prompt; a new symbol where it is a new one."""
+        """Return the word for a real number of the prompt; add a symbol for a new one."""
         if number in PLAIN_REALS or number != number or number in (float("inf"), float("-inf")):
             return repr(number)
         if number not in self.reals:
@@ -38,11 +38,10 @@ class Symbols:
         return f"F{self.reals.index(number)}"
 
     def index_of(self, number: int) -> Index:
-        """A number of an answer in symbols of the prompt: one, or a product, sum or difference of
-        two, or of three.
+        """Return a number in symbols of the prompt: one, or two or three with arithmetic.
 
         Raises:
-            InputError: it is none of these.
+            InputError: It cannot be expressed so.
         """
         if word := self._known_whole(number):
             return word
@@ -84,7 +83,7 @@ class Symbols:
         return f"N{self.wholes.index(number)}" if number in self.wholes else None
 
     def real_of(self, number: float) -> str:
-        """The word for a real number of an answer, which is itself where the prompt has none."""
+        """Return the word for a real number of an answer."""
         if number in self.reals:
             return f"F{self.reals.index(number)}"
         if number in PLAIN_REALS or number != number:
@@ -94,10 +93,10 @@ class Symbols:
         return repr(float(number))
 
     def whole_value(self, word: str) -> int:
-        """The whole number that a word of an answer means.
+        """Return the whole number of a word.
 
         Raises:
-            InputError: it means none.
+            InputError: It has none.
         """
         if word.startswith("N") and word[1:].isdigit() and int(word[1:]) < len(self.wholes):
             return self.wholes[int(word[1:])]
@@ -106,10 +105,10 @@ class Symbols:
         raise InputError(f"{word!r} is no whole number or symbol of the prompt")
 
     def index_value(self, index: Index) -> int:
-        """The number that an index without variables is.
+        """Return the number of an index without variables.
 
         Raises:
-            InputError: a word of it means none, or it divides by what is not greater than 0.
+            InputError: A word has no number, or a divisor is not above zero.
         """
         if isinstance(index, str):
             return self.whole_value(index)
@@ -126,7 +125,7 @@ class Symbols:
         return left % right
 
     def number_value(self, word: str) -> int | float | bool | None:
-        """The number that a word of an answer means; None where it is none."""
+        """Return the number of a word; None where it has none."""
         if word in ("True", "False"):
             return word == "True"
         if word.startswith("F") and word[1:].isdigit() and int(word[1:]) < len(self.reals):

@@ -1,8 +1,7 @@
-"""The plan of the compiler author in the loops language: its ranges, with the loops that Inductor
-decides on for each.
+"""The plan of the author `compiler` in the loops language.
 
-Which ops are fused, into which nests, and what is stored between them is Inductor's; loops keep the
-axes of the ops that they compute, where Inductor would merge them.
+Inductor decides which ops are fused, into which nests, and what is stored between them. Loops keep
+the axes of their ops where Inductor would merge them.
 """
 
 from passnet.agent.authors.compiler import CompilePlan, compile_plans
@@ -20,10 +19,10 @@ from passnet_loops.language.range_writer import written_nests
 def teacher_answer(
     prompt: Prompt, where: str = "graph", plan: CompilePlan | None = None
 ) -> tuple[FusedRange, ...]:
-    """What the compiler author would write for a graph, by its first plan or by another.
+    """Return the answer of the author `compiler`, by its first plan or another.
 
     Raises:
-        AuthorError: it would write nothing, or the language cannot say it.
+        AuthorError: It writes nothing, or the language cannot express it.
     """
     plan = plan or compile_plans(prompt.graph)[0]
     spans = plan.spans

@@ -1,4 +1,4 @@
-"""Calls of the loops language on torch's tensors, as their C++ computes them on single numbers."""
+"""Calls of the loops language on torch tensors, with the semantics of their C++."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,10 +30,10 @@ _REAL = (UNARY - {"relu", "logical_not", "bitwise_not", "sign", "neg", "abs"}) |
 
 
 def torch_call(name: str, args: Sequence[torch.Tensor]) -> torch.Tensor:
-    """A call of the language. Low floats are held as float32, as everywhere in an answer.
+    """Compute a call of the language; low floats are held as float32.
 
     Raises:
-        RuntimeError: torch cannot do it, for example a division of whole numbers by zero.
+        RuntimeError: Torch cannot do it, for example divide whole numbers by zero.
     """
     if name in CASTS:
         return torch_cast(name, args[0])
@@ -54,7 +54,7 @@ def torch_call(name: str, args: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 def torch_cast(dtype: str, value: torch.Tensor) -> torch.Tensor:
-    """A value in some dtype, and one in a low float rounded to it."""
+    """Cast a value; low floats are rounded and held as float32."""
     if dtype in LOW_FLOATS:
         return value.to(torch.float32).to(getattr(torch, dtype)).to(torch.float32)
     return value != 0 if dtype == "bool" else value.to(getattr(torch, dtype))
@@ -65,7 +65,7 @@ def _promoted(dtypes: Sequence[torch.dtype]) -> torch.dtype:
 
 
 def reduced(kind: str, value: torch.Tensor, num_inner: int) -> tuple[torch.Tensor, ...]:
-    """What a reduction makes of a value over its last `num_inner` axes: a value, of welford two."""
+    """Reduce a value over its last `num_inner` axes; welford returns two values."""
     flat = value.flatten(value.ndim - num_inner)
     is_real = value.dtype in REALS
     match kind:
