@@ -1,4 +1,4 @@
-"""Candidates as named on the command line: baselines, pass folders, and how to call them."""
+"""Candidates as the command line names them: baselines and pass folders, with flags."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from passnet.passes.folder import (
 
 BASELINES = ("eager", "null", *INDUCTOR_KINDS)
 CALLS: tuple[CallMode, ...] = ("direct", "guarded")
-"""The ways to call that a flag names; without one a candidate is compiled."""
+"""Flags for how to call; without one a candidate is compiled."""
 FLAGS = (*CALLS, "inductor")
 
 
@@ -27,8 +27,7 @@ class CandidateEntry:
 
     `folder` is a pass folder for every task, or a folder that holds one pass folder per task under
     the task's name; None for a baseline. `code_hash` covers all its files.
-    `notes` tells what a user should know before it is judged, `broken` the tasks whose folder
-    cannot be used.
+    `notes` are warnings for the user, `broken` the tasks whose folder cannot be used.
     """
 
     template: Candidate
@@ -43,7 +42,7 @@ class CandidateEntry:
         return self.template.name
 
     def for_task(self, task: str) -> Candidate | None:
-        """What to judge on a task; None when there is no pass folder for it."""
+        """Return the candidate for a task; None where it has no pass folder."""
         if self.folder is None:
             return self.template
         path = self.folder if is_pass_folder(self.folder) else self.folder / task
@@ -53,7 +52,7 @@ class CandidateEntry:
 
 
 def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
-    """The candidate that a word of the command line names.
+    """Return the candidate that a word of the command line names.
 
     The word is one of `BASELINES` or a path, then any of `@direct` (call the rewritten graph
     itself, without torch.compile around it), `@guarded` instead (call it behind checks of our own),
@@ -102,7 +101,7 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
 def _pass_folders(
     path: Path, tasks: tuple[Task, ...]
 ) -> tuple[dict[str, PassFolder], dict[str, str]]:
-    """The pass folders in a path by task (one for all tasks under ""), and errors of the others."""
+    """Return the pass folders in a path by task ("" for all tasks), and errors of the others."""
     if is_pass_folder(path):
         return {"": inspect_folder(path)}, {}
     folders: dict[str, PassFolder] = {}

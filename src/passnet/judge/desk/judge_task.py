@@ -1,4 +1,4 @@
-"""A task judged under some candidates, again with new processes where our own machinery fails."""
+"""A task judged under several candidates, retried with new processes if the judge itself fails."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ from passnet.judge.verdict import Evidence, decide
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 3
-"""How often something is measured, each time with new processes, before the run is given up."""
+"""Most attempts, each with new processes, before a run is given up."""
 
 
 def judge_task(
@@ -35,10 +35,10 @@ def judge_task(
     finished: Collection[tuple[str, str]],
     inspected: InspectedFolders,
 ) -> Iterator[tuple[TaskGraph, list[Trial]]]:
-    """The trials of a task, graph by graph, but for those whose graph and candidate are finished.
+    """Yield the new trials of a task, graph by graph; finished pairs of names are left out.
 
-    What candidates do on the unseen graphs, which were held out, counts in all their trials. One
-    under which the judge itself fails, again and again and alone, has crashed.
+    Results on the unseen graphs, which were held out, count in all trials of a candidate. A
+    candidate has crashed if the judge itself fails several times with it alone.
     """
     missing = {
         graph.name: [entry for entry in entries if (graph.name, entry.name) not in finished]
@@ -74,7 +74,7 @@ def judge_task(
 
 
 def _candidates(entries: Iterable[CandidateEntry], task: str) -> dict[str, Candidate]:
-    """What to judge on a task, by name; an entry without a pass folder for it is left out."""
+    """Return the candidates for a task by name; entries without a pass folder for it are left out."""
     candidates = {entry.name: entry.for_task(task) for entry in entries}
     return {name: candidate for name, candidate in candidates.items() if candidate is not None}
 
@@ -82,7 +82,7 @@ def _candidates(entries: Iterable[CandidateEntry], task: str) -> dict[str, Candi
 def _failed(
     graph: TaskGraph, candidate: str, status: Status, text: str, judge: JudgeSettings
 ) -> Trial:
-    """The trial of a candidate that came to nothing."""
+    """Return the trial of a candidate that could not run."""
     return decide(Evidence(graph.task, graph.name, candidate, failure=(status, text)), judge)
 
 
@@ -94,7 +94,7 @@ def _judge(
     inspected: InspectedFolders,
     findings: dict[str, tuple[Finding, ...]],
 ) -> list[Trial]:
-    """The trials of some candidates on a graph."""
+    """Judge some candidates on a graph."""
 
     def judge_some(some: list[Candidate]) -> list[Trial]:
         return judge_graph(parents, graph, some, judge, inspected, findings)
@@ -112,8 +112,9 @@ def _apart(
     action: Callable[[list[Candidate]], Iterable[T]],
     crashed: Callable[[Candidate, str], T],
 ) -> list[T]:
-    """What an action gives for some candidates at once; where our own machinery fails, for each
-    alone. One under which it fails alone, while it works under the reference, made it fail.
+    """Run an action for some candidates at once, or one by one if the judge itself fails.
+
+    If it then fails for one candidate but works for the reference, that candidate is the cause.
 
     Raises:
         MeasureError: it fails under the reference too.
@@ -129,7 +130,7 @@ def _apart(
 
 
 def _repeated(parents: ParentPool, subject: str, action: Callable[[], T]) -> T:
-    """The result of an action, tried again with new processes where our own machinery fails.
+    """Return the result of an action, retried with new processes if the judge itself fails.
 
     Raises:
         MeasureError: it failed each time.
