@@ -75,12 +75,6 @@ def test_any_other_runs_the_net_and_one_warning_says_why(fast, warnings):
     assert ran_fast(fast, X) and not warnings()
 
 
-def test_the_reason_is_looked_for_once(fast, monkeypatch):
-    assert not ran_fast(fast, X[:1])
-    monkeypatch.setattr("passnet.optimizer.call.fast_net.find_misfit", None)
-    assert not ran_fast(fast, X[:2])
-
-
 def test_of_two_entries_for_one_form_the_last_runs(net):
     slow, fast = entry_of(net, X), entry_of(net, X, run=plus_hundred)
     assert ran_fast(FastNet(net, [slow, fast]), X) and not ran_fast(FastNet(net, [fast, slow]), X)

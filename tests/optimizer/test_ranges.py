@@ -12,7 +12,6 @@ from passnet.errors import CutError
 from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.optimizer.choose.ranges import NetRange, laid_out, net_ranges
-from passnet.passes.codegen import products
 from passnet.passes.codegen.cpp_source import cpp_source
 from passnet.passes.codegen.folder_text import RangeSource, pass_folder
 from passnet.passes.codegen.lowered_ranges import GraphLowering
@@ -62,11 +61,11 @@ def test_equal_ranges_come_once_with_all_their_places() -> None:
 
 @pytest.mark.parametrize("computes_in_float16", [False, True])
 def test_a_product_of_float16_is_a_range_where_float32_is_faster(
-    computes_in_float16: bool, monkeypatch: pytest.MonkeyPatch
+    computes_in_float16: bool,
 ) -> None:
-    monkeypatch.setattr(products, "multiplies_float16", lambda: computes_in_float16)
     net = torch.nn.Sequential(torch.nn.Conv2d(8, 16, 3), torch.nn.Tanh()).half()
-    ranges, _ = net_ranges(captured(net, torch.randn(1, 8, 20, 20).half()))
+    graphs = captured(net, torch.randn(1, 8, 20, 20).half())
+    ranges, _ = net_ranges(graphs, has_float16=computes_in_float16)
     is_range = ("torch.conv2d",) in {each.key.ops for each in ranges}
     assert is_range is not computes_in_float16
 

@@ -83,13 +83,16 @@ class RefusedPlace:
 
 
 def net_ranges(
-    graphs: Sequence[CapturedGraph], sequences: Collection[tuple[str, ...]] = ()
+    graphs: Sequence[CapturedGraph],
+    sequences: Collection[tuple[str, ...]] = (),
+    has_float16: bool | None = None,
 ) -> tuple[list[NetRange], list[RefusedPlace]]:
     """The ranges of a net's graphs that passes may replace, those that take longest first; and the
     places that are left out.
 
     `sequences` are op sequences, such as those of a library's passes; where one stands in a graph,
-    that is a range too. A place is left out where it cannot be cut out, or reads a value that has
+    that is a range too. `has_float16` tells whether the processor multiplies float16, by default of
+    this one. A place is left out where it cannot be cut out, or reads a value that has
     gaps in memory.
     """
     places: dict[str, list[Place]] = {}
@@ -98,7 +101,7 @@ def net_ranges(
     for number, captured in enumerate(graphs):
         num_ops = len(captured.graph.program.ops)
         try:
-            for place, found in _GraphRanges(number, captured).ranges(sequences):
+            for place, found in _GraphRanges(number, captured, has_float16).ranges(sequences):
                 if isinstance(found, RangeKey):
                     keys.setdefault(found.fingerprint, found)
                     places.setdefault(found.fingerprint, []).append(place)
@@ -124,7 +127,7 @@ def _guess_ms(graph: Graph) -> float:
 class _GraphRanges:
     """One graph of a net, as ranges are cut out of it."""
 
-    def __init__(self, number: int, captured: CapturedGraph) -> None:
+    def __init__(self, number: int, captured: CapturedGraph, has_float16: bool | None) -> None:
         graph = captured.graph
         self._number = number
         self._single = Graph(single_assignment(graph.program), graph.tensors)
@@ -138,7 +141,8 @@ class _GraphRanges:
         self._products = [
             (number, number + 1)
             for number, op in enumerate(self._parent.ops)
-            if is_product(op, self._parent.specs) or is_slow_product(op, self._parent.specs)
+            if is_product(op, self._parent.specs)
+            or is_slow_product(op, self._parent.specs, has_float16)
         ]
 
     def ranges(
