@@ -74,7 +74,7 @@ def judge_task(
 
 
 def _candidates(entries: Iterable[CandidateEntry], task: str) -> dict[str, Candidate]:
-    """Return the candidates for a task by name; entries without a pass folder for it are left out."""
+    """Return the candidates for a task by name; entries without a folder for it are left out."""
     candidates = {entry.name: entry.for_task(task) for entry in entries}
     return {name: candidate for name, candidate in candidates.items() if candidate is not None}
 
