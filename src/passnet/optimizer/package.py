@@ -26,7 +26,7 @@ _log = logging.getLogger("passnet")
 
 
 def signature_folder(folder: Path, number: int) -> Path:
-    """Where what belongs to inputs of one signature lies."""
+    """Return where what belongs to inputs of one signature lies."""
     return folder / f"form-{number}"
 
 
@@ -116,7 +116,7 @@ def digest_of_weights(net: Callable[..., Any], with_values: bool = False) -> str
 
 
 def _check_fit(record: OptimizedRecord, net: Callable[..., Any], folder: Path) -> bool:
-    """Whether the net's weights have the values that were folded in, if any were."""
+    """Return whether the net's weights have the values that were folded in, if any were."""
     here, made = describe_environment(), record.environment
     for what, now, then in (
         ("torch", here.torch, made.torch),

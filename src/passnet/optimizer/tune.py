@@ -199,7 +199,7 @@ def _time(call: NetCall, built_backends: Mapping[str, BuiltBackend], seconds: fl
 
 
 def _timed(record: BackendRecord, times: RoundTimes) -> BackendRecord:
-    """A record with the times of its way, and its speedup as the returned net calls it."""
+    """Return a record with the times of its way, and its speedup as the returned net calls it."""
     name, plain = record.engine, _plain(record.engine)
     all_ms = {call: times.ms(call) for call in times.turns}
     gained = times.speedup(name if name in all_ms else plain, over=_plain("eager"))

@@ -35,7 +35,7 @@ class _RewrittenNet(torch.nn.Module):
         self._function = rewritten(graph, passes, "eager")
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """The outputs of the net, flat."""
+        """Return the outputs of the net, flat."""
         weights = {
             **dict(self.named_parameters(remove_duplicate=False)),
             **dict(self.named_buffers(remove_duplicate=False)),
@@ -48,7 +48,7 @@ class _RewrittenNet(torch.nn.Module):
 
 
 def rewritten_program(call: NetCall, passes: Sequence[Path]) -> ExportedProgram:
-    """The graph of a net rewritten by the passes of some folders, as `torch.export` has it.
+    """Return the graph of a net rewritten by the passes of some folders, as `torch.export` has it.
 
     A replacement that cannot be traced, or returns another form than the original ops, gives way to
     these.

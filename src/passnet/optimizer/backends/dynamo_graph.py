@@ -106,7 +106,7 @@ def captured_graphs(call: NetCall) -> list[tuple[CapturedGraph, torch.fx.Graph]]
 
 
 def net_graph(call: NetCall) -> NetGraph:
-    """The graph that Dynamo finds of a net.
+    """Return the graph that Dynamo finds of a net.
 
     Raises:
         BackendError: there is none, or several, or the net returns what its graph does not compute.
@@ -131,7 +131,7 @@ def build_graph(
     passes: Sequence[Path] = (),
     residual: Residual = "eager",
 ) -> BuiltBackend:
-    """The graph of a net, rewritten by the passes of some folders.
+    """Return the graph of a net, rewritten by the passes of some folders.
 
     Raises:
         BackendError: the net is not one graph, or reads what is neither an argument nor a weight.
@@ -148,7 +148,7 @@ def _rewritten(
     passes: Sequence[Path],
     residual: Residual,
 ) -> BuiltBackend:
-    """A graph rewritten by passes, whose arguments are at these places of a call."""
+    """Return a graph rewritten by passes, whose arguments are at these places of a call."""
     function = rewritten(graph, passes, residual)
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
@@ -163,7 +163,7 @@ def _rewritten(
 def rewritten(
     graph: NetGraph, passes: Sequence[Path], residual: Residual
 ) -> Callable[..., Sequence[Any]]:
-    """What runs a graph rewritten by the passes of some folders.
+    """Return what runs a graph rewritten by the passes of some folders.
 
     Raises:
         BackendError: none of them matches.
@@ -178,7 +178,7 @@ def rewritten(
 
 
 def build_with_passes(call: NetCall, folder: Path, name: str, residual: Residual) -> BuiltBackend:
-    """The same with the passes that were chosen for the net, which lie beside the folder.
+    """Return the same with the passes that were chosen for the net, which lie beside the folder.
 
     Raises:
         BackendError: none was chosen.
@@ -189,7 +189,7 @@ def build_with_passes(call: NetCall, folder: Path, name: str, residual: Residual
 
 
 def chosen_passes(folder: Path) -> list[Path]:
-    """The pass folders that were chosen for the net, which lie beside the folder of a way.
+    """Return the pass folders that were chosen for the net, which lie beside the folder of a way.
 
     Raises:
         BackendError: none was chosen.
@@ -217,7 +217,7 @@ def load_with_passes(call: NetCall, folder: Path, name: str, residual: Residual)
 def _behind_guards(
     call: NetCall, name: str, passes: Sequence[Path], residual: Residual
 ) -> BuiltBackend:
-    """A net of which Dynamo calls all graphs, each rewritten by passes."""
+    """Return a net of which Dynamo calls all graphs, each rewritten by passes."""
     found: list[list[PassReport]] = []
     options: dict[str, Any] = {"passes": list(passes), "residual": residual}
     options["report"] = found.append

@@ -43,12 +43,12 @@ OPENVINO_SETTINGS: Mapping[str, Any] = {
 
 
 def is_installed(name: str) -> bool:
-    """Whether a way has the packages that it needs; those of torch need none."""
+    """Return whether a way has the packages that it needs; those of torch need none."""
     return all(find_spec(package) for package in RUNTIMES.get(name, ()))
 
 
 def build_openvino(call: NetCall, folder: Path, name: str) -> BuiltBackend:
-    """The net by OpenVINO.
+    """Return the net by OpenVINO.
 
     Raises:
         BackendError: it is not installed, or does not take the net.
@@ -76,7 +76,7 @@ def build_openvino(call: NetCall, folder: Path, name: str) -> BuiltBackend:
 
 
 def load_openvino(call: NetCall, folder: Path, name: str) -> BuiltBackend:
-    """The same from its folder.
+    """Return the same from its folder.
 
     Raises:
         BackendError: it is not installed, or its file is missing.
@@ -104,7 +104,7 @@ def load_openvino(call: NetCall, folder: Path, name: str) -> BuiltBackend:
 
 
 def build_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
-    """The net by ONNX Runtime.
+    """Return the net by ONNX Runtime.
 
     Raises:
         BackendError: it is not installed, or does not take the net.
@@ -120,7 +120,7 @@ def build_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
 
 
 def load_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
-    """The same from its folder.
+    """Return the same from its folder.
 
     Raises:
         BackendError: it is not installed, or its file is missing.
@@ -169,7 +169,7 @@ def _file(call: NetCall, path: Path, name: str) -> Path:
 
 
 def _array(tensor: torch.Tensor) -> Any:
-    """A tensor as an array of numpy, of the same memory if it is contiguous, else a copy."""
+    """Return a tensor as an array of numpy, of the same memory if it is contiguous, else a copy."""
     return tensor.detach().contiguous().numpy()
 
 
@@ -184,7 +184,7 @@ def _places(call: NetCall, names: Sequence[str]) -> list[int]:
 
 
 def _entry(call: NetCall, name: str, run: Any) -> BuiltBackend:
-    """An entry of what returns distinct outputs."""
+    """Return an entry of what returns distinct outputs."""
     first = list(call.distinct_outputs)
     numbers = [first.index(id(output)) for output in call.outputs]
 

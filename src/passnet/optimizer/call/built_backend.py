@@ -56,20 +56,20 @@ class BuiltBackend:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it runs only arguments of some values."""
+        """Return whether it runs only arguments of some values."""
         return self.bound is not None or bool(self.index_bounds)
 
     def tensors(self) -> list[torch.Tensor]:
-        """The tensors of the example."""
+        """Return the tensors of the example."""
         return [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
 
     def __call__(self, tensors: list[torch.Tensor]) -> Any:
-        """What the net returns for these tensors."""
+        """Return what the net returns for these tensors."""
         return tree_unflatten(self.run(tensors), self.out_spec)
 
 
 def leaf_in_words(leaf: Any) -> str:
-    """The form of a tensor, or a constant, as it is shown."""
+    """Return the form of a tensor, or a constant, as it is shown."""
     if isinstance(leaf, torch.Tensor):
         return f"{str(leaf.dtype).removeprefix('torch.')}{list(leaf.shape)}"
     return repr(leaf)

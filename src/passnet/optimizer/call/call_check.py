@@ -101,7 +101,7 @@ class InputSignature:
 
 
 def input_signature(net: torch.nn.Module, entry: BuiltBackend) -> InputSignature:
-    """What calls must be like for an entry that was built of this net as it is now.
+    """Return what calls must be like for an entry that was built of this net as it is now.
 
     Raises:
         InputError: the example holds what cannot be checked, or the weights are not the net's.
@@ -144,7 +144,7 @@ def input_signature(net: torch.nn.Module, entry: BuiltBackend) -> InputSignature
 
 
 def _by_leaf(entry: BuiltBackend) -> tuple[tuple[int, int] | None, ...]:
-    """The bounds of whole numbers, by leaf instead of by tensor."""
+    """Return the bounds of whole numbers, by leaf instead of by tensor."""
     bounds = iter(entry.index_bounds)
     return tuple(
         next(bounds, None) if isinstance(leaf, torch.Tensor) else None for leaf in entry.leaves
@@ -152,7 +152,7 @@ def _by_leaf(entry: BuiltBackend) -> tuple[tuple[int, int] | None, ...]:
 
 
 def python_check(form: InputSignature) -> CallCheck:
-    """The check in Python."""
+    """Return the check in Python."""
 
     def check(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor] | int:
         found = find_misfit(form, args, kwargs)
@@ -166,7 +166,7 @@ def python_check(form: InputSignature) -> CallCheck:
 def find_misfit(
     form: InputSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Misfit, str] | None:
-    """Why a call does not fit, as the beginning of a sentence too, or None where it does."""
+    """Return why a call does not fit, as the beginning of a sentence too, or None where it does."""
     if found := _misfit_of_thread(form):
         return found
     leaves, spec = tree_flatten((args, kwargs))
@@ -213,7 +213,7 @@ def can_be_within(tensor: torch.Tensor) -> bool:
 
 
 def is_dense_in_memory(tensor: torch.Tensor) -> bool:
-    """Whether a tensor's elements fill the memory from its first to its last, each once."""
+    """Return whether a tensor's elements fill the memory from its first to its last, each once."""
     expected = 1
     dims = sorted(zip(tensor.stride(), tensor.shape, strict=True))
     for stride, size in dims:
@@ -225,7 +225,7 @@ def is_dense_in_memory(tensor: torch.Tensor) -> bool:
 
 
 def misfit_of_modules(form: InputSignature) -> int:
-    """The misfit of the net's modules alone, or 0."""
+    """Return the misfit of the net's modules alone, or 0."""
     return Misfit.NET if net_state.change_of_net(form.modules) else 0
 
 
@@ -320,7 +320,7 @@ def _first(leaves: Any, leaf: Any) -> int:
 
 
 def _name(path: tuple[Any, ...]) -> str:
-    """What a leaf of (args, kwargs) is called: "input 1", "input mask", "input 2[0]"."""
+    """Return what a leaf of (args, kwargs) is called: "input 1", "input mask", "input 2[0]"."""
     where, which = path[0].idx, path[1]
     return f"input {which.key if where else which.idx + 1}{keystr(path[2:])}"
 

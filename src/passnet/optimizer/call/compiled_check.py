@@ -49,7 +49,7 @@ def call_check(form: InputSignature) -> CallCheck:
 
 
 def compiled_check(form: InputSignature, is_to_watch: bool = True) -> CallCheck:
-    """The check of a form in C++.
+    """Return the check of a form in C++.
 
     Args:
         form: what a call must be like.

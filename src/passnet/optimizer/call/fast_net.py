@@ -97,7 +97,7 @@ class FastNet(torch.nn.Module):
             object.__setattr__(self, name, value)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the net returns."""
+        """Return what the net returns."""
         if torch.compiler.is_compiling():
             return self.original_net(*args, **kwargs)
         misfit = 0
@@ -238,11 +238,11 @@ class FastNet(torch.nn.Module):
         prefix: str = "",
         remove_duplicate: bool = True,
     ) -> Any:
-        """The modules of the net, itself the first."""
+        """Return the modules of the net, itself the first."""
         return self.original_net.named_modules(memo, prefix, remove_duplicate)
 
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """The state of the net."""
+        """Return the state of the net."""
         state: dict[str, Any] = self.original_net.state_dict(*args, **kwargs)
         return state
 
@@ -262,7 +262,7 @@ def _way(net: torch.nn.Module, entry: BuiltBackend) -> _Way:
 
 
 def _unflatten(spec: TreeSpec) -> Callable[[Sequence[Any]], Any]:
-    """What nests outputs; `tree_unflatten` takes microseconds for what most nets return."""
+    """Return what nests outputs; `tree_unflatten` takes microseconds for what most nets return."""
     if spec.is_leaf():
         return itemgetter(0)
     if spec.type in (tuple, list) and all(child.is_leaf() for child in spec.children()):

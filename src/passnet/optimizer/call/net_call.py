@@ -58,7 +58,7 @@ class NetCall:
             raise InputError("the net returns no tensor")
 
     def eager(self, leaves: Sequence[Any], net: Callable[..., Any] | None = None) -> Any:
-        """What the net, or another one that is called like it, returns for other leaves."""
+        """Return what the net, or another one that is called like it, returns for other leaves."""
         args, kwargs = tree_unflatten(list(leaves), self.args_spec)
         with torch.no_grad():
             return (self.net if net is None else net)(*args, **kwargs)
@@ -66,21 +66,21 @@ class NetCall:
     def eager_outputs(
         self, leaves: Sequence[Any], net: Callable[..., Any] | None = None
     ) -> list[torch.Tensor]:
-        """The same, flat."""
+        """Return the same, flat."""
         return tree_leaves(self.eager(leaves, net))
 
     def filled(self, tensors: Sequence[torch.Tensor]) -> list[Any]:
-        """The leaves with other tensors."""
+        """Return the leaves with other tensors."""
         remaining = iter(tensors)
         return [next(remaining) if isinstance(leaf, torch.Tensor) else leaf for leaf in self.leaves]
 
     def tensors(self) -> list[torch.Tensor]:
-        """The tensors among the leaves."""
+        """Return the tensors among the leaves."""
         return [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
 
     @property
     def is_on_cpu(self) -> bool:
-        """Whether all weights are in the memory of the processor."""
+        """Return whether all weights are in the memory of the processor."""
         return all(weight.device.type == "cpu" for weight in self.weights.values())
 
     def built(
@@ -90,7 +90,7 @@ class NetCall:
         is_frozen: bool = False,
         plain: Callable[..., Any] | None = None,
     ) -> BuiltBackend:
-        """A way to run the net on arguments of this form."""
+        """Return a way to run the net on arguments of this form."""
         return BuiltBackend(
             engine,
             self.args_spec,
@@ -147,7 +147,7 @@ class FlatNet(torch.nn.Module):
         self._call, self._numbers = call, numbers
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """The outputs of the net, flat."""
+        """Return the outputs of the net, flat."""
         outputs = self._call.eager_outputs(self._call.filled(tensors))
         return tuple(outputs if self._numbers is None else (outputs[n] for n in self._numbers))
 
@@ -170,24 +170,24 @@ class FunctionNet(torch.nn.Module):
         self._function = function
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns."""
+        """Return what the function returns."""
         return self._function(*args, **kwargs)
 
 
 def as_module(net: Callable[..., Any]) -> torch.nn.Module:
-    """A net, or a function of tensors, as a module."""
+    """Return a net, or a function of tensors, as a module."""
     return net if isinstance(net, torch.nn.Module) else FunctionNet(net)
 
 
 def name_of(net: Callable[..., Any]) -> str:
-    """The name of a net's class, or of a function."""
+    """Return the name of a net's class, or of a function."""
     if isinstance(net, torch.nn.Module):
         return type(net).__name__
     return getattr(net, "__name__", type(net).__name__)
 
 
 def weights_of(net: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """The parameters and buffers of a net, by each of their names."""
+    """Return the parameters and buffers of a net, by each of their names."""
     return {
         **dict(net.named_parameters(remove_duplicate=False)),
         **dict(net.named_buffers(remove_duplicate=False)),
@@ -195,7 +195,7 @@ def weights_of(net: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def _held_by(function: Any) -> list[Any]:
-    """What a method is of, what a closure and a `partial` hold."""
+    """Return what a method is of, what a closure and a `partial` hold."""
     held = [getattr(function, "__self__", None)]
     held += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
     if isinstance(function, partial):

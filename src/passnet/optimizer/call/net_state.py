@@ -66,12 +66,12 @@ class RememberedStorage:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value can be told from another by what it prints as."""
+    """Return whether a value can be told from another by what it prints as."""
     return type(value) in _PLAIN or (type(value) is tuple and all(map(is_plain, value)))
 
 
 def is_same(first: Any, second: Any) -> bool:
-    """Whether two values are one object, or equal plain values or tensors, nested alike.
+    """Return whether two values are one object, or equal plain values or tensors, nested alike.
 
     Examples:
         >>> is_same(0.0, -0.0), is_same(1, True), is_same((1, ["a"]), (1, ["a"]))
@@ -123,7 +123,7 @@ def remember_net(
 
 
 def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
-    """What is not as it was, in words, or None."""
+    """Return what is not as it was, in words, or None."""
     for each in remembered:
         held, names = each.held, each.names
         if (*held,) == names and all(map(is_, held.values(), each.values)):
@@ -156,7 +156,7 @@ def _change_in_words(remembered: RememberedDict, name: str, value: Any) -> str:
 def remember_weights(
     net: torch.nn.Module, weights: Mapping[str, torch.Tensor]
 ) -> tuple[RememberedWeight, ...]:
-    """Where the values of a net's weights are.
+    """Return where the values of a net's weights are.
 
     Raises:
         InputError: a weight is not the net's own, or is of a kind that cannot be watched.
@@ -183,7 +183,7 @@ def remember_weights(
 
 
 def moved_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
-    """The name of a weight whose values are elsewhere or of another form, or None."""
+    """Return the name of a weight whose values are elsewhere or of another form, or None."""
     for each in remembered:
         tensor = each.tensor
         is_there = address(tensor) == each.address and tensor.dtype is each.dtype
@@ -193,14 +193,14 @@ def moved_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
 
 
 def is_moved(net: torch.nn.Module, remembered: tuple[RememberedWeight, ...]) -> bool:
-    """Whether a weight is elsewhere, of another form, or no longer the net's."""
+    """Return whether a weight is elsewhere, of another form, or no longer the net's."""
     own = weights_of(net)
     is_own = all(own.get(each.name) is each.tensor for each in remembered)
     return not is_own or moved_weight(remembered) is not None
 
 
 def updated_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
-    """The name of a weight that was updated in place, or None."""
+    """Return the name of a weight that was updated in place, or None."""
     for each in remembered:
         if each.tensor._version != each.version:
             return each.name
@@ -208,7 +208,7 @@ def updated_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
 
 
 def remember_storages(weights: tuple[RememberedWeight, ...]) -> tuple[RememberedStorage, ...]:
-    """The bytes of each storage of a net's weights, once.
+    """Return the bytes of each storage of a net's weights, once.
 
     Raises:
         InputError: a weight is not in the memory of the processor.
@@ -228,7 +228,7 @@ def remember_storages(weights: tuple[RememberedWeight, ...]) -> tuple[Remembered
 
 
 def changed_storage(remembered: tuple[RememberedStorage, ...]) -> str | None:
-    """The name of a weight whose storage holds other bytes than it did, or None."""
+    """Return the name of a weight whose storage holds other bytes than it did, or None."""
     for each in remembered:
         if _digest(each.contents) != each.digest:
             return each.name
@@ -236,7 +236,7 @@ def changed_storage(remembered: tuple[RememberedStorage, ...]) -> str | None:
 
 
 def address(tensor: torch.Tensor) -> int:
-    """Where the storage of a tensor begins; 0 for none."""
+    """Return where the storage of a tensor begins; 0 for none."""
     return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
 
 

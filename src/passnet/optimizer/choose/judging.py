@@ -46,7 +46,7 @@ def judging_settings(num_threads: int = 1, device: str = "cpu") -> RunSettings:
 
 
 def range_evaluator(settings: RunSettings) -> JudgeDesk:
-    """The processes in which ranges are judged, one after another; to be entered."""
+    """Return the processes in which ranges are judged, one after another; to be entered."""
     return JudgeDesk(settings, "direct")
 
 
@@ -101,7 +101,7 @@ def outcome_on(desk: JudgeDesk, key: RangeKey, files: Files) -> PassOutcome:
 def let_author_write(
     evaluator: JudgeDesk, key: RangeKey, author: str, most_evaluations: int = SEARCH_TURNS
 ) -> JudgedPass:
-    """What an author, a program, writes for a range, judged.
+    """Return what an author, a program, writes for a range, judged.
 
     Of several states the best is judged once more, so that its time is not the luckiest one.
     """

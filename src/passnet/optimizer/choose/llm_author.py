@@ -23,7 +23,7 @@ GUARDS = ("guards", "guard")
 def let_llm_write(
     evaluator: JudgeDesk, key: RangeKey, llm: LlmSettings, seconds: float, folder: Path
 ) -> JudgedPass:
-    """What an llm writes for a range in so many seconds, judged.
+    """Return what an llm writes for a range in so many seconds, judged.
 
     The attempt is kept in a run folder of its own within `folder`. Whatever happens to the llm is
     said in the result, which is then not final: no answer, or not enough time.
@@ -62,7 +62,7 @@ def let_llm_write(
 
 
 def unguarded(files: Files) -> str | None:
-    """The name of a pass in a folder that says nothing of the arguments it is for.
+    """Return the name of a pass in a folder that says nothing of the arguments it is for.
 
     Examples:
         >>> names = '["A", "B"]'
@@ -82,6 +82,6 @@ def unguarded(files: Files) -> str | None:
 
 
 def _new_folder(folder: Path, name: str) -> Path:
-    """A folder that is not there yet: what an attempt left that was ended stays as it is."""
+    """Return a folder that is not there yet: what an attempt left that was ended stays as it is."""
     paths = (folder / (f"{name}-{number}" if number else name) for number in range(10_000))
     return next(path for path in paths if not path.exists())

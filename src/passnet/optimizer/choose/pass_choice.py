@@ -117,7 +117,7 @@ class PassChoice:
 
     @property
     def saved_ms(self) -> float:
-        """What all of them save at least, as far as ranges by themselves tell."""
+        """Return what all of them save at least, as far as ranges by themselves tell."""
         return sum(each.result.saved_ms for each in self.chosen)
 
 
@@ -327,7 +327,7 @@ class _Choosing:
 
 
 def _known(each: NetRange, entry: PassEntry) -> RangeResult:
-    """The result that an entry is for a range."""
+    """Return the result that an entry is for a range."""
     return RangeResult(
         each.key.fingerprint,
         each.key.ops,

@@ -175,7 +175,7 @@ class _GraphRanges:
         return range_key(*laid_out(graph, strides))
 
     def _planned(self) -> dict[Span, None]:
-        """The spans between calls of a library, and their parts, that compute something."""
+        """Return the spans between calls of a library, and their parts, that compute something."""
         try:
             plan = fusion_plan(self._single, f"graph {self._number}")
         except FusionError:
@@ -189,7 +189,7 @@ class _GraphRanges:
         }
 
     def _occurrences(self, sequences: Collection[tuple[str, ...]]) -> Iterator[Span]:
-        """Where op sequences stand in the graph."""
+        """Return where op sequences stand in the graph."""
         targets = tuple(op.target for op in self._parent.ops)
         wanted = set(sequences)
         for length in sorted({len(sequence) for sequence in wanted}, reverse=True):

@@ -147,7 +147,7 @@ class EagerComparison:
         return found
 
     def repeated(self) -> str | None:
-        """Why eager torch does not return the same twice, None where it does."""
+        """Return why eager torch does not return the same twice, None where it does."""
         for tensors, expected in zip(self._sets, self._expected, strict=True):
             again = self.try_eager(tensors)
             wrong = compare_outputs(again or (), expected, None, False).wrong
@@ -156,7 +156,7 @@ class EagerComparison:
         return None
 
     def agreement(self, built: BuiltBackend) -> Agreement:
-        """How near the outputs of a way are."""
+        """Return how near the outputs of a way are."""
         error, eager_error = 0.0, 0.0 if self._exact else None
         for number, (tensors, expected) in enumerate(zip(self._sets, self._expected, strict=True)):
             given = [tensor.clone() for tensor in tensors]
@@ -252,7 +252,7 @@ class EagerComparison:
         )
 
     def _difference_within(self, built: BuiltBackend) -> str | None:
-        """What is wrong for whole numbers that are drawn within these bounds."""
+        """Return what is wrong for whole numbers that are drawn within these bounds."""
         for seed in range(NUM_FRESH):
             tensors = drawn_within(self._call, self._index_bounds, seed)
             expected = self.try_eager(tensors)
@@ -291,7 +291,7 @@ def _other_values(weights: Iterable[torch.Tensor], seed: int = 0) -> Iterator[bo
 
 
 def _may_be_changed(weight: torch.Tensor) -> bool:
-    """Whether a weight holds floats, each in a place of its own."""
+    """Return whether a weight holds floats, each in a place of its own."""
     return is_dense_in_memory(weight) and weight.is_floating_point() and bool(weight.numel())
 
 

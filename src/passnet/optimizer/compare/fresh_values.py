@@ -87,7 +87,7 @@ def with_number(tensors: list[torch.Tensor], number: int, value: int) -> list[to
 
 
 def may_index(tensor: torch.Tensor) -> bool:
-    """Whether a tensor holds whole numbers of which torch takes indices."""
+    """Return whether a tensor holds whole numbers of which torch takes indices."""
     return tensor.dtype in (torch.int32, torch.int64) and bool(tensor.numel())
 
 
@@ -128,7 +128,7 @@ def _fresh(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def _is_mask(values: torch.Tensor) -> bool:
-    """Whether a tensor has few values, or such that a mean says nothing of them."""
+    """Return whether a tensor has few values, or such that a mean says nothing of them."""
     if values.is_floating_point() and not bool(values.isfinite().all()):
         return True
     sample = values.reshape(-1)[:4096]

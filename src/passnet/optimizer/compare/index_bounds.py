@@ -59,7 +59,7 @@ def _range_of(tensor: torch.Tensor) -> tuple[int, int]:
 def _widened(
     call: NetCall, accepts: Accepts, place: int, own: tuple[int, int], tables: Sequence[int]
 ) -> tuple[int, int]:
-    """The range of one argument, the others being as in the example."""
+    """Return the range of one argument, the others being as in the example."""
 
     def takes(number: int) -> bool:
         return accepts(with_number(fresh_tensors(call, 0), place, number))
