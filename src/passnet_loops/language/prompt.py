@@ -45,8 +45,8 @@ class PromptRange:
 class Prompt:
     """The prompt of a graph, and the meaning of its words.
 
-    `graph` is in single-assignment form; `names` maps its values to names of the prompt; `specs` has
-    its tensors.
+    `graph` is in single-assignment form; `names` maps its values to names of the prompt, and
+    `specs` has its tensors.
     """
 
     text: str
