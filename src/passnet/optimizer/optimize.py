@@ -1,4 +1,4 @@
-"""`passnet.optimize`: every way to run a net is built, compared with eager torch, timed beside the
+"""`passnet.optimize`: every backend is built, compared with eager torch, timed beside the
 others as a user would call it, and the fastest is returned, eager torch itself included.
 """
 

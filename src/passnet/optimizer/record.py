@@ -17,7 +17,7 @@ than eager torch. untried: the budget was spent."""
 
 @dataclass(frozen=True, slots=True)
 class BackendRecord:
-    """One way to run a net on inputs of one form.
+    """One backend on inputs of one signature.
 
     Args:
         engine: its name, one of `backends.BACKENDS`, or "passes".
@@ -36,7 +36,7 @@ class BackendRecord:
         speedup: over eager torch, as the returned net calls it; None where it was not timed.
         speedup_low: the lower bound of its 95 % interval.
         speedup_high: and the upper one.
-        says: what the way is, in words.
+        says: what the backend is, in words.
     """
 
     engine: str
@@ -132,12 +132,12 @@ class BlockRecord:
 
 @dataclass(frozen=True, slots=True)
 class SignatureRecord:
-    """Inputs of one form: what was tried for them, and what is used.
+    """Inputs of one signature: what was tried for them, and what is used.
 
     Args:
         inputs: each of them in words.
-        chosen: the way that is used.
-        engines: all ways.
+        chosen: the backend that is used.
+        engines: all backends.
         ms: milliseconds of a call of the net that is returned.
         eager_ms: and of the net in eager torch.
         speedup: of the net that is returned over eager torch, with its 95 % interval.

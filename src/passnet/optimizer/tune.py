@@ -1,4 +1,4 @@
-"""The ways to run a net for one form of its inputs: built, compared with eager torch, and timed."""
+"""The backends for one form of its inputs: built, compared with eager torch, and timed."""
 
 import shutil
 import time
@@ -135,7 +135,7 @@ def _tried(
     comparison: EagerComparison,
     freeze: bool,
 ) -> tuple[BackendRecord, BuiltBackend | None]:
-    """Build one way, or have it back from an earlier run, and compare it with eager torch."""
+    """Build one backend, or have it back from an earlier run, and compare it with eager torch."""
     start = time.monotonic()
     file = folder / BACKEND_FILE
     try:
@@ -179,7 +179,7 @@ def _eager(
 
 
 def _time(call: NetCall, built_backends: Mapping[str, BuiltBackend], seconds: float) -> RoundTimes:
-    """Time all ways as the returned net calls them, and those that torch has as torch does."""
+    """Time all backends as the returned net calls them, and those that torch has as torch does."""
 
     def run(net: Callable[..., Any]) -> Any:
         return net(*call.args, **call.kwargs)

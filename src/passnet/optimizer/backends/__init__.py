@@ -1,4 +1,4 @@
-"""Backends: ways to run a whole net.
+"""Backends: compilers and runtimes for a whole net.
 
 backends      the backends by name, most of them torch's own
 dynamo_graph  Dynamo's graph, with or without passes, called without Dynamo

@@ -31,14 +31,14 @@ from passnet.passes.load import loaded_passes
 
 CHOSEN_FOLDER, PASSES_FOLDER = "chosen-passes", "passes"
 """Where the pass folders of a net lie, in the order in which they are applied: those that were
-chosen for a form of inputs, and those that a way has.
+chosen for a form of inputs, and those that a backend has.
 """
 
 MAX_FORMS = 64
 """How many graphs Dynamo may make of one function, as blocks of other shapes have; usually 8."""
 
 BEHIND_GUARDS = "{num_graphs} graphs with passes, the rest {rest}, called behind Dynamo's guards"
-"""What a way with passes is of a net with graph breaks."""
+"""What a backend with passes is of a net with graph breaks."""
 
 
 @dataclass(frozen=True)

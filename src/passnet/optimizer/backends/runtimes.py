@@ -1,4 +1,4 @@
-"""Other runtimes than torch as ways to run a net: OpenVINO and ONNX Runtime, on the processor.
+"""Other runtimes than torch as backends: OpenVINO and ONNX Runtime, on the processor.
 
 Both have the net from `torch.export`, with its weights folded in, and keep it in a file of their
 own. They read inputs where torch has them, as numpy arrays of the same memory.
@@ -24,7 +24,7 @@ RUNTIMES: Mapping[str, tuple[str, ...]] = {
     "openvino_frozen": ("openvino",),
     "onnxruntime_frozen": ("onnxruntime", "onnx", "onnxscript"),
 }
-"""The ways by runtimes that need not be installed, and the packages that each needs."""
+"""The backends by runtimes that need not be installed, and the packages that each needs."""
 
 DTYPES = {
     torch.float64, torch.float32, torch.float16, torch.bool, torch.int64, torch.int32, torch.int16,
@@ -43,7 +43,7 @@ OPENVINO_SETTINGS: Mapping[str, Any] = {
 
 
 def is_installed(name: str) -> bool:
-    """Return whether a way has the packages that it needs; those of torch need none."""
+    """Return whether a backend has the packages that it needs; those of torch need none."""
     return all(find_spec(package) for package in RUNTIMES.get(name, ()))
 
 
@@ -184,7 +184,7 @@ def _places(call: NetCall, names: Sequence[str]) -> list[int]:
 
 
 def _entry(call: NetCall, name: str, run: Any) -> BuiltBackend:
-    """Return an entry of what returns distinct outputs."""
+    """Return a backend of what returns distinct outputs."""
     first = list(call.distinct_outputs)
     numbers = [first.index(id(output)) for output in call.outputs]
 

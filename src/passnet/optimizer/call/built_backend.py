@@ -1,4 +1,4 @@
-"""One way to run a net on inputs of one form."""
+"""One built backend for one input signature."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,10 +10,10 @@ from torch.utils._pytree import TreeSpec, tree_unflatten
 
 @dataclass(frozen=True, slots=True)
 class BuiltBackend:
-    """One way to run a net on inputs of one form, without any check of these.
+    """One built backend for one input signature, without checks.
 
     Args:
-        engine: the name of the way: "eager", "compile", "aot".
+        engine: the name of the backend: "eager", "compile", "aot".
         args_spec: how the positional and named arguments are nested.
         leaves: the arguments of an example, flat: tensors, and the constants that are part of the
             form.
@@ -28,7 +28,7 @@ class BuiltBackend:
             where it may be any.
         index_bounds: for each tensor the smallest and the largest whole number that it may hold,
             None where it may be any; empty where all may.
-        instead: the way for calls that fit but for the values of weights or arguments.
+        instead: the backend for calls that fit but for the values of weights or arguments.
         says: what it is, where that is not what its engine is for other nets.
         ends_process: whether it may end the process where eager torch raises an error.
         bind: lets it read other weights, by name, where it does not follow those it was built with.

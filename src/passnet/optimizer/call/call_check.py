@@ -101,7 +101,7 @@ class InputSignature:
 
 
 def input_signature(net: torch.nn.Module, entry: BuiltBackend) -> InputSignature:
-    """Return what calls must be like for an entry that was built of this net as it is now.
+    """Return what calls must be like for a backend that was built of this net as it is now.
 
     Raises:
         InputError: the example holds what cannot be checked, or the weights are not the net's.

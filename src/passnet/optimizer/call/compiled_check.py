@@ -49,11 +49,11 @@ def call_check(form: InputSignature) -> CallCheck:
 
 
 def compiled_check(form: InputSignature, is_to_watch: bool = True) -> CallCheck:
-    """Return the check of a form in C++.
+    """Return the check of a signature in C++.
 
     Args:
         form: what a call must be like.
-        is_to_watch: whether the kernel is asked which pages of folded weights were written, as far
+        is_to_watch: whether the OS is asked which pages of folded weights were written, as far
             as it can tell (`include/memory_watch.h`); if not, all bytes are summed at each call.
 
     Raises:

@@ -64,7 +64,7 @@ class FastNet(torch.nn.Module):
 
     Args:
         net: the net, or a function of tensors.
-        entries: ways to run it; of two for the same form the last is tried first.
+        entries: backends to run it; of two for the same form the last is tried first.
         warns: whether it is told, once a reason, why a call fits no entry. It need not be where the
             net as it was is the best way for some inputs.
 
@@ -131,7 +131,7 @@ class FastNet(torch.nn.Module):
 
     @property
     def entries(self) -> tuple[BuiltBackend, ...]:
-        """The ways to run the net, the last used one first."""
+        """The backends, the last used one first."""
         return tuple(way.entry for way in self._ways)
 
     @property

@@ -90,7 +90,7 @@ class NetCall:
         is_frozen: bool = False,
         plain: Callable[..., Any] | None = None,
     ) -> BuiltBackend:
-        """Return a way to run the net on arguments of this form."""
+        """Return a backend on arguments of this signature."""
         return BuiltBackend(
             engine,
             self.args_spec,

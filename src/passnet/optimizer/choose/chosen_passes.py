@@ -1,4 +1,4 @@
-"""The passes for one form of a net's inputs: chosen, put where ways to run the net look for them,
+"""The passes for one form of a net's inputs: chosen, put where backends look for them,
 and told of as data, so that a run that goes on has them back.
 """
 
@@ -31,11 +31,11 @@ def passes_of_signature(
     llm: LlmSettings | None,
     seconds: float,
 ) -> RangesRecord:
-    """Choose passes for the ranges of a net, and put their folders where ways look for them.
+    """Choose passes for the ranges of a net, and put their folders where backends look for them.
 
     Args:
         call: the net and its example.
-        folder: where the ways for this form are kept.
+        folder: where the backends for this form are kept.
         ways: those that were built with other passes, which are removed.
         library_folder: the library of passes that were judged before.
         authors: who gives passes, as in `OptimizeSettings`.
@@ -52,7 +52,7 @@ def passes_of_signature(
         shutil.rmtree(folder / name, ignore_errors=True)
     graphs = captured_graphs(call)
     if not graphs:
-        return RangesRecord(names)  # the ways say why there is none
+        return RangesRecord(names)  # the backends say why there is none
     library = PassLibrary(library_folder)
     choice = choose_passes(
         [captured for captured, _ in graphs],

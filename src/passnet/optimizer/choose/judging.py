@@ -46,7 +46,7 @@ def judging_settings(num_threads: int = 1, device: str = "cpu") -> RunSettings:
 
 
 def range_evaluator(settings: RunSettings) -> JudgeDesk:
-    """Return the processes in which ranges are judged, one after another; to be entered."""
+    """Return a judge of ranges, to be entered."""
     return JudgeDesk(settings, "direct")
 
 

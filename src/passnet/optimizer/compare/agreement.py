@@ -1,4 +1,4 @@
-"""Whether a way to run a net returns what eager torch does, on fresh and on hostile arguments."""
+"""Comparison of a backend with eager torch, on fresh and on hostile arguments."""
 
 import copy
 import math
@@ -24,7 +24,7 @@ from passnet.optimizer.compare.fresh_values import (
 from passnet.optimizer.compare.index_bounds import index_bounds
 
 NUM_FRESH = 3
-"""Sets of fresh arguments on which a way is compared, beside the example."""
+"""Sets of fresh arguments on which a backend is compared, beside the example."""
 
 NUM_EXACT, MAX_EXACT_S = 2, 0.1
 """The first so many sets are compared beside float64, the others beside eager torch alone; so are
@@ -35,11 +35,11 @@ MAX_DOUBT_S = 1.0
 one net makes of a rounding is another's error."""
 
 LARGE = 1024.0
-"""So many times the largest magnitude in the example (or one) is what a way that is right for
+"""So many times the largest magnitude in the example (or one) is what a backend that is right for
 finite arguments alone may be given; that nothing overflows there is looked at."""
 
 CHANGE = 0.25
-"""By so much at most weights are changed to see that a way reads them."""
+"""By so much at most weights are changed to see that a backend reads them."""
 
 FOLDED = 4.0
 """How many times the usual bound the error of a way with folded weights may be: a batch norm that
@@ -65,7 +65,7 @@ class Agreement:
 
 
 class EagerComparison:
-    """Compares ways to run a net with eager torch, each on the same arguments; where these may be
+    """Compares backends with eager torch, each on the same arguments; where these may be
     taken as `finite`, not on such that are not, nor on indices out of range.
     """
 
@@ -156,7 +156,7 @@ class EagerComparison:
         return None
 
     def agreement(self, built: BuiltBackend) -> Agreement:
-        """Return how near the outputs of a way are."""
+        """Return how near the outputs of a backend are."""
         error, eager_error = 0.0, 0.0 if self._exact else None
         for number, (tensors, expected) in enumerate(zip(self._sets, self._expected, strict=True)):
             given = [tensor.clone() for tensor in tensors]
@@ -244,7 +244,7 @@ class EagerComparison:
 
     @cached_property
     def _index_bounds(self) -> tuple[tuple[int, int] | None, ...]:
-        """Between which whole numbers ways may be used that are wrong for others."""
+        """Between which whole numbers backends may be used that are wrong for others."""
         return index_bounds(
             self._call,
             lambda tensors: self.try_eager(tensors) is not None,

@@ -1,6 +1,6 @@
 """Between which whole numbers the arguments of a net may lie that it uses as indices.
 
-A way to run a net that returns something where eager torch raises an error, for an index out of
+A backend that returns something where eager torch raises an error, for an index out of
 range, is right for calls whose numbers are in range. The range of an argument is that of the
 example, widened to 0 and 1, and to the rows of a table among the weights if eager torch takes the
 index of its last row and refuses the next.
