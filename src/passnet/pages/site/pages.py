@@ -63,12 +63,12 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters["ms"] = in_ms
-    templates.globals |= {
-        "coloured": lambda name, text: Markup(coloured(name, text)),
-        "interval": interval,
-        "words": ops_in_words,
-        "range_of": range,
-    }
+    templates.globals.update(
+        coloured=lambda name, text: Markup(coloured(name, text)),
+        interval=interval,
+        words=ops_in_words,
+        range_of=range,
+    )
     return templates
 
 

@@ -21,7 +21,7 @@ def _form_table(record: OptimizedRecord, form: SignatureRecord) -> Table:
     threads = "one thread" if record.num_threads == 1 else f"{record.num_threads} threads"
     gain = f"{form.speedup:.2f} ({form.speedup_low:.2f} – {form.speedup_high:.2f})"
     heads = ("backend", "ms", "torch's ms", "over eager (95 %)", "built in s", "error", "")
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             engine.engine + (" *" if engine.engine == form.chosen else ""),
             in_ms(engine.ms),
@@ -45,7 +45,7 @@ def _form_table(record: OptimizedRecord, form: SignatureRecord) -> Table:
 
 def _range_table(form: SignatureRecord) -> Table:
     """Return the table of the ranges of a net, the largest savings first."""
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             ops_in_words(row.ops, MAX_OPS) + (" *" if row.num_chosen else ""),
             str(len(row.ops)),
