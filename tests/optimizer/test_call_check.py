@@ -283,6 +283,10 @@ def test_without_a_compiler_calls_are_checked_in_python(monkeypatch, tmp_path, c
         check = compiled_check.call_check(form)
         assert fits(check, X) and check((X[:1],), {}) == Misfit.SHAPE
         assert "which may take a millisecond: C++ kernels need g++" in caplog.text
+        net = Net().eval()
+        folded = input_signature(net, entry_of(net, X, is_frozen=True, compares=True))
+        with pytest.raises(InputError, match="folded weights cannot be compared at each call"):
+            compiled_check.call_check(folded)
         patch.setattr(compiled_check.sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
         compiled_check.call_check(form)
         assert "install the headers of Python" in caplog.text
