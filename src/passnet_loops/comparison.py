@@ -17,8 +17,8 @@ from passnet_loops.evaluate import (
     NEAREST,
     TEACHER,
     Answerer,
+    AnswerEvaluation,
     AnswerRecord,
-    Evaluation,
     EvaluationInfo,
     chosen_graphs,
     earlier_answers,
@@ -123,7 +123,7 @@ def compare(
         open_judge(TimingPlan() if plan.is_timed else None) as judge,
         progress("judging answers", len(systems) * len(graphs)) as step,
     ):
-        evaluation = Evaluation(out, info, graphs, judge, step, earlier)
+        evaluation = AnswerEvaluation(out, info, graphs, judge, step, earlier)
         for name, answerer in systems.items():
             records[name] = evaluate_system(name, answerer, evaluation)
     for name, members in seeds_together(checkpoints).items():

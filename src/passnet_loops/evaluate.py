@@ -71,7 +71,7 @@ class AnswerRecord:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class AnswerEvaluation:
     """An evaluation in the folder `out`, and the judge of its answers."""
 
     out: Path
@@ -140,7 +140,9 @@ def teacher_answers(prompts: Sequence[Prompt]) -> list[list[str]]:
     return answers
 
 
-def evaluate_system(name: str, answerer: Answerer, evaluation: Evaluation) -> list[AnswerRecord]:
+def evaluate_system(
+    name: str, answerer: Answerer, evaluation: AnswerEvaluation
+) -> list[AnswerRecord]:
     """Return the records of a system on the graphs of an evaluation; make those that are missing.
 
     Untimed, an answer that another system gave to the same graph is not judged again. An answer

@@ -15,8 +15,8 @@ from passnet.passes.files import Files
 from passnet_loops.checkpoint import INFO_FILE, SftSettings, TrainInfo
 from passnet_loops.comparison import seeds_together
 from passnet_loops.evaluate import (
+    AnswerEvaluation,
     AnswerRecord,
-    Evaluation,
     EvaluationInfo,
     chosen_graphs,
     earlier_answers,
@@ -122,8 +122,8 @@ class BrokenDesk:
 
 def evaluation(
     out: Path, info: EvaluationInfo, graphs: list[TaskGraph], desk: Any, **fields: Any
-) -> Evaluation:
-    return Evaluation(out, info, graphs, AnswerJudge(desk), print, **fields)
+) -> AnswerEvaluation:
+    return AnswerEvaluation(out, info, graphs, AnswerJudge(desk), print, **fields)
 
 
 @pytest.mark.parametrize("is_timed", [False, True])
