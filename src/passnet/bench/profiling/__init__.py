@@ -1,4 +1,4 @@
-"""Where default compilation loses time, on subgraphs and on whole nets.
+"""Profiles of the time that default compilation loses, on subgraphs and on whole nets.
 
 draw                        the sample to profile
 job, run, record            items profiled in child processes, resumable

@@ -1,4 +1,4 @@
-"""What is profiled: subgraphs drawn from a dataset or a suite, stratified, and nets, by name or
+"""The items to profile: subgraphs drawn from a dataset or a suite, stratified, and nets, by name or
 drawn from a set of captured graphs.
 
 Strata are library, domain, number of ops and dtype. Each is drawn from in proportion to its rows,

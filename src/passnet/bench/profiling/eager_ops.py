@@ -1,4 +1,4 @@
-"""What of eager torch's time is dispatch: every op of a graph is timed on its own arguments, and
+"""The dispatch time of eager PyTorch: every op of a graph is timed on its own arguments, and
 again on tensors of one element, where there is next to nothing to compute.
 """
 

@@ -21,7 +21,7 @@ PATIENCE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class ProfileRequest:
-    """What a process is told: the item, and how to measure it."""
+    """The order to a process: the item, and its settings."""
 
     item: ProfileItem
     settings: ProfileSettings

@@ -53,7 +53,7 @@ STEADY = 0.1
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCall:
-    """What was measured of a call; `unstable` says why it is not to be relied on, empty where it
+    """The measurement of a call; `unstable` says why it is not to be relied on, empty where it
     is.
     """
 
@@ -83,7 +83,7 @@ class ProfiledCall:
 
     @property
     def num_graphs(self) -> int:
-        """How many graphs a call runs."""
+        """The number of graphs that a call runs."""
         return sum(graph.num_calls for graph in self.layers.called())
 
     def num_calls_of(self, kind: str) -> int:

@@ -1,4 +1,4 @@
-"""What a profile leaves of one subgraph or net, as data."""
+"""The records of profiles."""
 
 from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
@@ -22,7 +22,7 @@ RESIDUE_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ProfileItem:
-    """What is profiled: a net of the catalog, by its name, or a subgraph, with its text.
+    """An item to profile: a net of the catalog, by its name, or a subgraph, with its text.
 
     `stratum` is what it was drawn for, `weight` how many rows of the dataset it stands for. Of a
     net the ops, the dtype and the memory of its arguments are known when it has run.
@@ -42,7 +42,7 @@ class ProfileItem:
 
 @dataclass(frozen=True, slots=True)
 class CallParts:
-    """Where the time of a compiled call goes, in milliseconds.
+    """The parts of the time of a compiled call, in milliseconds.
 
     Args:
         guards: Dynamo: its guards, the frames that it evaluates, and what it calls a graph by.
@@ -67,12 +67,12 @@ class CallParts:
 
     @property
     def kernels(self) -> float:
-        """What computes, and what moves values for it."""
+        """The time in kernels and copies."""
         return self.copies + self.generated + self.library
 
     @property
     def dispatch(self) -> float:
-        """What is around kernels."""
+        """The time around kernels."""
         return self.guards + self.runtime + self.wrapper
 
 
@@ -81,7 +81,7 @@ PART_NAMES = tuple(part.name for part in fields(CallParts))
 
 @dataclass(frozen=True, slots=True)
 class EagerParts:
-    """Where the time of a call of eager torch goes, in milliseconds, op by op: `dispatch` is what
+    """The time of an eager call in milliseconds, op by op: `dispatch` is what
     the same ops take on tensors of one element, `kernels` the rest. `share_known` is the share of
     the time that is of ops that could be called so; the time of the others counts as kernels.
     """
@@ -93,7 +93,7 @@ class EagerParts:
 
 @dataclass(frozen=True, slots=True)
 class ProfileRecord:
-    """What came of one item. Times are milliseconds of a call; what was not measured is None.
+    """The result of one item. Times are milliseconds of a call; what was not measured is None.
 
     Args:
         speedup: of `torch.compile` from end to end over eager torch, with its 95 % interval.
@@ -139,12 +139,12 @@ class ProfileRecord:
 
     @property
     def is_slower(self) -> bool:
-        """Whether a compiled call is slower than eager PyTorch from end to end."""
+        """True if a compiled call is slower than eager PyTorch from end to end."""
         return self.speedup is not None and self.speedup < 1
 
     @property
     def is_surely_slower(self) -> bool:
-        """Whether the whole interval of the speedup shows a loss of more than `MARGIN`."""
+        """True if the whole interval of the speedup shows a loss of more than `MARGIN`."""
         return self.speedup_high is not None and self.speedup_high < 1 / (1 + MARGIN)
 
     @property
@@ -160,12 +160,12 @@ class ProfileRecord:
 
     @property
     def is_by_dispatch(self) -> bool:
-        """Whether the kernels are not slower than eager PyTorch's."""
+        """True if the kernels are not slower than eager PyTorch's."""
         return self.eager is not None and self.kernel_speedup >= 1
 
     @property
     def residue_share(self) -> float | None:
-        """What the parts leave of the whole call, as a share of it."""
+        """The share of the call that its parts leave."""
         if self.residue_ms is None or not self.compiled_ms:
             return None
         return self.residue_ms / self.compiled_ms
@@ -196,7 +196,7 @@ class ProfileSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProfileInfo:
-    """What a run was begun with: settings, a hash of all items, and where it ran."""
+    """The start of a run: settings, a hash of all items, and the environment."""
 
     schema_version: int
     settings: ProfileSettings

@@ -54,8 +54,8 @@ def shares_table(results: ProfileStudy) -> Table:
             if share.num_of
         ],
         f"{results.num_measured} of {results.num_items} items measured; geometric mean of "
-        f"the speedup {results.geomean_speedup:.3f}, called directly {number(results.geomean_direct)}; rank "
-        "correlation of the speedup with the number of ops "
+        f"the speedup {results.geomean_speedup:.3f}, called directly "
+        f"{number(results.geomean_direct)}; rank correlation of the speedup with the number of ops "
         f"{_signed(results.size_correlation)} (published: 0.013). The published shares are "
         "of 9,526 subgraphs on a GPU.",
     )  # fmt: skip
