@@ -87,7 +87,7 @@ def publish(
     """
     if not (plan.graphs or plan.subgraphs or plan.suites or plan.trajectories):
         raise InputError(
-            "nothing to publish: give --graphs, --subgraphs, --suite or --trajectories"
+            "nothing to publish: give --graphs, --dataset, --suite or --trajectories"
         )
     versions: dict[str, set[str]] = {}
     configs: list[ConfigFacts] = []

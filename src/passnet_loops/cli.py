@@ -1,57 +1,89 @@
-"""`passnet train`: an llm learns to write passes, from data to evaluation."""
+"""`passnet train`: an LLM learns to write passes, from data to evaluation."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from passnet.cli import options as opt
-from passnet.cli.output import print_json, print_tables
+from passnet.cli import fields as opt
+from passnet.cli.output import print_json, print_result, print_tables
+from passnet.core.jobs.run_plan import seconds_of
+from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.core.jobs.run_plan import RunPlan, RunShard
-
-
-def _plan(num_actors: int | None, **options: Any) -> RunPlan:
-    from passnet.core.jobs.executors import run_local, run_ray
     from passnet.core.jobs.run_plan import RunPlan
-
-    executor = run_local if num_actors is None else run_ray
-    return RunPlan(executor=executor, num_workers=num_actors or 1, **options)
+    from passnet.judge.suite.suite import Suite
 
 
 @click.group("train")
 def train() -> None:
-    """Make training data, train a small llm on it, and evaluate it on tasks it has never seen."""
+    """Make training data, train a small LLM on it, and evaluate it on tasks it has never seen."""
 
 
-@train.command("data")
-@click.argument("captures", type=opt.PATH)
-@opt.out("The folder of the run and of the training data")
-@opt.suites("--eval", "A suite to evaluate on: nothing of its structures or op sequences is "
-            "learned from (repeatable).", "evaluation", required=True)  # fmt: skip
-@opt.resume
-@opt.count("--structures", "After how many structures mining ends.", "num_structures", default=6000)
-@opt.count("--per-sequence", "The most structures of one op sequence.", "max_per_sequence",
-           default=8)  # fmt: skip
-@opt.shard("captured graphs")
-@opt.path("--with", "The folder of another part, or training data, whose rows are taken in too and "
-          "not made again (repeatable).",
-          "others", multiple=True)  # fmt: skip
-@opt.count("--minutes", "After how many minutes to stop; --resume goes on.")
-@opt.flag("--unjudged", "Write rows that were not judged yet, too.", "has_unjudged")
-@opt.flag("--no-judge", "Only make rows; a later call judges them.", "skips_judge")
-@opt.actors
-@opt.json
-def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: bool,
-               num_structures: int, max_per_sequence: int, shard: RunShard,
-               others: tuple[Path, ...], minutes: int | None, has_unjudged: bool,
-               skips_judge: bool, num_actors: int | None, as_json: bool) -> None:  # fmt: skip
+def _checked(plan: RunPlan) -> RunPlan:
+    """Return a plan whose workers are actors of a Ray cluster, or one worker here."""
+    if plan.num_workers > 1 and not plan.is_on_ray:
+        raise InputError("--jobs goes with --executor ray; or divide the work by --shard")
+    return plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainShared:
+    """Options of several commands of `passnet train`."""
+
+    budget: float | None = opt.field(None, type=str, convert=seconds_of)
+    """Stop after this time, such as 90s, 10m or 1h; --resume goes on."""
+
+    draw: int = 1
+    """Sample this many answers to a graph."""
+
+    judge: int = 16
+    """Judge one in this many of the answers to be kept."""
+
+
+def _shared(name: str) -> Any:
+    return opt.part(lambda _, __: opt.field_part(TrainShared, name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions:
+    """Options of `passnet train data`."""
+
+    captures: Path = opt.argument()
+
+    out: Path
+    """Write the run and the training data to this folder."""
+
+    evaluation: tuple[str, ...] = opt.shared("evaluation")
+
+    structures: int = 6000
+    """Stop mining after this many structures."""
+
+    per_sequence: int = 8
+    """Take at most this many structures of one op sequence."""
+
+    plan: RunPlan = opt.plan("resume", "shard", "parts", "executor", "num_workers", jobs=1)
+
+    budget: float | None = _shared("budget")
+
+    unjudged: bool = False
+    """Write rows that were not judged yet too."""
+
+    no_judge: bool = False
+    """Only make rows; a later call judges them."""
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("data", train)
+def train_data(options: DataOptions) -> None:
     """Make training data of the captured graphs in CAPTURES, by rejection sampling.
 
-    Subgraphs are mined, answered by the compiler author in the loops form, and judged.
+    Subgraphs are mined, answered by the compiler author in the loops form, and judged. Folders of
+    --with may also hold training data; their rows are not made again.
     """
     from passnet.core.records.serialise import SCHEMA_VERSION
     from passnet.core.terminal.progress import progress
@@ -67,162 +99,259 @@ def train_data(captures: Path, out: Path, evaluation: tuple[str, ...], resume: b
     )
     from passnet_loops.judge_rows import deadline, judge_rows
 
-    keys = read_suite_keys(evaluation)
-    settings = DataSettings(num_structures, max_per_sequence, shard=(shard.number, shard.total))
-    info = DataInfo(SCHEMA_VERSION, captures.name, keys.hashes, settings)
-    rows = captured_graphs(captures, settings.shard)
-    is_over = deadline(minutes)
+    if not options.evaluation:
+        raise InputError("give --eval SUITE: a suite to keep out of the training data")
+    plan, out = _checked(options.plan), options.out
+    keys = read_suite_keys(options.evaluation)
+    shard = (plan.shard.number, plan.shard.total)
+    settings = DataSettings(options.structures, options.per_sequence, shard=shard)
+    info = DataInfo(SCHEMA_VERSION, options.captures.name, keys.hashes, settings)
+    rows = captured_graphs(options.captures, settings.shard)
+    is_over = deadline(options.budget and options.budget / 60)
     with progress("mining graphs", len(rows)) as step:
-        excluded = Excluded(keys, {row.structure for part in others for row in known_rows(part)})
-        plan = _plan(num_actors, resume=resume, progress=step)
-        mine_rows(rows, out, info, excluded, plan, is_over)
-    if not skips_judge:
+        known = {row.structure for part in plan.parts for row in known_rows(part)}
+        plan = replace(plan, progress=step)
+        mine_rows(rows, out, info, Excluded(keys, known), plan, is_over)
+    if not options.no_judge:
         judge_rows(out, info, is_over, plan)
-    manifest = merge_rows([out, *others], out, settings, keys, has_unjudged)
-    if as_json:
-        print_json(manifest)
-    else:
-        click.echo(f"{manifest.num_rows} rows, {manifest.num_structures} structures: {out}")
+    manifest = merge_rows([out, *plan.parts], out, settings, keys, options.unjudged)
+    line = f"{manifest.num_rows} rows, {manifest.num_structures} structures: {out}"
+    print_result(options.json, manifest, [line])
 
 
-@train.command("judge")
-@click.argument("folder", type=opt.PATH)
-@opt.out("The folder of the run and of the training data")
-@opt.resume
-@opt.shard("rows")
-@opt.parts("run")
-@opt.count("--minutes", "After how many minutes to stop; --resume goes on.")
-@opt.actors
-@opt.json
-def train_judge(folder: Path, out: Path, resume: bool, shard: RunShard, taken: tuple[Path, ...],
-                minutes: int | None, num_actors: int | None, as_json: bool) -> None:  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class JudgeOptions:
+    """Options of `passnet train judge`."""
+
+    folder: Path = opt.argument()
+
+    out: Path
+    """Write the run and the training data to this folder."""
+
+    plan: RunPlan = opt.plan("resume", "shard", "parts", "executor", "num_workers", jobs=1)
+
+    budget: float | None = _shared("budget")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("judge", train)
+def train_judge(options: JudgeOptions) -> None:
     """Judge the rows of the training data in FOLDER that have no verdict.
 
-    The data is written anew, with all verdicts and without the rows that are wrong.
+    The data is written anew, with all verdicts and without wrong rows.
     """
     from passnet_loops.judge_rows import deadline, judge_training
 
-    plan = _plan(num_actors, resume=resume, shard=shard, parts=taken)
-    manifest = judge_training(folder, out, plan, deadline(minutes))
-    if as_json:
-        print_json(manifest)
-    else:
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in manifest.verdicts.items())
-        wrong = manifest.left_out.get("wrong", 0)
-        click.echo(f"{manifest.num_rows} rows, {counts}; {wrong} wrong ones left out: {out}")
+    is_over = deadline(options.budget and options.budget / 60)
+    manifest = judge_training(options.folder, options.out, _checked(options.plan), is_over)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in manifest.verdicts.items())
+    wrong = manifest.left_out.get("wrong", 0)
+    line = f"{manifest.num_rows} rows, {counts}; {wrong} wrong ones left out: {options.out}"
+    print_result(options.json, manifest, [line])
 
 
-@train.command("sft")
-@click.argument("folder", type=opt.PATH)
-@opt.out("The folder of the run")
-@opt.resume
-@opt.path("--from", "The folder of a run to begin with, instead of an untrained llm.", "start")
-@opt.count("--copies", "How often each row is learned.", "num_copies", default=6)
-@opt.flag("--same-names", "Learn all copies of a row as it stands, none under other names.",
-          "has_same_names")  # fmt: skip
-@opt.count("--batch", "Rows in one step.", "batch_size", default=16)
-@opt.amount("--rate", "The learning rate.", "learning_rate", default=2e-3)
-@opt.count("--width", "The width of an untrained llm.", default=192)
-@opt.count("--layers", "Its number of layers.", "num_layers", default=4)
-@opt.count("--structures", "Learn from so many structures only.", "num_structures")
-@opt.count("--words", "Rows with more words, of prompt and answer, are left out.", "max_words",
-           default=330)  # fmt: skip
-@opt.number("--seed", "The seed of weights, names and order.", default=0)
-@opt.path("--with", "More training data, all of it learned too: own answers of `passnet train "
-          "answer` (repeatable).", "others", multiple=True)  # fmt: skip
-@opt.flag("--float32", "Compute in float32 also where the processor has bfloat16.", "is_float32")
-@opt.flag("--untrained", "Only write the untrained llm, to compare with.", "is_untrained")
-def train_sft(folder: Path, out: Path, resume: bool, start: Path | None, width: int,
-              num_layers: int, is_float32: bool, is_untrained: bool, has_same_names: bool,
-              others: tuple[Path, ...], **options: Any) -> None:  # fmt: skip
-    """Fine-tune a small llm on the training data in FOLDER, with TRL."""
+@dataclass(frozen=True, kw_only=True)
+class SftOptions:
+    """Options of `passnet train sft`."""
+
+    folder: Path = opt.argument()
+
+    out: Path
+    """Write the run to this folder."""
+
+    plan: RunPlan = opt.plan("resume")
+
+    start: Path | None = opt.field(None, option="from")
+    """Begin with the LLM of this run; by default with an untrained one."""
+
+    copies: int = 6
+    """Learn each row this often."""
+
+    same_names: bool = False
+    """Learn all copies of a row under the same names."""
+
+    batch: int = 16
+    """Learn this many rows in one step."""
+
+    rate: float = 2e-3
+    """Learn at this rate."""
+
+    width: int = 192
+    """Make an untrained LLM of this width."""
+
+    layers: int = 4
+    """Make an untrained LLM of this many layers."""
+
+    structures: int | None = None
+    """Learn from this many structures only."""
+
+    words: int = 330
+    """Leave out rows with more words of prompt and answer than this."""
+
+    seed: int = opt.shared("seed")
+
+    others: tuple[Path, ...] = opt.field((), option="with")
+    """Also learn all of this training data, such as answers of `passnet train answer`."""
+
+    float32: bool = False
+    """Compute in float32 also where the processor has bfloat16."""
+
+    untrained: bool = False
+    """Only write the untrained LLM, as a baseline."""
+
+
+@opt.command("sft", train)
+def train_sft(options: SftOptions) -> None:
+    """Fine-tune a small LLM on the training data in FOLDER, with TRL."""
     from passnet_loops.checkpoint import LlmShape, SftSettings, has_bfloat16
     from passnet_loops.sft import SftPlan, run_sft
 
-    shape = LlmShape(width, num_layers, max(1, width // 48))
     settings = SftSettings(
-        shape=shape,
-        is_bfloat16=has_bfloat16() and not is_float32,
-        is_renamed=not has_same_names,
-        **options,
+        shape=LlmShape(options.width, options.layers, max(1, options.width // 48)),
+        num_copies=options.copies,
+        batch_size=options.batch,
+        learning_rate=options.rate,
+        max_words=options.words,
+        seed=options.seed,
+        num_structures=options.structures,
+        is_renamed=not options.same_names,
+        is_bfloat16=has_bfloat16() and not options.float32,
     )
-    info = run_sft(folder, out, settings, SftPlan(start, resume, is_untrained, others))
+    plan = SftPlan(options.start, options.plan.resume, options.untrained, options.others)
+    info = run_sft(options.folder, options.out, settings, plan)
     click.echo(
         f"{info.num_parameters / 1e6:.1f}M parameters, {info.num_rows} rows of "
-        f"{info.num_structures} structures, {info.seconds:.0f} s: {out}"
+        f"{info.num_structures} structures, {info.seconds:.0f} s: {options.out}"
     )
 
 
-@train.command("answer")
-@click.argument("folder", type=opt.PATH)
-@opt.path("--from", "The folder of the run whose llm is asked.", "llm", required=True)
-@opt.out("The folder of the run and of the training data")
-@opt.resume
-@opt.count("--draw", "Answers that are drawn where the likeliest one is not right.", "num_drawn",
-           default=4)  # fmt: skip
-@opt.count("--judge", "Of the answers to be kept, judge one in so many.", "judge_every", default=16)
-@opt.count("--rows", "Ask for so many rows at most, drawn.", "num_rows")
-@opt.option("--shard", "Ask only for this part of the rows, such as 2/8; passnet train sft --with "
-            "puts parts together.", metavar="NUMBER/TOTAL", default="1/1",
-            callback=opt.shard_callback)  # fmt: skip
-@opt.number("--seed", "The seed of what is drawn.", default=0)
-@opt.json
-def train_answer(folder: Path, llm: Path, out: Path, resume: bool, as_json: bool,
-                 **options: Any) -> None:  # fmt: skip
-    """Have an llm answer the subgraphs in FOLDER that it has not learned, and keep what is right.
+@dataclass(frozen=True, kw_only=True)
+class AnswerOptions:
+    """Options of `passnet train answer`."""
 
-    The right answers are training data for `passnet train sft --with`: expert iteration, without a
-    teacher. Right is what a run of its loops in torch shows to compute what eager torch does; some
-    are judged, too.
+    folder: Path = opt.argument()
+
+    llm: Path = opt.field(option="from")
+    """Ask the LLM of this run."""
+
+    out: Path
+    """Write the run and the training data to this folder."""
+
+    plan: RunPlan = opt.plan("resume", "shard")
+
+    draw: int = 4
+    """Sample this many answers where the greedy one is wrong."""
+
+    judge: int = _shared("judge")
+
+    limit: int | None = None
+    """Ask for at most this many rows, chosen at random."""
+
+    seed: int = opt.shared("seed")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("answer", train)
+def train_answer(options: AnswerOptions) -> None:
+    """Have an LLM answer the subgraphs in FOLDER that it has not learned; keep right answers.
+
+    They are training data for `passnet train sft --with`: expert iteration, without a teacher. An
+    answer is right if its loops, run in torch, compute what eager torch does; some are judged too.
     """
     from passnet_loops.own_answers import AnswerSettings, answer_rows, open_asked
 
-    done = answer_rows(folder, open_asked(llm), out, AnswerSettings(**options), resume)
-    if as_json:
-        print_json(done)
-    else:
-        click.echo(
-            f"{done.num_right} of {done.num_rows} rows have a right answer; "
-            f"{done.num_correct} of {done.num_judged} judged are correct; {done.num_kept} kept: "
-            f"{out}"
-        )
+    settings = AnswerSettings(
+        num_drawn=options.draw,
+        judge_every=options.judge,
+        num_rows=options.limit,
+        shard=options.plan.shard,
+        seed=options.seed,
+    )
+    llm = open_asked(options.llm)
+    answered = answer_rows(options.folder, llm, options.out, settings, options.plan.resume)
+    line = (
+        f"{answered.num_right} of {answered.num_rows} rows have a right answer; "
+        f"{answered.num_correct} of {answered.num_judged} judged are correct; "
+        f"{answered.num_kept} kept: {options.out}"
+    )
+    print_result(options.json, answered, [line])
 
 
-@train.command("evaluate")
-@opt.suite
-@click.argument("checkpoints", nargs=-1, type=opt.PATH)
-@opt.out("The folder of the evaluation, which goes on with what it holds")
-@opt.path("--data", "Training data, for the nearest neighbour as a baseline.")
-@opt.flag("--teacher", "Evaluate the compiler author too.", "has_teacher")
-@opt.count("--tasks", "So many tasks, drawn.", "num_tasks")
-@opt.count("--graphs", "Graphs of each task, drawn.", "per_task", default=1)
-@opt.count("--draw", "Answers that an llm gives to each graph, of which the likeliest is judged.",
-           "num_drawn", default=1)  # fmt: skip
-@opt.flag("--check", "Run the loops of these answers with torch first, and pass over what is shown "
-          "to be wrong.", "is_checked")  # fmt: skip
-@opt.count("--samples", "Judge so many of them, the likeliest first; the first that is correct "
-           "counts.", "num_samples", default=1)  # fmt: skip
-@opt.flag("--timed", "Time the answers too.", "is_timed")
-@opt.path("--answers", "The folder of an evaluation whose answers are judged again, so that nobody "
-          "is asked for them anew (repeatable).", "answered", multiple=True)  # fmt: skip
-@opt.flag("--free", "Let llms say any word, not only those that the grammar allows.", "is_free")
-@opt.path("--figure", "A file to draw the curves of training and the figures in, NAME.svg or "
-          "NAME.png.")  # fmt: skip
-@opt.number("--seed", "The seed of what is drawn.", default=0)
-@opt.json
-def train_evaluate(suite: Any, checkpoints: tuple[Path, ...], out: Path, figure: Path | None,
-                   as_json: bool, **options: Any) -> None:  # fmt: skip
-    """Judge what llms answer for tasks of a suite, beside a teacher and the nearest neighbour.
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions:
+    """Options of `passnet train evaluate`."""
 
-    CHECKPOINTS are folders of `passnet train sft`.
+    suite: Suite = opt.suite()
+
+    checkpoints: tuple[Path, ...] = opt.argument(nargs=-1, required=False)
+
+    out: Path
+    """Write the evaluation to this folder, and go on with one in it."""
+
+    data: Path | None = None
+    """Compare with the nearest neighbour in this training data."""
+
+    teacher: bool = False
+    """Evaluate the compiler author too."""
+
+    tasks: int | None = opt.field(None, option="tasks")
+    """Evaluate on this many tasks, chosen at random."""
+
+    per_task: int = 1
+    """Evaluate on this many graphs of each task, chosen at random."""
+
+    draw: int = _shared("draw")
+
+    check: bool = False
+    """Run the loops of answers with torch first, and pass over wrong ones."""
+
+    samples: int = 1
+    """Judge this many answers, the likeliest first; the first correct one counts."""
+
+    timed: bool = False
+    """Time the answers too."""
+
+    answers: tuple[Path, ...] = ()
+    """Judge the answers of the evaluation in this folder again, without asking anew."""
+
+    free: bool = False
+    """Let LLMs say any word, not only those that the grammar allows."""
+
+    figure: Path | None = opt.shared("figure")
+
+    seed: int = opt.shared("seed")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("evaluate", train)
+def train_evaluate(options: EvaluateOptions) -> None:
+    """Judge the answers of LLMs to tasks of a suite, beside a teacher and the nearest neighbour.
+
+    CHECKPOINTS are folders of `passnet train sft`. The figure has the curves of training.
     """
     from passnet_loops.comparison import EvaluationPlan, compare
     from passnet_loops.curves import draw_training
 
-    comparison = compare(suite, checkpoints, out, EvaluationPlan(**options))
-    if figure is not None:
-        draw_training(checkpoints, comparison.systems, figure)
-    if as_json:
+    plan = EvaluationPlan(
+        num_tasks=options.tasks,
+        per_task=options.per_task,
+        num_samples=options.samples,
+        is_timed=options.timed,
+        seed=options.seed,
+        is_free=options.free,
+        num_drawn=options.draw,
+        is_checked=options.check,
+        data=options.data,
+        has_teacher=options.teacher,
+        answered=options.answers,
+    )
+    comparison = compare(options.suite, options.checkpoints, options.out, plan)
+    if options.figure is not None:
+        draw_training(options.checkpoints, comparison.systems, options.figure)
+    if options.json:
         print_json(comparison)
     else:
         print_tables(comparison.tables())

@@ -1,14 +1,12 @@
 """The command line: a file for each group of commands, which import what takes time when they run.
 
     commands, exits, interruption        the command `passnet`, its exit codes, Ctrl-C
-    options, output                      shared options, and how commands print
+    parser, fields, output               options from dataclasses, shared ones, printing
     extract, graph, profile              captures, graphs, profiles
-    dataset, dataset_rows, dataset_files, dataset_split  datasets
+    dataset, dataset_rows, dataset_files datasets
     suite, bench, leaderboard            suites, runs, entries
     passes, judge, library               pass folders, the judge, judged passes
-    agent                                authors
-    optimize                             whole nets
-    report                               the site
+    agent, optimize, report              authors, whole nets, the site
 
 Errors of passnet end a command with one sentence and an exit code of `exits`.
 """
