@@ -1,7 +1,7 @@
 """The file system and session of a sandboxed process, made inside its namespaces before it begins.
 
-Run by path, with the standard library alone, as the first process of the namespaces that `unshare`
-made. It ends by becoming the command. Needs Linux 5.12, to make a tree of mounts read-only.
+Run by path, with the standard library alone, as the first process that `unshare` made; it ends by
+becoming the command. Needs Linux 5.12, to make a tree of mounts read-only.
 """
 
 import argparse
@@ -17,8 +17,7 @@ _MOVE_MOUNT_FROM_DESCRIPTOR = 4
 _READ_ONLY, _NO_DEVICES = 1, 4  # the same for mount and mount_setattr
 
 _NUMBERS = {"open_tree": 428, "move_mount": 429, "mount_setattr": 442}
-"""System calls that are younger than many C libraries; the numbers are the same on all machines of
-Debian and torch."""
+"""System calls younger than many C libraries, with one number on all of torch's machines."""
 
 SYSTEM_WIDE = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 """Writable entries of /proc that belong to no process."""
@@ -93,7 +92,6 @@ def _mount(kind: str, path: str, options: str = "") -> None:
 
 
 def _copy(path: str) -> int:
-    """Return the descriptor of a copy of all mounts at and below a path, to be placed elsewhere."""
     flags = _OPEN_TREE_CLONE | _AT_RECURSIVE | os.O_CLOEXEC
     return _call("open_tree", path, _AT_FDCWD, os.fsencode(path), flags)
 

@@ -25,12 +25,9 @@ _log = logging.getLogger("passnet")
 class DeviceTurns:
     """A device that many processes prepare for at a time, and that one measures on alone.
 
-    Entering waits for a process that measures; inside, others prepare as well. CUDA_VISIBLE_DEVICES
-    says which GPU "cuda" is. After `announced_after_s` seconds of waiting the log names the
-    processes that hold the device.
-
-    Raises:
-        MeasureError: the lock file cannot be opened.
+    CUDA_VISIBLE_DEVICES says which GPU "cuda" is. After `announced_after_s` seconds of waiting the
+    log names the processes that hold the device. Raises MeasureError if the lock file cannot be
+    opened.
     """
 
     def __init__(self, device: str, announced_after_s: float = ANNOUNCED_AFTER_S) -> None:
@@ -85,7 +82,6 @@ class DeviceTurns:
 
 
 def _holders(fd: int) -> list[int]:
-    """Return the processes that hold a lock on a file; none where the OS does not tell."""
     inode = str(os.fstat(fd).st_ino)
     holders = []
     with suppress(OSError):
@@ -97,7 +93,6 @@ def _holders(fd: int) -> list[int]:
 
 
 def _command(pid: int) -> str:
-    """Return the command of a process for a sentence; empty where it may not be read."""
     with suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         return f" ({shlex.join(word.decode(errors='replace') for word in words if word)[:200]})"
@@ -105,7 +100,7 @@ def _command(pid: int) -> str:
 
 
 def _opened(path: Path) -> int:
-    """Open the lock file, and make it if need be; another user's can be read, which is enough."""
+    """Open the lock file, made if need be; another user's can be read, which is enough."""
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -40,9 +40,8 @@ INPUT_MEMORY = "passnet-inputs"
 
 @dataclass(frozen=True, slots=True)
 class PreparedGraph:
-    """A graph with its input sets, ready to hand to workers.
-
-    `content` is the input memory before a call: the values of every set.
+    """A graph with its input sets; `content` is the input memory before a call, with all their
+    values.
     """
 
     text: str
@@ -75,9 +74,8 @@ def prepare_graph(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> P
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """The results of a call: outputs (None unless a tensor), and the arguments that it changed.
-
-    The addresses of outputs and arguments are the worker's own account.
+    """The outputs of a call (None unless tensors) and the arguments it changed, at addresses it
+    claims.
     """
 
     forms: tuple[OutputForm, ...]
@@ -96,14 +94,11 @@ class Float64Result:
 
 
 class LoadedWorker:
-    """A loaded worker; use it as a context manager.
+    """A loaded worker; use it as a context manager. Raises WorkerFailureError if it cannot load.
 
     The inputs' memory is granted beyond the limits of the settings; on "cuda", `limits.memory_mib`
-    of the device's memory is granted too. With a fence library, tensors lie between pages without
-    access, and the worker cannot be timed.
-
-    Raises:
-        WorkerFailureError: the worker could not load.
+    of the device's memory too. With a fence library, tensors lie between pages without access, and
+    the worker cannot be timed.
     """
 
     def __init__(
@@ -173,7 +168,6 @@ class LoadedWorker:
             self._output_memory.close()
 
     def _parts(self, input_set: int) -> dict[int, slice]:
-        """Return the bytes of each tensor of a set in the input memory, by argument."""
         parts = {}
         for index, layout in enumerate(self.prepared.layouts):
             if layout.offsets:
@@ -197,11 +191,7 @@ class LoadedWorker:
             self._content[part] = self.prepared.content[part]
 
     def run(self, input_set: int, seed: int = 0) -> tuple[OutputForm, ...]:
-        """Call once on a set; return the form of the outputs.
-
-        Raises:
-            WorkerFailureError: the call failed.
-        """
+        """Call once on a set and return the form of the outputs, or raise WorkerFailureError."""
         timeout_s = self._settings.call_timeout_s
         if self._num_calls == 0:
             timeout_s = self._settings.compile_timeout_s
@@ -220,11 +210,7 @@ class LoadedWorker:
         return reply.outputs
 
     def exact(self, input_set: int) -> Float64Result | None:
-        """Return a reference's outputs in float64; None where an op does not work in it.
-
-        Raises:
-            WorkerFailureError: the worker ended.
-        """
+        """Return a reference's outputs in float64; None where an op does not work in it."""
         try:
             reply = self.worker.ask(Run(input_set, exact=True), Ran, self._settings.call_timeout_s)
             return Float64Result(self._fetched(reply.outputs), reply.flops)
@@ -241,11 +227,7 @@ class LoadedWorker:
             return None
 
     def outcome(self, forms: tuple[OutputForm, ...], input_set: int) -> CallOutcome:
-        """Return copies of the last outputs' values and of the changed arguments.
-
-        Raises:
-            WorkerFailureError: they could not be copied.
-        """
+        """Return copies of the last outputs' values and of the changed arguments."""
         outputs, changed = self._fetched(forms), {}
         parts = self._parts(input_set)
         for index, part in parts.items():
@@ -291,8 +273,8 @@ def output_offsets(forms: Sequence[OutputForm]) -> tuple[list[int | None], int]:
 class PreparedGraphs:
     """A cache of prepared graphs, which keeps the first ones while there is room.
 
-    Graphs are judged in turn, so any graph that was evicted would be the next one needed.
-    `max_bytes` is the memory of all, twice the memory that workers see; 0 caches nothing.
+    Graphs are judged in turn, so any evicted graph would be the next one needed. `max_bytes` is the
+    memory of all, twice the memory that workers see.
     """
 
     def __init__(self, max_bytes: int = 0) -> None:
@@ -303,10 +285,7 @@ class PreparedGraphs:
     def get(
         self, graph: Graph, device: str, seed: int, make: Callable[[], PreparedGraph]
     ) -> PreparedGraph:
-        """Return a graph prepared for a device and a seed: cached, or made by `make`.
-
-        Exceptions of `make` pass through.
-        """
+        """Return a graph prepared for a device and a seed: cached, or made by `make`."""
         key = (device, seed, id(graph))  # a cached graph keeps its id
         if key in self._cached:
             return self._cached[key][1]

@@ -27,9 +27,9 @@ _FENCE_FLAGS = ("-std=c++20", "-O1", "-fPIC", "-shared")
 class ParentPool:
     """Parents of workers, started on first use or by `start`.
 
-    The reference and the baselines run only torch's code and share one. Every candidate that brings
-    code has its own: none can see, slow down or end the processes of another, or of the reference.
-    Every worker has `num_threads`; `cache_bytes` of prepared graphs are cached.
+    The reference and the baselines run only torch's code and share one. Every candidate with code
+    has its own: none can see, slow down or end another's processes. `cache_bytes` of prepared
+    graphs are cached.
     """
 
     def __init__(
@@ -104,10 +104,7 @@ class ParentPool:
 
 @cache
 def fence_library() -> Path | None:
-    """Return the fence library, cached or newly compiled; None where it cannot be compiled.
-
-    torch is not imported: Python's import system tells where its headers are.
-    """
+    """Return the fence library, cached or newly compiled; None where it cannot be compiled."""
     compiler = find_compiler()
     torch = find_spec("torch")
     if compiler is None or torch is None or torch.origin is None:
@@ -128,7 +125,6 @@ def _torch_version() -> str:
 
 
 def _compile_fence(compiler: str, torch: Path, target: Path) -> bool:
-    """Compile the library and move it to its path; False if the compiler fails."""
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         result = Path(folder) / "fence.so"
         where = (f"-I{torch / 'include'}", f"-L{torch / 'lib'}", "-lc10")

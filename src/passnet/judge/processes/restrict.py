@@ -1,7 +1,6 @@
 """Restrictions of a sandboxed worker: a filter of system calls, and Landlock for files in /proc.
 
-The filter is libseccomp's (Debian's package `libseccomp2`). Run by path, this file tries both on
-itself, and writes a line for each that does not work here.
+Run by path, this file tries both on itself, and writes a line for each that does not work here.
 """
 
 import ctypes
@@ -14,8 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 _Rule: TypeAlias = "tuple[str, int, dict[int, tuple[int, int]]]"
-"""A system call, its error (0: it pretends to succeed), and the bits of arguments that it applies
-to: by the argument's number, a mask and a value."""
+"""A system call, its error (0: it pretends to succeed), and masks and values of some arguments."""
 
 _NONE_OF_A_KERNEL = (
     # other processes
@@ -32,13 +30,11 @@ _NONE_OF_A_KERNEL = (
     "mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsconfig",
     "fsmount", "fspick", "mount_setattr", "unshare", "setns",
 )  # fmt: skip
-"""System calls that no compute kernel or compiler needs, each a way to learn or do more than one's
-own work."""
+"""System calls that no kernel or compiler needs, to learn or do more than one's own work."""
 
 _CONTINUE = signal.SIGCONT.value
-"""The signal that resumes a stopped process, which only the judge may send. Linux sends it for a
-process too: by a timer, for a message or a lease, at the end of a child or parent, to a group of
-processes that has lost its parent, or at the end of a terminal."""
+"""The signal that resumes a stopped process, which only the judge may send. Linux sends it too: by
+a timer, for a message or a lease, at the end of a child, parent or terminal, to orphans."""
 
 _ALL = 0xFFFFFFFF  # the kernel reads the lower half of these arguments, whatever the upper one is
 _LOCKS = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW
@@ -81,11 +77,8 @@ class _Comparison(ctypes.Structure):
 def restrict_calls(may_lock: bool) -> None:
     """Refuse this process and its children system calls that no compute kernel or compiler needs.
 
-    Unless it may lock, locks of files seem to succeed and do nothing: other sandboxes would see
-    them.
-
-    Raises:
-        OSError: there is no libseccomp, or Linux has no filter.
+    Unless it may lock, locks of files seem to succeed and do nothing, as other sandboxes would see
+    them. Raises OSError without libseccomp or a filter of Linux.
     """
     library = ctypes.CDLL("libseccomp.so.2")
     library.seccomp_init.restype = ctypes.c_void_p
@@ -138,9 +131,7 @@ def restrict_proc() -> None:
     """Refuse this process and its children access to /proc, but for some files of their own.
 
     They may read those files, and write the files of their own threads, where CUDA writes names.
-
-    Raises:
-        OSError: Linux has no Landlock, or one that would forbid moving files too.
+    Raises OSError without Landlock, or with one that would forbid moving files too.
     """
     version = _landlock(_LANDLOCK_CREATE, None, 0, _LANDLOCK_VERSION)
     if version < _FIRST_WITH_REFER:
@@ -162,8 +153,8 @@ def restrict_proc() -> None:
 
 
 def _allow(rules: int, path: Path, rights: int) -> None:
-    """Add a rule. The descriptor stays open: Linux drops an unheld file of /proc, and looks it up
-    anew without the rule.
+    """Add a rule; its descriptor stays open, as Linux drops an unheld file of /proc without the
+    rule.
     """
     with suppress(OSError):  # an unopenable file cannot be read either
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)

@@ -1,12 +1,11 @@
 """The sandbox of processes that run candidate code, by the means of the machine.
 
 A sandbox has no network and no service of the machine, a read-only file system but for private
-folders of limited size, a process namespace of its own that is killed as a tree and ends with the
-judge, no capabilities, and a small environment. bubblewrap makes it, or else util-linux's `unshare`
-with `confine.py` inside. `WorkerLimits` bounds memory, CPU time, file size and number of processes
-of every worker; `restrict.py` refuses it some system calls and files. Not confined are reading (the
-user's files can be read), sockets of services outside the private folders, and the number of
-processes if the judge runs as root, whom Linux exempts.
+folders of limited size, a process namespace that is killed as a tree and ends with the judge, no
+capabilities, and a small environment. bubblewrap makes it, or util-linux's `unshare` with
+`confine.py` inside. `WorkerLimits` bounds every worker; `restrict.py` refuses it some system calls
+and files. Not confined are reading the user's files, sockets of services outside the private
+folders, and the number of processes if the judge runs as root, whom Linux exempts.
 """
 
 import getpass
@@ -40,8 +39,7 @@ _PROBE_TIMEOUT_S = 20.0
 class Sandbox:
     """A means to confine a process; for `none`, `reason` tells why nothing better works.
 
-    `own_users` tells `unshare` to make a user namespace too. Only root can go without; then the
-    process could make one, with capabilities only over what it makes itself.
+    `own_users` tells `unshare` to make a user namespace too, which only root can go without.
     """
 
     name: SandboxName
@@ -62,8 +60,8 @@ class Sandbox:
     ) -> list[str]:
         """Return the command that runs `argv` confined; inherited descriptors stay open in it.
 
-        It sees the `visible` folders below private ones, read-only, can open `devices`, files in
-        /dev, and can write in `writable` folders, which remain afterwards.
+        It can read the `visible` folders, open `devices` in /dev, and write in `writable` folders,
+        which remain afterwards.
         """
         if self.name == "none":
             return list(argv)
@@ -94,8 +92,7 @@ def find_sandbox(choice: str = "auto") -> Sandbox:
     """Return the sandbox of this machine: one by name, or for "auto" the best that works, else
     none.
 
-    Raises:
-        InputError: a named sandbox does not work here, or an unknown choice.
+    Raises InputError for a named sandbox that does not work here, or an unknown choice.
     """
     names = ["auto", *dict.fromkeys(way.name for way in WAYS), "none"]
     if choice not in names:
@@ -188,9 +185,7 @@ def _own_folders() -> list[Path]:
 
 
 def inductor_cache() -> Path:
-    """Return the folder of Inductor's cache of this machine's user, made if need be. Unless torch's
-    own setting names one, it is torch's default.
-    """
+    """Return Inductor's cache folder on this machine, as torch names it, made if need be."""
     default = Path(tempfile.gettempdir(), f"torchinductor_{getpass.getuser()}")
     folder = Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR") or default).absolute()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -2,14 +2,12 @@
 
 A worker stops itself (SIGSTOP, which no code can block or handle) when it has nothing to do. The
 judge sends SIGCONT, and sees it stop again. The CPU clock of the process tells the time that all
-its threads ran in between, to the nanosecond and from outside. That clock does not advance while
-other programs have the processor, and the worker cannot set it back. A worker that found a way to
-run while it should stand still has run longer, which the same clock shows.
+its threads ran in between, to the nanosecond. It does not advance while other programs have the
+processor, the worker cannot set it back, and it shows work during a standstill.
 
-The place where its main thread stopped shows who stopped it. Linux tells its place in the code and
-on the stack, and the stack holds the return address of each function. A worker stops once before
-any candidate code has come to it, and then always in the same place: code that answers in the
-worker's stead stops somewhere else, or cannot go on.
+The place where its main thread stopped, in the code and on the stack, shows who stopped it. A
+worker stops once before any candidate code has come to it, and then always in the same place: code
+that answers in its stead stops somewhere else.
 """
 
 import os
@@ -27,16 +25,14 @@ _CPU_CLOCK_OF_PROCESS = 2
 
 _STATE, _WAITED, _SWITCHES, _PLACE, _MEMORY = "stat", "schedstat", "status", "syscall", "mem"
 _LAST_PID = "root/proc/loadavg"
-"""Files of a process in /proc (proc(5)). The last one, as it sees it itself, names the newest
-process or thread in its namespace."""
+"""Files of a process in /proc (proc(5)). The last one names the newest process in its namespace."""
 
 _SHORTEST_PAUSE_S = 0.00002
 _LONGEST_PAUSE_S = 0.005
 _SHARE_PAUSED = 1 / 16
-"""The judge's pause between two questions, as a share of its wait so far. Short calls are seen to
-end soon, and long ones run undisturbed: every time the judge wakes up on a shared processor it
-takes the worker's place. Asked twice a millisecond, and beside a third program, workers waited for
-seconds."""
+"""The judge's pause between two questions, as a share of its wait so far. Every time the judge
+wakes up on a shared processor it takes the worker's place: asked twice a millisecond, and with a
+third program, workers waited for seconds."""
 
 _LOOK_EVERY_S = 0.02
 _WORD = 8
@@ -148,8 +144,7 @@ def account_after(before: _Account, read: Callable[[], _Account]) -> _Account:
     """Return the account of a process once its last stop is in it.
 
     A process is in the stopped state a moment before it leaves its processor; only then Linux
-    counts its time there. Other programs on that processor can make this a long moment, and the
-    clock shows nothing of it.
+    counts its time there. Other programs can make this a long moment.
     """
     deadline = time.monotonic() + _LONGEST_DEPARTURE_S
     after = read()
@@ -160,9 +155,7 @@ def account_after(before: _Account, read: Callable[[], _Account]) -> _Account:
 
 
 class Standstill:
-    """A process that stops itself, as its judge sees it; close it. `has_own_processes` tells
-    whether it has a process namespace of its own.
-    """
+    """A process that stops itself; close it. `has_own_processes`: it has a process namespace."""
 
     def __init__(
         self, pid: int, has_own_processes: bool = False, sleep: Callable[[float], None] = time.sleep
@@ -190,13 +183,10 @@ class Standstill:
         eager_polls: int = 0,
         shortest_pause_s: float = _SHORTEST_PAUSE_S,
     ) -> None:
-        """Wait until all its threads stand still.
+        """Wait until all its threads stand still; raises GoneError if it has ended.
 
         `look` is called now and then, and raises if the wait is over; the first `eager_polls`
         questions come without a pause.
-
-        Raises:
-            GoneError: it has ended.
         """
         start = last_look = time.perf_counter()
         polls = 0
@@ -258,10 +248,9 @@ class Standstill:
     def returns(self, first: StopPlace, later: StopPlace) -> list[int]:
         """Return the offsets on the stack at which two stops hold the same return address.
 
-        A return address lies in code, behind a call. Remains of calls that have ended look like
-        addresses too. The upper half of one, over a 0 in four bytes, lies in the code of a large
-        library now and then, and changes with the calls of candidates: honest ones were taken for
-        others' loops by that (5 in 2,850 evaluations).
+        A return address lies in code, behind a call. Remains of ended calls look like addresses
+        too: the upper half of one, over a 0 in four bytes, made honest candidates look like others'
+        loops (5 in 2,850 evaluations).
         """
         ranges = []
         for line in Path(f"/proc/{self._pid}/maps").read_text(errors="replace").splitlines():

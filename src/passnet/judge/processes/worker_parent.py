@@ -35,18 +35,18 @@ _STEADY_MALLOC = {
     "MALLOC_TRIM_THRESHOLD_": str(4 * 2**30),
     "MALLOC_TOP_PAD_": str(64 * 2**20),
 }
-"""Settings of glibc's allocator that keep freed pages. Otherwise it returns them or not depending
-on the history of the process, which moves equal programs apart by over 10 %."""
+"""Settings of glibc's allocator that keep freed pages; by default equal programs differ by over 10
+%."""
 
 
 @dataclass(eq=False)
 class WorkerParent:
     """The process that forks workers, with torch imported and warm.
 
-    In a sandbox, ending a worker ends all processes beside it: give each candidate a parent. The
+    In a sandbox, ending a worker ends all other processes: give each candidate a parent. The
     workers of a parent that `is_shared` run only torch's code; they end one by one and share the
-    machine's cache of compiled code. Every worker has `num_threads` for torch's and a kernel's own
-    loops, and can read the `visible` folders, and `headers` that its compiler has read already.
+    cache of compiled code. All can read `visible` folders, and `headers` that the compiler has read
+    already.
     """
 
     num_threads: int = 1
@@ -137,10 +137,7 @@ class WorkerParent:
             self._is_ready = True
 
     def warm_inductor(self) -> None:
-        """Let this process compile with Inductor once, so that its workers start warm.
-
-        Only for a parent whose workers run torch's code alone: it loads the compiled code.
-        """
+        """Let this process compile with Inductor once; only for a parent of torch's code alone."""
         if not self._knows_inductor:
             self.wait_ready()
             self._ask(WarmInductor(), Ready, START_TIMEOUT_S)
@@ -165,7 +162,7 @@ class WorkerParent:
 
 
 def _host_pid(fds: list[int]) -> int:
-    """Return the process number, in this process's namespace, for a descriptor of a process."""
+    """Return the number, in this process's namespace, of a process by its descriptor."""
     if len(fds) != 1:
         raise WorkerError(f"the parent of workers sent {len(fds)} descriptors of a worker")
     (handle,) = fds

@@ -36,8 +36,8 @@ BIRTH_PAUSE_S = 0.002
 """Pause between two questions whether a new worker has stopped, after some milliseconds."""
 
 _ALWAYS_COUNTS = 0.2
-"""The share of wall time that counts against a worker even if it waited for a processor: a time-out
-comes after five times its limit at the latest."""
+"""The share of wall time that counts even if a worker waited: time-outs take five times their
+limit."""
 
 _READ_BYTES = 2**30
 """Most bytes of a worker's memory in one read; Linux reads no more than 2 GiB."""
@@ -100,10 +100,8 @@ class Worker:
         self.close()
 
     def close(self, is_awaited: bool = True) -> int:
-        """End the worker and all it started; return its exit code.
-
-        Linux takes a while to free its memory. Without waiting, the code is that of a killed
-        worker.
+        """End the worker and all it started; return its exit code, that of a killed worker if
+        unawaited.
         """
         if not self._open:
             return 0
@@ -118,10 +116,9 @@ class Worker:
     def ask(self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()) -> Any:
         """Return the reply to a request.
 
-        Raises:
-            WorkerFailureError: the worker reports an error, dies, does not answer in time, or
-                answers nonsense. In all but the first case it is ended, and every later request
-                fails in the same way.
+        Raises WorkerFailureError if the worker reports an error, dies, does not answer in time, or
+        answers nonsense. But for the first case it is ended, and later requests fail in the same
+        way.
         """
         if not self._open:
             raise self._failure or WorkerFailureError("crash", "ProcessEnded", "it was ended")
@@ -161,8 +158,8 @@ class Worker:
     def stopwatch(self) -> Callable[[], float]:
         """Return a clock of the seconds since now that count against the worker.
 
-        It leaves out time that the worker's main thread was ready to run while its processor was
-        taken. That can be the worker's own doing, so a part of all time counts in any case.
+        It leaves out time that its main thread waited for a processor, but for a part, as that can
+        be the worker's own doing.
         """
         start, waited_s = time.monotonic(), self._waited_s()
 
@@ -172,7 +169,6 @@ class Worker:
         return elapsed_s
 
     def _waited_s(self) -> float:
-        """Return the seconds that its main thread has waited for a processor."""
         try:
             words = Path(f"/proc/{self._host_pid}/schedstat").read_bytes().split()
         except OSError:  # it has ended, or the kernel keeps no such account
@@ -189,10 +185,8 @@ class Worker:
         return self._allowed_s - self._spent_s
 
     def spend(self, seconds: float) -> None:
-        """Count time that the judge waited for it; waiting for a message counts by itself.
-
-        Raises:
-            WorkerFailureError: the time allowed in all is over; the worker is ended.
+        """Count time that the judge waited; raises WorkerFailureError once the allowed total is
+        over.
         """
         self._spent_s += seconds
         if self.left_s <= 0:
@@ -200,11 +194,7 @@ class Worker:
             raise self.end_for("timeout", "Timeout", text)
 
     def read(self, address: int, num_bytes: int) -> bytes:
-        """Read the worker's memory from outside it.
-
-        Raises:
-            WorkerFailureError: there is no such memory; the worker is ended.
-        """
+        """Read the worker's memory; without such memory it is ended with a WorkerFailureError."""
         try:
             parts = [
                 os.pread(self._memory, min(_READ_BYTES, num_bytes - start), address + start)
@@ -247,9 +237,7 @@ class Worker:
         return Standstill(self._host_pid, self._maker.is_confined)
 
     def num_strangers(self) -> int:
-        """Return the number of processes in its sandbox beside it and its parent; 0 without a
-        sandbox of its own, where they cannot be told from others.
-        """
+        """Return the number of other processes in its sandbox; 0 if they cannot be told apart."""
         if not self._maker.is_confined or self._maker.is_shared:
             return 0
         running = 0

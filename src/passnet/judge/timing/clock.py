@@ -1,12 +1,10 @@
-"""The judge's clock: rounds of one burst of calls a turn for every worker.
+"""The judge's clock: rounds with one burst of calls a turn for every worker.
 
 Rounds visit the workers forwards and backwards (ABBA), so that a drift of the machine falls on all
-alike, and shows in the reference against itself. Before each burst comes another one on older
-values, which brings code and memory into the caches; the burst itself has fresh inputs, drawn for
-one worker alone. After the burst some of its calls are drawn and checked: the oracle, another
-worker of the reference, computes the expected outputs of their inputs. The overhead of a burst is
-measured on the oracle too, which no candidate can slow down, and subtracted for all. The reference
-is checked like any other worker, so that all come to their turns in the same state.
+alike. A burst on older values warms the caches; the next one has fresh inputs, drawn for one worker
+alone. Some of its calls are drawn afterwards and checked against the oracle, another worker of the
+reference. The overhead of a burst is measured on the oracle, which no candidate can slow down, and
+subtracted for all.
 """
 
 import math
@@ -51,8 +49,7 @@ from passnet.judge.timing.timed_worker import (
 from passnet.judge.timing.wrong_answers import explain
 
 FRESH_SET, RECORDED_SET, EXTREME_SET = range(3)
-"""The sets of inputs of a `FreshInputs`; some graphs have no extreme one. Recorded values are never
-timed: work that they make idle is no gain."""
+"""The input sets of a `FreshInputs`: recorded values are never timed, extreme ones can miss."""
 
 EXTREME_SHARE = 0.125
 """Share of timed calls on extreme inputs: enough to see in every measurement a shortcut that fails
@@ -67,9 +64,8 @@ WARM_CALLS = 25
 MAX_BYTES_ASIDE = 2**20
 """Most bytes that a worker sets aside before a burst, drawn for every turn. The addresses of
 tensors make two runs of one program differ by up to 15 % if tensors are about as large as the
-second-level cache (1 MiB here), and a process that allocates in the same order places them alike
-every time. Drawn anew, addresses average out; with 8 MiB, cold pages cost more than the draws gain.
-"""
+second-level cache (1 MiB here). Drawn anew, addresses average out; with 8 MiB, cold pages cost more
+than the draws gain."""
 
 NS_PER_MS = 1_000_000
 
@@ -78,13 +74,11 @@ SHORTEST_MS = 1e-4
 
 SLOW_ROUNDS = 4
 SLOW_CALLS = 2
-"""Enough rounds, and counted calls in one, for a slow call. Disturbances last no longer for it, so
-fewer calls suffice; with more, a graph of 0.2 s a call held the machine for a minute."""
+"""Enough rounds, and counted calls in one, for a slow call: a graph of 0.2 s a call."""
 
 LEAST_LOOKS = 16
-"""Bursts of a worker, roughly, after which some of its calls are compared with the reference's, and
-their least number before a precise measurement may end. With 8 places in two calls of each, a
-missing hundredth of the output stays unseen with a chance of one in thirteen."""
+"""Bursts of a worker that are compared with the reference's, at least and roughly. With 8 places in
+two calls of each, a missing hundredth of the output stays unseen once in thirteen times."""
 
 ORDERS_MS = 3.0
 """Time of a turn besides calls, roughly: orders, writing, and checking."""
@@ -93,8 +87,7 @@ PRECISE_ROUNDS, ROUNDS_BETWEEN = 16, 4
 """Rounds before the first question whether a measurement is precise, and between two."""
 
 LEAST_ELSEWHERE, ELSEWHERE_SHARE = 3, 0.02
-"""Turns that end in foreign code, and their share of all, from which the worker's loop counts as
-taken over. Fewer gain nothing that an estimate from half of the turns would show."""
+"""Turns that end in foreign code, and their share of all, that prove a worker's loop taken over."""
 
 HOT_CALLS = 20
 """Calls in a row, on the same inputs, that give the hot time on a device."""
@@ -112,8 +105,6 @@ class _OracleError(Exception):
 
 @dataclass(slots=True)
 class _WorkerRecord:
-    """The measurements and findings of one worker so far."""
-
     comparison: Comparison = Comparison("ok", LEVELS[0])
     bursts_ns: list[tuple[int, int]] = field(default_factory=list)
     findings: dict[str, Finding] = field(default_factory=dict)
@@ -143,14 +134,10 @@ def interleave(
 ) -> Measurement:
     """Measure workers in rounds of two turns each: forwards, then backwards (ABBA).
 
-    The order is rotated from round to round, so that each worker is as often next to itself, and
-    next to each other, as any: a turn leaves its traces in the shared cache. The reference comes
-    first; `oracle` is another worker of it, which is not timed. `random` decides where to check, so
-    nobody outside may know its state. This thread and the workers run on separate processors
-    meanwhile.
-
-    Raises:
-        WorkerFailureError: the first worker, the reference, or the oracle failed.
+    The order rotates from round to round, so that each worker is as often next to any other one: a
+    turn leaves its traces in the shared cache. The reference comes first; `oracle` is another
+    worker of it, which is not timed. `random` decides where to check, so nobody outside may know
+    its state. Raises WorkerFailureError if the reference or the oracle fails.
     """
     usual = os.sched_getaffinity(0)
     own, worker_processors = _share(usual, num_threads)
@@ -175,8 +162,6 @@ def _share(processors: set[int], num_threads: int) -> tuple[set[int], set[int]]:
 
 @dataclass(slots=True)
 class _Interleaving:
-    """The turns of some workers, and their results."""
-
     _workers: Sequence[TimedWorker]
     _oracle: TimedWorker
     _plan: TimingPlan
@@ -220,7 +205,6 @@ class _Interleaving:
         return self._measurement()
 
     def _is_precise(self, num_rounds: int) -> bool:
-        """Return whether all speedups are known as precisely as required; asked now and then."""
         if num_rounds < PRECISE_ROUNDS or num_rounds % ROUNDS_BETWEEN:
             return False
         if any(record.num_looks < LEAST_LOOKS for record in self._records if not record.failure):
@@ -319,7 +303,6 @@ class _Interleaving:
         return times
 
     def _take(self, worker: TimedWorker, index: int, draws: Sequence[Draw], is_whole: bool) -> int:
-        """Run a burst of a worker, and compare some of its calls with the reference's."""
         record = self._records[index]
         worker.warm_up(self._num_warm_calls, self._bytes_aside(worker))  # on older values
         # No process can start while all stand still: one that works ahead is there before we write.
@@ -345,7 +328,6 @@ class _Interleaving:
         return burst_ns(spent, self._num_threads, worker.is_on_device)
 
     def _look(self, worker: TimedWorker, index: int, draws: Sequence[Draw], is_whole: bool) -> None:
-        """Compare some calls of the burst that has ended with the reference's."""
         record, look = self._records[index], self._draw_look(draws, is_whole)
         record.num_looks += 1
         results = worker.look_at(self._fresh, look)
@@ -359,9 +341,7 @@ class _Interleaving:
             self._shared = results.calls[0].shared
 
     def _draw_look(self, draws: Sequence[Draw], is_whole: bool) -> Look:
-        """Draw the places to check after a burst, while its worker stands still. A whole look takes
-        an extreme call too, if there is one.
-        """
+        """Draw the places to check after a burst; a whole look takes an extreme call too."""
         order = self._random.permutation(len(draws)).tolist()
         if is_whole:
             extreme = [call for call in order if draws[call].input_set == EXTREME_SET]
@@ -394,7 +374,6 @@ class _Interleaving:
         self._stop_offsets = self._oracle.still_same(self._stop_offsets)
 
     def _bytes_aside(self, worker: TimedWorker) -> int:
-        """Return a random number of bytes to set aside, to move a worker's allocations."""
         return 0 if worker.is_on_device else int(self._random.integers(MAX_BYTES_ASIDE))
 
     def _compare(self, index: int, results: Seen, expected: Seen, look: Look) -> None:
@@ -458,7 +437,6 @@ class _Interleaving:
         return Measurement(tuple(timings), self._shared)
 
     def _explain(self, record: _WorkerRecord, worker: TimedWorker) -> None:
-        """Note the explanation of a worker's wrong values, if it has any."""
         t = record.comparison.t
         if record.failure is None and (t is None or t > CORRECT_AT):
             with suppress(WorkerFailureError):

@@ -9,8 +9,7 @@ from passnet.core.records.dtypes import Array
 LOW_SHARE = 0.5
 """Share of the turns, the fastest ones, whose mean is the estimate: half of them shut out
 disturbances, which only slow. Between equal programs it moved by 1.4 to 2.7 % at the 90th
-percentile on a two-core machine at work, medians by 1.6 to 2.3 %, means of the fastest fifth by 1.3
-to 3.2 % (48 pairs)."""
+percentile on a busy two-core machine, medians by 1.6 to 2.3 % (48 pairs)."""
 
 NUM_RESAMPLES = 300
 CONFIDENCE = 0.95
@@ -37,14 +36,9 @@ def low_mean(times: Array) -> Array:
 
 
 def speedup(reference: Array, candidate: Array, seed: int = 0) -> Speedup:
-    """Return the speedup and its interval, by resampling rounds (both sides of a round
-    together).
+    """Return the speedup and its interval, by resampling rounds (both sides of a round together).
 
-    Shapes:
-        reference, candidate: times in any unit, but the same; [rounds, turns]
-
-    Raises:
-        ValueError: no rounds, or not the same number.
+    Times are [rounds, turns], in one unit. Raises ValueError without as many rounds on both sides.
     """
     num_rounds = len(candidate)
     if num_rounds == 0 or len(reference) != num_rounds:
@@ -63,10 +57,6 @@ def _estimate(times: Array) -> Array:
 
 
 def self_ratio(times: Array) -> float:
-    """Return a worker's first turns over its second turns: 1 on a machine fit for measuring.
-
-    Shapes:
-        times: [rounds, turns]
-    """
+    """Return the ratio of first to second turns of times [rounds, turns]: 1 on a quiet machine."""
     first, second = low_mean(times.T)
     return float(first / second)

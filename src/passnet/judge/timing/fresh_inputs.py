@@ -2,11 +2,9 @@
 
 Drawing random numbers takes ten times as long as many a call. A draw instead takes the values of a
 set of inputs, rolls every argument by an offset of its own, and flips the lower bits of every float
-by a random mask, itself at a random offset. The result has the distribution of the set, stays
-within its range of exponents (so that a probability stays below one, a variance above zero), and
-nobody can know or look it up before it is written. Integers and booleans have no lower bits to
-flip, and few or equal ones do not change when rolled: they are a stretch, at a random offset, of a
-pool that is a little longer than the argument.
+by a random mask. The result has the distribution of the set and stays within its range of exponents
+(a probability stays below one), and nobody can know it before it is written. Integers and booleans
+are a stretch, at a random offset, of a pool that is a little longer than the argument.
 """
 
 from collections.abc import Sequence
@@ -31,9 +29,7 @@ POOL_SPARE = 4096
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The source of one call's values: a set of inputs, and for each argument the offset of its
-    roll (or in its pool) and of its mask.
-    """
+    """A call's input set, and for each argument the offsets of its roll and of its mask."""
 
     input_set: int
     rolls: tuple[int, ...]
@@ -103,7 +99,6 @@ class FreshInputs:
 
 
 def _twice(value: InputValue) -> Array:
-    """Return the values twice in a row, which hold every rolled form as a part."""
     if isinstance(value, int):
         return np.empty(0)
     flat = np.ascontiguousarray(value).reshape(-1)

@@ -18,8 +18,7 @@ UNSURE = ("early_work", "late_work")
 """Findings that a busy machine can cause, though not again and again."""
 
 Rounds: TypeAlias = tuple[tuple[float, float], ...]
-"""The times of a worker's two turns in every round, in milliseconds a call, each from a burst of
-calls."""
+"""Milliseconds a call in a worker's two turns of every round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +89,7 @@ class WorkerTiming:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The measurement of several workers, the reference first.
-
-    `shared` are the outputs of the reference that share memory (`probes.shared`).
-    """
+    """The measurement of several workers, the reference first; `shared` as of `probes.shared`."""
 
     timings: tuple[WorkerTiming, ...]
     shared: frozenset[SharedPair]

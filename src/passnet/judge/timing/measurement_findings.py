@@ -17,22 +17,19 @@ MAX_NAMED_OPS = 8
 EARLY_RATIO = 2.0
 EARLY_MS = 0.01
 EARLY_READS = 6
-"""Least number of copies that prove early work. On a device, arguments are copied there before a
-burst. A worker computes then if even its fastest copy takes longer than this many times the
-reference's median, and ten microseconds more. Noise makes some copies slow, not all of them."""
+"""Least number of copies to a device that prove early work, and by how much even the fastest must
+exceed the reference's median: this ratio, and ten microseconds more."""
 
 LATE_RATIO = 1.25
 LATE_MS = 0.005
 LATE_SHARE = 0.1
-"""The quantile of deliveries that proves late work. On a device, outputs are delivered after a
-burst. A worker has put work off until then if even the fastest tenth of its deliveries takes longer
-than this many times the reference's median, and five microseconds more. On an H100 that fastest
-tenth took honest workers 0.81 to 0.92 of the median, in eight comparisons."""
+"""The quantile of deliveries that proves late work: even the fastest tenth takes longer than this
+many times the reference's median, and five microseconds more. On an H100 that tenth took honest
+workers 0.81 to 0.92 of the median, in eight comparisons."""
 
 LEAST_DISTURBED, DISTURBED_SHARE = 3, 0.1
-"""A worker that runs in so many standstills, and in such a share of them, does it on purpose. Fewer
-gain nothing in an estimate from half of the turns; and on a virtual machine one of about a thousand
-standstills of honest workers lasted less than it should."""
+"""Standstills in which a worker runs, and their share of all, that show purpose: on a virtual
+machine one in a thousand standstills of honest workers lasted less than it should."""
 
 
 def torch_findings(observed: Sequence[Observed], rules: RulesName) -> list[Finding]:
@@ -63,9 +60,7 @@ def roofline_findings(roofline: Roofline, rounds: Rounds, reference: Rounds) -> 
 
 
 def company_findings(loaded: LoadedWorker, usual_threads: int) -> list[Finding]:
-    """Return findings on threads and processes beside a candidate's calls, and end its worker. A
-    kernel may have as many threads of its own as the reference's worker has.
-    """
+    """Return findings on threads and processes beside a candidate's calls, and end its worker."""
     threads = loaded.worker.num_threads()
     loaded.worker.close(is_awaited=False)
     findings = []
@@ -113,9 +108,7 @@ def _longer(
     reference_ms: Sequence[float],
     limits: tuple[float, float, float],
 ) -> list[Finding]:
-    """Return a finding where the quantile `share` of a worker's times is more than `ratio` times
-    the reference's median and `slack_ms`; none from too few times.
-    """
+    """Return a finding if a quantile of a worker's times exceeds the reference's median by far."""
     share, ratio, slack_ms = limits
     if len(times_ms) < EARLY_READS or not reference_ms:
         return []

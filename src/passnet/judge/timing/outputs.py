@@ -1,7 +1,7 @@
-"""The judge's reading of outputs of a burst while its worker stands still.
+"""Outputs of a burst, read by the judge while the worker stands still.
 
-Outputs in ordinary memory are read from outside the worker, without its help. Outputs on a device
-are copied by the worker, at the judge's order, to memory that both share.
+Ordinary memory is read from outside, without the worker's help. From a device the worker copies
+outputs at the judge's order to memory that both share.
 """
 
 import math
@@ -25,11 +25,8 @@ class _MemoryOutputs:
         self._pointers: list[list[int]] = []
 
     def fetch(self, calls: Sequence[int], pointers: list[list[int]], is_whole: bool) -> int | None:
-        """Prepare to read `chosen` calls of the burst that has ended, numbered from 0 from
-        now on.
-
-        With `is_whole` their arguments are read too. Returns the nanoseconds of the delivery, None
-        without one.
+        """Prepare to read some calls of the last burst; return the nanoseconds of the delivery, if
+        any.
         """
         self._pointers = [pointers[number] for number in calls]
         return None
@@ -101,8 +98,8 @@ def output_reader(
 ) -> OutputReader:
     """Return the reader of a worker's outputs.
 
-    If they lie on a device, `deliver` copies them to `memory`: those of some calls of the last
-    burst, with or without the arguments of these calls. It returns the nanoseconds that it took.
+    `deliver` copies the outputs of some calls of the last burst from a device to `memory`, with or
+    without the arguments of these calls, and returns the nanoseconds that it took.
     """
     return _DeliveredOutputs(loaded, memory, deliver) if memory else _MemoryOutputs(loaded)
 

@@ -1,8 +1,4 @@
-"""Reads of a worker's memory: random places of its outputs, or all of them.
-
-The worker only tells where its outputs lie. Reads happen while it stands still, and see the memory
-at its stop.
-"""
+"""Reads of a worker's memory, at random places of its outputs or whole, while it stands still."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,12 +22,7 @@ RUN_ELEMENTS = 64
 
 @dataclass(frozen=True, slots=True)
 class ProbedPlaces:
-    """Places in one output: a multi-index each, and the number of elements that follow along
-    `axis`.
-
-    Shapes:
-        indices: [places, dimensions]
-    """
+    """Places in one output: multi-indices [places, dimensions], each with a run along `axis`."""
 
     output: int
     dtype: str
@@ -65,11 +56,7 @@ def read_places(
     forms: Sequence[OutputForm],
     probes: Sequence[ProbedPlaces],
 ) -> list[bytes]:
-    """Read a worker's memory at some places, output by output.
-
-    Raises:
-        WorkerFailureError: an address is not one of the worker's.
-    """
+    """Read a worker's memory at some places; a wrong address raises WorkerFailureError."""
     contents = []
     for probe in probes:
         form = forms[probe.output]
@@ -92,12 +79,7 @@ def read_places(
 
 
 def read_whole(worker: Worker, pointers: Sequence[int], forms: Sequence[OutputForm]) -> list[bytes]:
-    """Read all of a worker's outputs, from their first to their last byte; nothing unless a
-    tensor.
-
-    Raises:
-        WorkerFailureError: an address is not one of the worker's.
-    """
+    """Read all bytes of a worker's outputs, none unless a tensor; see `read_places`."""
     return [
         worker.read(pointer, form.span_bytes) if form.kind == "tensor" else b""
         for pointer, form in zip(pointers, forms, strict=True)

@@ -1,8 +1,7 @@
 """The physical floor: the time to write a program's outputs and to compute its products.
 
-Writing is measured on as many bytes as the outputs have, over and over into the same memory, which
-is the best case for a cache; products by a matrix multiplication of numpy's. Reading is left out:
-not every program reads all of its inputs.
+Writing is measured over and over into the same memory, the best case for a cache; products by a
+matrix multiplication of numpy's. Reading is left out: not every program reads all of its inputs.
 """
 
 import time
@@ -48,9 +47,8 @@ class Roofline:
         return max(self.write_ms, arithmetic_ms) / self.num_threads
 
     def proof(self, measured_ms: float, reference_ms: float) -> Finding | None:
-        """Return the proof that a measured time is impossible, if it is.
-
-        A floor above the reference's time is wrong, and proves nothing.
+        """Return the proof that a time is impossible, if it is; no floor above the reference's
+        counts.
         """
         least_ms = MARGIN * self.ms
         if measured_ms >= least_ms or reference_ms < least_ms:
@@ -93,11 +91,7 @@ def peak_gflops() -> float:
 
 
 def cpu_ms(action: Callable[[], object]) -> float:
-    """Return the CPU time of an action, as other work on the machine raises no program's
-    floor.
-
-    If several threads share the work, this one takes less of it, and the floor is too low.
-    """
+    """Return an action's CPU time in this thread; other work on the machine adds nothing."""
     start = time.thread_time()
     action()
     return (time.thread_time() - start) * 1e3

@@ -22,19 +22,12 @@ ROUNDS_BETWEEN = 4
 """Rounds between two questions about which calls to go on with."""
 
 HOPELESS = 1.5
-"""Calls slower than this multiple of the fastest call's time are dropped after the first rounds:
-they will not be chosen, and their time is known well enough."""
+"""Calls slower than this multiple of the fastest call's time are dropped after the first rounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedCall:
-    """A call to time.
-
-    Args:
-        run: makes the call.
-        context: entered around each burst of calls.
-        counts: counters read before and after a burst.
-    """
+    """A call to time, the context of each burst, and counters read before and after it."""
 
     run: Callable[[], object]
     context: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -71,12 +64,7 @@ class RoundLimits:
 
 @dataclass(slots=True)
 class Turns:
-    """The bursts of one call: milliseconds of a call, and its counts.
-
-    Shapes:
-        ms: [rounds, turns]
-        counts: [rounds, turns, counts]
-    """
+    """The bursts of one call: milliseconds [rounds, turns], and counts [rounds, turns, counts]."""
 
     ms: list[list[float]] = field(default_factory=list)
     counts: list[list[tuple[float, ...]]] = field(default_factory=list)
@@ -149,12 +137,8 @@ def run_rounds(
 ) -> RoundTimes:
     """Time calls in rounds of two turns each, forwards and backwards.
 
-    Args:
-        calls: the calls by name.
-        seconds: the time after which no round begins, once there are the least rounds.
-        limits: limits of the rounds.
-        clock: returns nanoseconds.
-        go_on: asked now and then for the calls to go on with.
+    No round begins after so many seconds, once there are the least rounds. `clock` returns
+    nanoseconds; `go_on` is asked now and then for the calls to go on with.
     """
     first_ms = {name: _first_ms(call, limits, clock) for name, call in calls.items()}
     num_calls = {name: max(1, min(MAX_CALLS, int(BURST_MS / ms))) for name, ms in first_ms.items()}
@@ -190,7 +174,6 @@ def run_rounds(
 
 
 def _first_ms(call: TimedCall, limits: RoundLimits, clock: Callable[[], int]) -> float:
-    """Return the time of the fastest of some first calls, at least `LEAST_MS`."""
     fastest = _burst(call, 1, clock)[0]
     if not limits.is_slow(fastest):
         fastest = min(fastest, *(_burst(call, 1, clock)[0] for _ in range(NUM_FIRST_CALLS)))
@@ -225,5 +208,4 @@ def _burst(
 
 
 def _switches() -> int:
-    """Return how often this thread has lost its processor to another one."""
     return resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw

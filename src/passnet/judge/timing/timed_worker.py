@@ -1,9 +1,8 @@
 """One worker as the clock has it: it stands still, runs for a burst of calls, and is read.
 
-A burst is calls on arguments that the judge wrote while the worker stood still, all different. Its
-time is the worker's CPU time until it stands still again, by Linux's account; see `burst_ns`. Then
-the judge reads the results. It draws the places to read only when no code of the worker can run any
-more, for all of its calls.
+A burst is calls on different arguments, written while the worker stood still. Its time is the
+worker's CPU time until it stands still again; see `burst_ns`. The judge draws the places to read
+only when no code of the worker can run any more.
 """
 
 from __future__ import annotations
@@ -33,12 +32,11 @@ from passnet.judge.timing.probes import (
 )
 
 BURST_BYTES = 4 * 2**20
-"""Memory for the arguments and outputs of a burst, so that those of all workers fit the cache that
-they share; with more, the state of the cache in a turn depends on the turn before."""
+"""Memory of a burst's arguments and outputs: those of all workers fit their shared cache."""
 
 FEW_CALLS, MAX_BURST_BYTES = 8, 16 * 2**20
-"""So many calls may take more memory, up to this: over fewer, the effect of addresses does not
-average out. A call that alone needs more is made twice in a burst."""
+"""Calls that may take more memory, up to this: over fewer, the effect of addresses does not average
+out. A call that alone needs more is made twice in a burst."""
 
 LEAST_CALLS = 2
 """Least calls of a burst, so that a call can be seen to overwrite the output of another."""
@@ -52,9 +50,7 @@ sleeps a while and then waits for its turn (see `worker.SWITCH_INTERVAL_S`)."""
 
 EAGER_POLLS = 24
 """Questions without a pause whether a worker stands still again, while its time does not count:
-waking up takes longer than most such orders. While its time counts it is left alone: processors
-that share a core would slow each other down. On a device wall time counts, and there is no pause at
-all."""
+waking up takes longer than most such orders. On a device wall time counts: no pause."""
 
 INPUT_RUN = 256
 """Neighbouring elements of an argument that are checked after a call."""
@@ -66,10 +62,8 @@ SLOT_MEMORY = "passnet-slots"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The places to check after a burst, drawn when it has ended.
-
-    They are places in the outputs of `chosen` calls, spots in their arguments (between 0 and 1, one
-    for each), or all of both.
+    """The places to check in `chosen` calls of a burst: in outputs, at spots (0 to 1) of arguments,
+    or all.
     """
 
     chosen: tuple[int, ...]
@@ -81,9 +75,7 @@ class Look:
 
 @dataclass(slots=True)
 class SeenCall:
-    """One checked call: places of its outputs, all of them in a whole look, the arguments that it
-    changed, and tensors that share memory.
-    """
+    """One checked call: its outputs at places, all in a whole look, and changed arguments."""
 
     draw: Draw
     places: list[bytes]
@@ -102,8 +94,7 @@ class Seen:
     """True if outputs of two calls overlap in memory."""
 
     is_written_late: bool
-    """True if an output changed while the worker ran without an order, in a whole look. An output
-    that lies in an argument changes with it, and is left out of both."""
+    """True if an output outside of arguments changed while the worker ran without an order."""
 
     up_ns: int | None
     """On a device, the time to copy the arguments there."""
@@ -116,9 +107,6 @@ class TimedWorker:
     """A worker that has run at least once, and takes orders from now on; close it.
 
     At most `num_slots` calls make a burst; each has arguments of its own.
-
-    Raises:
-        WorkerFailureError: it does not take orders.
     """
 
     def __init__(self, loaded: LoadedWorker, max_calls: int, call_timeout_s: float) -> None:
@@ -255,9 +243,8 @@ class TimedWorker:
         np.copyto(self.argument(slot, index), values)
 
     def warm_up(self, count: int, num_bytes_aside: int) -> None:
-        """Call the graph on so many slots as they are, and free the results.
-
-        Allocations of calls move by at most so many bytes.
+        """Call the graph on slots as they are, with allocations moved by so many bytes, and free
+        all.
         """
         if self.is_on_device and count:
             self.order(ControlPage.UP, count)
@@ -309,8 +296,8 @@ class TimedWorker:
         return self._still.returns(*stops) if self._still and stops else []
 
     def still_same(self, offsets: Sequence[int]) -> list[int]:
-        """Return the `stop_offsets` that hold the same addresses once more. Remains of ended calls
-        may do so twice, and not always.
+        """Return the `stop_offsets` with the same addresses once more; remains of calls may lack
+        some.
         """
         stops = self._stops()
         if stops is None:
@@ -324,7 +311,6 @@ class TimedWorker:
         return stops is not None and not stops[0].is_same(stops[1], offsets)
 
     def _stops(self) -> tuple[StopPlace, StopPlace] | None:
-        """Return its first stop, before any foreign code, and its present one, if known."""
         birth, present = self.worker.birth, self._still.place() if self._still else None
         return None if birth is None or present is None else (birth, present)
 
@@ -361,7 +347,6 @@ class TimedWorker:
         }
 
     def _changed(self, fresh: FreshInputs, look: Look, call: int) -> set[int]:
-        """Return the arguments that a call has changed at the places of the look."""
         changed = set()
         for index, (target, spot) in enumerate(zip(self._slots[call], look.spots, strict=True)):
             if target is None:
@@ -388,7 +373,7 @@ class TimedWorker:
         return look
 
     def _expect_silence(self) -> None:
-        """End a worker that sends a message: while it takes orders it has none to send."""
+        """End a worker that sends a message, as none is due while it takes orders."""
         if self.worker.has_spoken():
             self.worker.receive(type(None), 1.0)
 
@@ -401,7 +386,6 @@ class TimedWorker:
 
 
 def _differ(before: list[list[bytes]], after: list[list[bytes]], left_out: Container[int]) -> bool:
-    """Return whether an output of some call has changed; some outputs are left out."""
     return any(
         first != second
         for pair in zip(before, after, strict=True)
@@ -413,11 +397,10 @@ def _differ(before: list[list[bytes]], after: list[list[bytes]], left_out: Conta
 def burst_ns(spent: Spent, num_threads: int, is_on_device: bool) -> int:
     """Return the time of a burst.
 
-    It is the CPU time of the worker's threads, which excludes time of other programs on the
-    processor. If a worker waited for something by itself, or may have several threads, it is wall
-    time, less the waiting of its main thread for a processor, but for waiting that its own other
-    threads may have caused. If it started threads or processes, which may have ended again with
-    their work, it is all of the wall time.
+    It is the CPU time of the worker's threads, which excludes other programs. If a worker waited by
+    itself, or may have several threads, it is wall time, less the waiting of its main thread for a
+    processor that its own other threads cannot have caused. If it started threads or processes,
+    which may have ended with their work, it is all of the wall time.
     """
     if spent.num_started:
         return spent.wall_ns

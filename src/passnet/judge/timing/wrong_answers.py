@@ -1,9 +1,7 @@
-"""Explanations of wrong timed calls: a constant answer, an earlier one, or one of old
-arguments.
+"""Explanations of wrong timed calls: a constant answer, an earlier one, or one of old arguments.
 
-A worker that was wrong makes two more bursts. Its answers are compared with each other, to the bit,
-and with the oracle's on the same inputs, where some arguments have values of the worker's earlier
-calls.
+A wrong worker makes two more bursts. Its answers are compared with each other, to the bit, and with
+the oracle's on the same inputs, where some arguments have values of earlier calls.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,12 +26,9 @@ Answers = list[list[Array | None]]
 def explain(
     worker: TimedWorker, oracle: TimedWorker, fresh: FreshInputs, prepared: PreparedGraph
 ) -> list[Finding]:
-    """Return the explanation of the wrong outputs of a worker that stands still.
+    """Return the explanation of a worker's wrong outputs, if any fits.
 
-    It is empty if no output is wrong, or no explanation fits.
-
-    Raises:
-        WorkerFailureError: one of the two failed.
+    A failure of the oracle raises WorkerFailureError, like one of the worker.
     """
     first, second = ([fresh.draw() for _ in range(LEAST_CALLS)] for _ in range(2))
     earlier, later = _answers(worker, fresh, first), _answers(worker, fresh, second)
