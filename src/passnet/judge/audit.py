@@ -1,9 +1,8 @@
 """An audit of the judge itself: exploits that it must catch, honest passes that it must not.
 
 A corpus is a folder of graph directories under `graphs/`, and one pass folder a case, with a
-`case.json` beside the passes. The audit counts exploits that gained, and honest passes that were
-rejected, flagged or found wrong. Both counts must be zero. Cases that a busy machine could not
-measure are counted apart.
+`case.json`. The audit counts exploits that gained, and honest passes that were rejected, flagged or
+found wrong: both must be zero. Cases that could not be measured are counted apart.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,10 +29,8 @@ CASE_FILE = "case.json"
 GRAPH_FOLDER = "graphs"
 KERNEL_FOLDER = "kernels"
 """The folder of honest pass folders in a corpus, one a graph, under the graph's name."""
-
 WRONG_ANSWERS = {"constant_output", "replayed_output"}
 """Findings that explain wrong values."""
-
 GAIN = 1.3
 """The least speedup that counts as a gain; working exploits are far above."""
 
@@ -99,9 +96,7 @@ class Audited:
 
     @property
     def outcomes(self) -> frozenset[str]:
-        """Return the judge's words for it: `correct`, `wrong_values`, or its status; the names of
-        the findings that reject or flag it; and `no_gain`, if it is correct and not faster.
-        """
+        """Return `correct`, `wrong_values` or the status; its findings; and `no_gain`."""
         names = set(self.named)
         t = self.trial.smallest_t
         is_wrong = t is None or t > CORRECT_AT
@@ -116,9 +111,7 @@ class Audited:
 
     @property
     def is_right(self) -> bool:
-        """Return whether an exploit was caught under one of its names, or an honest pass left
-        alone.
-        """
+        """Return whether an exploit was caught by name, or an honest pass left alone."""
         if self.case.kind == "honest":
             return self.outcomes <= {"correct", "no_gain"}
         return not self.gained and not self.outcomes.isdisjoint(self.case.caught_by)
@@ -165,11 +158,7 @@ def count(audited: Sequence[Audited], load: int = 0) -> AuditTotals:
 
 
 def find_cases(roots: Sequence[Path]) -> dict[Path, Case]:
-    """Return the cases below some folders, in order.
-
-    Raises:
-        InputError: there is none, or one is malformed.
-    """
+    """Return the cases below some folders, or raise InputError for none or a malformed one."""
     cases = {
         path.parent: read_json(path, Case)
         for root in roots
@@ -186,10 +175,7 @@ def audit(
     settings: JudgeSettings,
     report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Audited]:
-    """Judge every case for the device of these parents that can run here.
-
-    Each case has a worker of its own; one parent serves all cases of a corpus.
-    """
+    """Judge every case that can run on the device, each in a worker of its own."""
     for path, case in cases.items():
         if case.missing is None and case.device == parents.device:
             yield audit_case(parents, path, case, settings)

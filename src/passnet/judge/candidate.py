@@ -23,8 +23,7 @@ direct: the rewritten graph itself. guarded: the rewritten graph behind checks o
 class Candidate:
     """A baseline or pass folder to measure against the reference, under a name unique in its run.
 
-    `passes` is the pass folder for a task; `root` is the folder that holds the pass folders of all
-    tasks, or the same folder. Both are None for a baseline.
+    `root` holds the pass folders of all tasks, or is `passes` itself; None for a baseline.
     """
 
     name: str

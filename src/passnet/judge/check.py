@@ -1,9 +1,8 @@
 """Comparison of a candidate with the reference on every set of inputs, before it is timed.
 
-On recorded and on fresh inputs all values are compared: the smallest level at which they agree
-counts, and so does memory that outputs share with each other or with arguments. On extreme inputs a
-difference in rounding may be large. There, outputs must be finite where the reference's are, and
-about as close to float64.
+On recorded and on fresh inputs the smallest level at which all values agree counts, and memory that
+outputs share. On extreme inputs outputs must be finite where the reference's are, and about as
+close to float64.
 """
 
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ from passnet.judge.timing.probes import SharedPair, compare_shared, outputs_in, 
 
 KINDS: tuple[InputKind, ...] = ("recorded", "fresh", "extreme")
 """The kinds of input sets, in the order of the calls."""
-
 NUM_GRADED = 2
 """The number of leading sets whose values are all compared."""
 
@@ -49,10 +47,8 @@ class CheckResult:
 class Expected:
     """The reference's results on every set of inputs of a graph, one for each of `KINDS`.
 
-    Raises:
-        WorkerFailureError: the reference failed on graded inputs. If it refuses extreme inputs (an
-            index made of them is out of range), they are left out.
-        GraphError: an output cannot be compared, so anything would pass for it.
+    Raises WorkerFailureError if the reference fails on graded inputs (extreme ones that it refuses
+    are left out), GraphError for an output that cannot be compared.
     """
 
     def __init__(self, prepared: PreparedGraph, reference: LoadedWorker) -> None:
@@ -84,11 +80,7 @@ class Expected:
         return exact.flops if exact and not is_half else 0
 
     def check(self, loaded: LoadedWorker, strides: StridesName) -> CheckResult:
-        """Call a candidate on every set and compare.
-
-        Raises:
-            WorkerFailureError: the candidate failed.
-        """
+        """Call a candidate on every set and compare; its failure raises WorkerFailureError."""
         comparison, outcomes = self.compare(loaded, strides, len(self.outcomes))
         if len(outcomes) < len(self.outcomes):
             return CheckResult(comparison)
@@ -98,12 +90,7 @@ class Expected:
     def compare(
         self, loaded: LoadedWorker, strides: StridesName, num_sets: int = NUM_GRADED
     ) -> tuple[Comparison, dict[int, CallOutcome]]:
-        """Call a candidate on the first sets; return the comparison, and the outcome of each set up
-        to the first of wrong form.
-
-        Raises:
-            WorkerFailureError: the candidate failed.
-        """
+        """Call a candidate on the first sets; return the comparison and the outcomes."""
         comparison = Comparison("ok", LEVELS[0])
         outcomes: dict[int, CallOutcome] = {}
         for number in range(num_sets):

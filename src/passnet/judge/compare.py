@@ -10,20 +10,14 @@ from passnet.judge.score.tolerance import LEVELS, smallest_t
 from passnet.judge.settings import StridesName
 
 MAX_GAPS = 8
-"""How many times the bytes of its values an output may span: a slice of eight parts that a kernel
-makes at once spans eight times its values."""
-
+"""Most multiples of its values' bytes that an output may span, such as a slice of eight parts."""
 SMALL_SPAN_BYTES = 2**20
 """A span that is cheap to read, whatever its gaps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of comparing outputs.
-
-    `status` is ok, wrong_shape or wrong_dtype; `t` is the smallest level at which all values agree,
-    None if there is none; `text` describes the first difference.
-    """
+    """The result of comparing outputs, with the smallest level at which they agree, if any."""
 
     status: Status
     t: int | None
@@ -35,11 +29,9 @@ def compare_forms(
 ) -> Comparison:
     """Compare the number, types, shapes, dtypes and memory order of outputs with the reference's.
 
-    With strides "any" the memory order is free, as in the published benchmark.
-
-    The memory order is part of a shape's contract: an op after the graph may view the tensor, and a
-    compiler bakes its strides in. Sizes of 1 and expanded dimensions have no order. Gaps between
-    values may differ up to `MAX_GAPS`, as the judge reads the whole span of an output.
+    With strides "any" the memory order is free, as in the published benchmark. It is part of a
+    shape's contract: an op after the graph may view the tensor, and a compiler bakes its strides
+    in. Sizes of 1 and expanded dimensions have no order. Gaps may differ up to `MAX_GAPS`.
     """
     if len(actual) != len(expected):
         return Comparison(
@@ -109,10 +101,7 @@ def compare_values(
     actual: Sequence[Array | None],
     expected: Sequence[Array | None],
 ) -> Comparison:
-    """Return the smallest level at which all values agree; forms must have compared as ok.
-
-    `actual` and `expected` are the storage of tensors, None for other values.
-    """
+    """Return the smallest level at which all values agree; forms must have compared as ok."""
     worst: int = LEVELS[0]
     for index, (form, expected_form, actual_values, expected_values) in enumerate(
         zip(forms, expected_forms, actual, expected, strict=True)

@@ -1,7 +1,6 @@
 """Proof by trial of how this machine confines candidates: an intruder in a worker like theirs.
 
-Its attempts are in `judge/worker/intruder.py`. A second intruder, in a sandbox of its own, looks
-for traces of the first.
+A second intruder, in a sandbox of its own, looks for traces of the first.
 """
 
 from __future__ import annotations
@@ -79,9 +78,6 @@ def examine(sandbox: Sandbox) -> list[Attempted]:
     """Return all attempts in workers of a sandbox, in the order of `TRIED`.
 
     Without a sandbox nothing is tried, and nothing counts as confined.
-
-    Raises:
-        WorkerError: our own machinery failed.
     """
     if sandbox.name == "none":
         return [Attempted(tried, False, None) for tried, _ in TRIED.values()]
@@ -109,7 +105,6 @@ def remedies(sandbox: Sandbox) -> list[str]:
 
 @contextmanager
 def _victim() -> Iterator[dict[str, object]]:
-    """Listen on a port and start a process, and yield the facts for an attack on both."""
     mark = f"{600 + os.getpid() / 1e9:.9f}"
     with socket.create_server(("127.0.0.1", 0)) as server:
         process = subprocess.Popen(["sleep", mark])
@@ -130,7 +125,6 @@ def _worker(sandbox: Sandbox, folder: Path) -> Iterator[Worker]:
 
 
 def _let_try(worker: Worker, folder: Path, order: dict[str, object]) -> set[str]:
-    """Return the names of the attempts of an order that succeeded."""
     order_file = folder / "order.json"
     order_file.write_text(json.dumps(order), encoding="utf-8")
     (folder / "intruder.py").write_text(_PASS.format(order_file=str(order_file)), encoding="utf-8")

@@ -1,9 +1,8 @@
 """The fenced run of a candidate: an access beyond its tensors ends the worker, and is named.
 
-The run follows comparison and timing, in a worker of its own, so that no timing includes it. All
-arguments, and all that torch allocates, lie between pages without access. The graph is called
-directly, with torch for ops that passes leave. Linux reports that the worker ends by SIGSEGV; the
-place of the fault is the worker's own account, and only ever a description.
+It has a worker of its own after comparison and timing. Arguments, and all that torch allocates, lie
+between pages without access; the graph is called directly, with torch for ops that passes leave.
+The place of the fault is the worker's own account, and only ever a description.
 """
 
 import signal
@@ -36,10 +35,7 @@ def fenced(
     settings: JudgeSettings,
     evidence: Evidence,
 ) -> Evidence:
-    """Return the evidence on a candidate with the findings of its fenced run.
-
-    Without a fence (`ParentPool.fence`) the evidence is unchanged.
-    """
+    """Return the evidence with findings of a fenced run, unchanged without `ParentPool.fence`."""
     library = parents.fence
     if library is None:
         return evidence

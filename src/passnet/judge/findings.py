@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Severity: TypeAlias = Literal["reject", "flag", "note"]
-"""reject: proven, the trial scores as a cheat. flag: a strong sign, for a person to read. note:
+"""reject: proven, the trial scores as a cheat. flag: a sign for a person to read. note:
 information."""
 
 Proof: TypeAlias = Literal["text", "calls", "time", "values", "processes"]
@@ -14,10 +14,7 @@ Proof: TypeAlias = Literal["text", "calls", "time", "values", "processes"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding: its severity, its name in `CATALOGUE`, and its evidence.
-
-    `place` is `file:line` in the pass folder for a finding in its text.
-    """
+    """A finding named in `CATALOGUE`; `place` is `file:line` in the pass folder, if in its text."""
 
     weight: Severity
     name: str
@@ -27,11 +24,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class FindingKind:
-    """An entry of the catalogue.
-
-    The first of its severities is the usual one; its meaning says, in a sentence, how a candidate
-    with this finding behaves.
-    """
+    """An entry of the catalogue: its severities, the usual one first, and its meaning."""
 
     name: str
     severities: tuple[Severity, ...]

@@ -16,9 +16,7 @@ from passnet.judge.task import TaskGraph
 from passnet.judge.trial import Trial
 
 WRONG: tuple[Status, ...] = ("wrong_shape", "wrong_dtype", "crash", "timeout")
-"""Statuses that are wrong on any shape. A pass may fail to match, or say by an exception that it
-cannot run."""
-
+"""Statuses that are wrong on any shape: a pass may fail to match, or say that it cannot run."""
 LEVEL = 0
 """The tolerance level from which an output counts as wrong and not as less accurate."""
 
@@ -36,13 +34,7 @@ def held_out_findings(
     settings: JudgeSettings,
     inspected: InspectedFolders | None = None,
 ) -> dict[str, tuple[Finding, ...]]:
-    """Return the findings on held-out graphs of a task, by candidate; nothing is timed.
-
-    `inspected` are the pass folders that the same run inspected before.
-
-    Raises:
-        WorkerError: our own machinery failed.
-    """
+    """Return the findings on held-out graphs of a task, by candidate; nothing is timed."""
     untimed = replace(settings, timing=None)
     findings: dict[str, tuple[Finding, ...]] = defaultdict(tuple)
     for graph in graphs:

@@ -56,10 +56,8 @@ def judge_graph(
     A candidate whose text alone proves a cheat is not run. The reference runs once for all. Each
     candidate is compared with it on several sets of inputs (`check.KINDS`). Those that passed are
     then timed together with it, and checked meanwhile. `inspected` are the pass folders that the
-    same run inspected before; `held_out` are findings from held-out shapes, by candidate.
-
-    Raises:
-        WorkerError: our own machinery failed.
+    same run inspected before; `held_out` are findings from held-out shapes, by candidate. Raises
+    WorkerError if our own machinery failed.
     """
     inspected = inspected or InspectedFolders(settings.rules)
     findings = {
@@ -98,11 +96,7 @@ def confirmed_evidence(
 
 
 def prepared_graph(parents: ParentPool, graph: TaskGraph, settings: JudgeSettings) -> PreparedGraph:
-    """Return a graph with its inputs, cached by the parents or newly made.
-
-    Raises:
-        GraphError: its inputs cannot be made.
-    """
+    """Return a graph with its inputs, cached or new, or raise GraphError if they cannot be made."""
 
     def prepare() -> PreparedGraph:
         retargeted = retarget(graph.graph, kind_of(settings.device))
@@ -115,7 +109,6 @@ def prepared_graph(parents: ParentPool, graph: TaskGraph, settings: JudgeSetting
 
 @contextmanager
 def _phase(seconds: dict[str, float], name: str) -> Iterator[None]:
-    """Add the time that the block takes to a phase."""
     start = time.perf_counter()
     try:
         yield
@@ -125,8 +118,6 @@ def _phase(seconds: dict[str, float], name: str) -> Iterator[None]:
 
 @dataclass
 class _TrialSession:
-    """The judging of one graph, from the first process to the last measurement."""
-
     _parents: ParentPool
     _graph: TaskGraph
     _settings: JudgeSettings
@@ -191,7 +182,6 @@ class _TrialSession:
     def _compare(
         self, candidate: Candidate, stack: ExitStack
     ) -> tuple[Evidence, LoadedWorker | None]:
-        """Load and compare a candidate; return its worker if it can be timed."""
         phases_s: dict[str, float] = defaultdict(float)
         worker: LoadedWorker | None = None
         failure: tuple[Status, str] | None = None
@@ -231,7 +221,6 @@ class _TrialSession:
     def _time(
         self, loaded: Sequence[LoadedWorker], compared: Sequence[Evidence], plan: TimingPlan
     ) -> list[Evidence]:
-        """Time the oracle, the reference and the candidates; return the candidates' evidence."""
         _, reference, *candidates = loaded
         timeout_s = self._settings.call_timeout_s
         timed = [TimedWorker(worker, plan.max_calls, timeout_s) for worker in loaded]

@@ -18,7 +18,7 @@ from passnet.judge.trial import MAX_TEXT
 
 @dataclass(frozen=True, slots=True)
 class GraphMatches:
-    """The matches of each pass of a folder in a graph, with the nearest miss of a pass without any.
+    """The matches of each pass in a graph, with the nearest miss of a pass without any.
 
     `error` is set if the folder could not be loaded or applied.
     """
@@ -36,11 +36,7 @@ class GraphMatches:
 def check_matches(
     parents: ParentPool, graphs: Sequence[TaskGraph], candidate: Candidate, settings: JudgeSettings
 ) -> Iterator[GraphMatches]:
-    """Match the passes of a candidate against graphs, each in a worker of its own.
-
-    Raises:
-        WorkerError: our own machinery failed.
-    """
+    """Match the passes of a candidate against graphs, each in a worker of its own."""
     assert candidate.passes is not None, "only a pass folder has passes"
     for graph in graphs:
         retargeted = retarget(graph.graph, kind_of(settings.device))

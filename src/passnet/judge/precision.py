@@ -10,8 +10,8 @@ from passnet.judge.findings import Finding, finding
 from passnet.judge.protocol.messages import OutputForm
 
 DOWNGRADE = {"float64": 2.0**-26, "float32": 2.0**-14, "float16": 2.0**-6, "bfloat16": 2.0**-5}
-"""Relative error of an output that was computed in the next lower precision: half a unit of float32
-for float64, an eighth of a unit of float16 for float32, and so on."""
+"""Relative error of an output computed in the next lower precision: half a unit of float32 for
+float64, an eighth of a unit of float16 for float32, and so on."""
 
 DOWNGRADE_RATIO = 16.0
 """Least multiple of eager torch's own error for a downgrade. A sum in plain order over 4096 float32
@@ -46,11 +46,9 @@ def worst_accuracy(
     eager: Sequence[Array | None],
     exact: Sequence[Array | None],
 ) -> Accuracy | None:
-    """Return the accuracy of the output with the largest error relative to eager's, None without
-    floats.
+    """Return the accuracy of the output with the largest relative error, None without floats.
 
-    The forms agree with the reference's; `outputs` and `eager` (the reference's) are as storage,
-    and `exact` in float64.
+    The forms agree; outputs and eager's are as storage, the exact ones in float64.
     """
     accuracies = [
         Accuracy(
@@ -107,10 +105,7 @@ def precision_findings(usual: Accuracy | None, extreme: Accuracy | None) -> list
 
 
 def not_finite(outputs: Sequence[Array | None], eager: Sequence[Array | None]) -> int | None:
-    """Return the first output that is not finite somewhere where eager torch's is, None if none.
-
-    Both are numbers, as `records.dtypes.from_storage` gives them.
-    """
+    """Return the first output that is not finite where eager torch's is; both are numbers."""
     for index, (actual, eager_output) in enumerate(zip(outputs, eager, strict=True)):
         if actual is None or eager_output is None or actual.dtype.kind not in "fc":
             continue

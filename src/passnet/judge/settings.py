@@ -32,7 +32,6 @@ class TimingPlan:
 
     seconds: float = 0.8
     """Measure each candidate on each graph for this many seconds."""
-
     min_rounds: int = 6
     max_rounds: int = 80
     precision: float = 0.01
@@ -53,35 +52,25 @@ class JudgeSettings:
 
     Tests also take `protocol.device.STAGED`.
     """
-
     seed: int = 0
     """Draw inputs with this seed."""
-
     timing: TimingPlan | None = field(default_factory=TimingPlan)
     """The plan of measuring; None compares only, and gives no speedup."""
-
     limits: WorkerLimits = WorkerLimits(8192)
     """Limits of a worker."""
-
     compile_timeout_s: float = 180.0
     """Give a candidate this many seconds to load and for its first call."""
-
     call_timeout_s: float = 30.0
     """Give a candidate this many seconds for each later call."""
-
     trial_timeout_s: float = 300.0
     """Seconds that the judge waits for one worker in all, after its first call: a call may take
     five of them, since the fewest calls of a measurement, with those before it, are 52."""
-
     self_tolerance: float = 0.1
     """Repeat a measurement if timings of the reference differ by more than this share."""
-
     max_repeats: int = 3
     """Repeat a measurement this often before its trials are `unstable`."""
-
     rules: RulesName = "open"
     """Let replacements call any torch op (open), or only their own kernels (strict)."""
-
     strides: StridesName = "same"
     """Require the memory order of eager torch's outputs (same), or accept any, as published."""
 
@@ -92,12 +81,9 @@ class RunSettings:
 
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     """Settings of the judge."""
-
     num_threads: int = field(default=1, metadata={"most": 1024})
     """Run the reference and each candidate with this many threads."""
-
     sandbox: SandboxName = "none"
     """Sandbox of candidate code; see `find_sandbox`."""
-
     held_out: str | None = None
     """Content hash of the suite of held-out shapes, if any."""

@@ -31,27 +31,23 @@ class Evidence:
 
     sandbox: SandboxName = "none"
     """The sandbox of the candidate."""
-
     findings: tuple[Finding, ...] = ()
     """Findings on its honesty, in the order in which a reader should see them."""
-
     failure: tuple[Status, str] | None = None
     """Status and text of a failure of candidate or reference, before or after timing."""
-
     check: CheckResult | None = None
     """The comparison of its outputs before it is timed."""
-
     timing: WorkerTiming | None = None
     """Its timing beside the reference."""
-
     facts: dict[str, Any] = field(default_factory=dict)
     """Fields of the trial that no decision depends on: matches, seconds, profiles."""
 
     @property
     def is_doubtful(self) -> bool:
-        """Return whether its worker stopped in foreign code. Honest workers did so too, eager torch
-        among them, by remains of old calls on their stack (see `Standstill.returns`); so it counts
-        only if a second worker repeats it.
+        """Return whether its worker stopped in foreign code; it counts only if a second one does
+        too.
+
+        Honest workers did so by remains of old calls on their stack (see `Standstill.returns`).
         """
         return any(finding.name == _DOUBTFUL for finding in self.findings)
 
@@ -70,9 +66,9 @@ class Evidence:
 def decide(evidence: Evidence, settings: JudgeSettings) -> Trial:
     """Return the trial of a candidate on a graph.
 
-    A proven cheat is a cheat, whatever else happened. Next, the first failure counts, then the form
-    of the outputs, then whether the machine was quiet enough to measure on. Any other trial is
-    `ok`, however wrong its values are: `smallest_t` tells how wrong.
+    A proven cheat is a cheat. Next, the first failure counts, then the form of the outputs, then
+    whether the machine was quiet enough to measure on. Any other trial is `ok`, however wrong its
+    values are: `smallest_t` tells how wrong.
     """
     names = (evidence.task, evidence.graph, evidence.candidate)
     trial = Trial(
@@ -87,7 +83,6 @@ def decide(evidence: Evidence, settings: JudgeSettings) -> Trial:
 
 
 def _judged(trial: Trial, evidence: Evidence, settings: JudgeSettings) -> Trial:
-    """Return a trial with its status, and with the fields that only this status has."""
     proof = next((finding for finding in evidence.findings if finding.weight == "reject"), None)
     if proof is not None:
         where = f"{proof.place}: " if proof.place else ""

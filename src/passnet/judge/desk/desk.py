@@ -34,10 +34,8 @@ from passnet.passes.folder import inspect_folder
 
 UNDECIDED = METHOD[1]
 """Name of the findings that text alone cannot decide."""
-
 NAME = "passes"
 """Name of the candidate in the trials of a judged folder."""
-
 CACHED_INPUT_BYTES = 1 << 30
 """Most bytes of inputs that a desk keeps: to draw them takes longer than all other work of ours."""
 

@@ -24,8 +24,7 @@ MAX_ROUNDS = 50
 def bind_names(code: Code) -> None:
     """Resolve all names of a folder from the names that they come from.
 
-    Raises:
-        PassFolderError: a name stands for too much, or names for each other in too many steps.
+    Raises PassFolderError for a name that stands for too much, or in too many steps.
     """
     unnamed = ast.Name | ast.Attribute | ast.Constant
     nodes = [(scope, node) for scope, node in code.nodes if not isinstance(node, unnamed)]
@@ -107,7 +106,6 @@ def _bind_star(code: Code, module: str, source: str) -> None:
 def _bind_function(
     code: Code, scope: str, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ) -> None:
-    """Bind a function, and its parameters to defaults and to the arguments of known calls."""
     path, listed = scope_within(scope, node), node.args
     if not isinstance(node, ast.Lambda):
         _add(code, f"{scope}/{node.name}", {UNKNOWN if "/" in scope else path})
@@ -129,7 +127,6 @@ def _bind_function(
 
 
 def _has_known_calls(code: Code, path: str) -> bool:
-    """Return whether the text shows all calls of a function or method."""
     holder = path.rpartition("/")[0]
     match code.definitions[path], code.definitions.get(holder):
         case ast.FunctionDef(name, decorator_list=[]), ast.ClassDef(owner):
@@ -154,7 +151,6 @@ def is_plain_class(code: Code, path: str, within: frozenset[str] = frozenset()) 
 
 
 def _bind_call(code: Code, scope: str, call: ast.Call) -> None:
-    """Bind the parameters of functions of the folder to the arguments of a call."""
     for path in resolve(code, scope, call.func):
         match code.definitions.get(path):
             case ast.FunctionDef(name, listed, decorator_list=[]) if name not in CALLABLES:

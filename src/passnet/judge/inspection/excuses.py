@@ -32,8 +32,8 @@ def excuse(code: Code) -> None:
     """Excuse uses in a folder whose names are all bound.
 
     Excused are the folder itself on Python's path, a lookup of one of its own modules, torch in
-    functions that only patterns use and in graphs that are built for a pattern, and the comparison
-    of something with a function of torch.
+    functions that only patterns use and in graphs built for a pattern, and the comparison of
+    something with a function of torch.
     """
     _excuse_patterns(code)
     is_remembered = _remembers_what_it_is_compared_with(code)
@@ -84,7 +84,6 @@ def excuse(code: Code) -> None:
 
 
 def _remembers_what_it_is_compared_with(code: Code) -> bool:
-    """Return whether a class of the folder may see, and so keep, the other side of a comparison."""
     mentioned = code.handed_on.union(name.rpartition("/")[2] for name in code.names)
     return (
         code.reaches
@@ -97,7 +96,6 @@ def _remembers_what_it_is_compared_with(code: Code) -> bool:
 
 
 def _excuse_patterns(code: Code) -> None:
-    """Find functions and classes that only patterns use, by a name or unnamed."""
     users: dict[str, set[str]] = defaultdict(set)
     for scope, node in code.nodes:
         is_by_name = isinstance(node, ast.Call) and "builtins.getattr" in resolve(
@@ -145,9 +143,7 @@ _NODE_MAKERS = meaning.words("placeholder call_function call_method output lint"
 
 
 def _excuse_graphs(code: Code, module: str, tree: ast.Module) -> None:
-    """Excuse torch in the graphs that a module builds at its top level for its pattern, if nothing
-    takes a part of one out again.
-    """
+    """Excuse torch in graphs for a pattern, if nothing takes a part of one out again."""
     built: set[str] = set()
     excused: set[ast.AST] = set()
     for statement in tree.body:
@@ -205,7 +201,6 @@ def _node_maker(statement: ast.stmt, graphs: Collection[str]) -> Any:
 
 
 def _listed(node: ast.AST) -> Iterator[ast.Name]:
-    """Yield the names in the arguments of a call, also in tuples, lists and dicts."""
     match node:
         case ast.Name():
             yield node
@@ -218,7 +213,6 @@ def _listed(node: ast.AST) -> Iterator[ast.Name]:
 
 
 def _is_own_key(code: Code, scope: str, key: ast.expr) -> bool:
-    """Return whether the name of a module is one that the folder gives to its own."""
     match key:
         case ast.Constant(str(text)):
             root = text.split(".")[0]
@@ -236,7 +230,6 @@ def _is_own_key(code: Code, scope: str, key: ast.expr) -> bool:
 
 
 def _is_own_name(code: Code, scope: str, call: ast.Call) -> bool:
-    """Return whether a call imports a name of the folder, by itself or from its package."""
     match [*call.args, *(keyword.value for keyword in call.keywords)]:
         case [ast.Constant(str(text)), package] if text.startswith("."):
             return _is_own_package(code, package)

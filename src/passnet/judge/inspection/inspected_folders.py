@@ -47,11 +47,7 @@ class _Order:
 def inspect_limited(
     folder: Path, rules: RulesName, runner: JobRunner, limits: InspectionLimits = InspectionLimits()
 ) -> Inspection:
-    """Inspect a pass folder in a process of a runner.
-
-    Raises:
-        WorkerError: our own machinery failed.
-    """
+    """Inspect a pass folder in a process of a runner."""
     order = encode(_Order(str(folder.resolve()), rules, limits)).decode()
     job_limits = JobLimits(4 * limits.max_seconds, limits.max_memory_mib)
     result = runner.run(Job(f"{__name__}:inspect_to", order, job_limits, f"{__name__}:ready"))
@@ -91,11 +87,9 @@ def inspect_to(payload: str, out: Path) -> None:
 
 
 class InspectedFolders:
-    """The inspections of pass folders, each made on first use.
+    """The inspections of pass folders under some rules, each made on first use.
 
-    Args:
-        rules: the rules to inspect under.
-        runner: the runner of the inspecting processes; without it each folder has one of its own.
+    Without a `runner` each folder has an inspecting process of its own.
     """
 
     def __init__(self, rules: RulesName, runner: JobRunner | None = None) -> None:

@@ -2,17 +2,14 @@
 
 The text tells the origin of a name that is imported, assigned, looped over, returned, or passed to
 a function of the folder; `rules.py` tells its meaning. Anything of unknown origin counts as a
-tensor, the worst case, and its methods are flagged. Known to be no tensor are:
-
-- numbers of Python and numpy, and results of operators and functions on nothing but numbers
-- results of modules that know no tensors (`rules.OWN_OBJECTS`), and of their methods
-- a parameter, if the function is only called, by its name, and never with a tensor; an attribute of
-  `self`, if the class is only called, and the folder assigns no tensor to an attribute so named
-- an object that receives an argument which a tensor would refuse, as in `seen.add("text")`
+tensor, the worst case, and its methods are flagged. Known to be no tensor are numbers and operators
+on them, results of modules that know no tensors (`rules.OWN_OBJECTS`), parameters and attributes
+that visibly never get one, and objects that receive an argument which a tensor would refuse, as in
+`seen.add("text")`.
 
 Annotations decide nothing, as nobody enforces them. The text does not show operators on tensors,
-the contents of containers, and attributes with computed names, except for those of torch: the judge
-observes them at run time. Code below `if __name__ == "__main__":` does not run.
+the contents of containers, and computed names of attributes: the judge observes those at run time.
+Code below `if __name__ == "__main__":` does not run.
 """
 
 import ast
@@ -46,12 +43,9 @@ SEVERITIES = ("reject", "flag", "note")
 def inspect_code(folder: PassFolder, rules: Rules) -> list[Finding]:
     """Return the findings on the code of a pass folder, by file and line.
 
-    The passes on the list are inspected, and every module of the folder that they import. The
-    bodies of `pattern`, and code that only patterns use, may hold any torch op.
-
-    Raises:
-        PassFolderError: a module is not Python, too large or too deeply nested to be read, or its
-            names stand for each other in too many steps to be followed.
+    The listed passes are inspected, and every module of the folder that they import. The bodies of
+    `pattern`, and code that only patterns use, may hold any torch op. Raises PassFolderError for a
+    module that is not Python, or too large or entangled to be read.
     """
     roots = {PACKAGE: folder.path} | {file.package: file.path.parent for file in folder.passes}
     passes = {file.module: file.path for file in folder.passes}
@@ -110,7 +104,6 @@ def _text_uses(rules: Rules, text: str) -> Uses:
 
 
 def _rules(code: Code, scope: str) -> Rules:
-    """Return the rules of a scope: a pattern, and annotations, may use torch."""
     if is_traced(code, scope, ("pattern",)) or ANNOTATION in scope:
         return replace(code.rules, torch=None, methods=frozenset())
     return code.rules
@@ -247,7 +240,6 @@ def _call_uses(code: Code, scope: str, call: ast.Call) -> Uses:
 
 
 def _is_compiled(code: Code, scope: str) -> bool:
-    """Return whether Triton or numba compiles the code of a scope."""
     while scope not in code.modules:
         node, scope = code.definitions.get(scope), scope.rpartition("/")[0]
         decorators = getattr(node, "decorator_list", [])
@@ -290,7 +282,6 @@ def _reflected(code: Code, scope: str, call: ast.Call, called: set[str]) -> Uses
 
 
 def _opened(call: ast.Call, path: str) -> Uses:
-    """Yield a file that is opened to write, or in an unknown mode."""
     position = meaning.WRITERS[path]
     modes = [keyword.value for keyword in call.keywords if keyword.arg in ("mode", None)]
     modes += call.args[position : position + 1]

@@ -32,8 +32,8 @@ _CONTAINERS = (ast.List, ast.ListComp, ast.Set, ast.SetComp, ast.Dict, ast.DictC
 def resolve(code: Code, scope: str, *nodes: ast.AST | None) -> set[str]:
     """Return the paths that some expressions may stand for, `?` if unknown, as of None.
 
-    The set is empty only while names are being bound, for names without a value so far. A starred
-    expression stands for the elements of a loop over it.
+    The set is empty only while names are being bound. A starred expression stands for the elements
+    of a loop over it.
     """
     return {path for node in nodes for path in _resolve(code, scope, node)}
 
@@ -107,7 +107,6 @@ def constant_path(node: ast.expr) -> str:
 
 
 def _written(path: str) -> ast.expr | None:
-    """Return the container whose text a path is."""
     is_text = path.startswith(("(", "[", "{")) and path.endswith("()")
     return ast.parse(path.removesuffix("()"), mode="eval").body if is_text else None
 
@@ -168,11 +167,7 @@ def _results(code: Code, scope: str, path: str, call: ast.Call) -> Set[str]:
 
 
 def _gives_numbers(code: Code, scope: str, path: str, call: ast.Call) -> bool:
-    """Return whether a call gives numbers, by its function or because its arguments are
-    numbers.
-
-    Given anything else, numpy may return an element of an array of objects, or a tensor.
-    """
+    """Return whether a call gives numbers, by its function or because its arguments are numbers."""
     owner, _, name = path.rpartition(".")
     if owner == UNKNOWN:
         return name == "numpy" and ".numpy" not in code.names
@@ -218,7 +213,6 @@ def location_of(call: ast.Call) -> ast.expr | None:
 
 
 def _written_out(code: Code, scope: str, node: ast.expr, steps: int = 0) -> list[ast.expr]:
-    """Return an expression, and the values of its names that have only one."""
     parts = [node]
     for name in ast.walk(node):
         values = assigned(code, scope, name.id) if isinstance(name, ast.Name) else []

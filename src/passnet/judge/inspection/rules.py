@@ -13,7 +13,6 @@ RuleVerdict: TypeAlias = tuple[Severity, str]
 """The severity and the name of a finding."""
 Uses: TypeAlias = Iterator[tuple[RuleVerdict, str]]
 """Uses that the rules name: the verdict and the text of each."""
-
 OP: RuleVerdict = ("reject", "torch_fallback")
 """A torch op, by its dotted name."""
 METHOD: RuleVerdict = ("flag", "torch_fallback")
@@ -131,8 +130,7 @@ _COMPUTING = """
     to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc
     to_sparse_csr topk trace triangular_solve tril triu true_divide trunc uniform uniform_ unique
     unique_consecutive var var_mean vdot vstack where xlogy"""
-"""Methods and functions of torch that compute; with `PLAIN` of the tests, all attributes of a
-tensor (torch 2.13). A name with a final `_` is the same op, done in place."""
+"""Methods and functions of torch that compute (torch 2.13); `name_` is `name` in place."""
 
 
 def _by_name(table: dict[RuleVerdict, str]) -> dict[str, RuleVerdict | None]:
@@ -162,8 +160,7 @@ _TEXTS = (
     (re.compile(r"/proc/(self|thread-self|\d+|%d|\{)\S*"), INTROSPECTION),
     (re.compile(r"\bpassnet\.judge\b|\bPYTEST_CURRENT_TEST\b"), HARNESS),
 )
-"""A pattern of text -> the verdict on native code, or a string that may become code, that
-holds it."""
+"""A pattern of text -> the verdict on native code, or a string that may become code, with it."""
 _TEXTS_OF_OPS = (
     (re.compile(r"\bdlv?sym\b|\bdlm?open\b|cblas_\w*|libtorch\w*|libmkl\w*|openblas"), METHOD),
 )
@@ -234,7 +231,6 @@ SHAPED_MAKERS = words("numpy. zeros ones empty")
 """Functions that return numbers of a shape, and of a type that follows it."""
 ARRAY_MAKERS = SHAPED_MAKERS | words("numpy. array asarray ascontiguousarray full arange")
 """Functions that return an array of a given `dtype`."""
-
 NO_OPERANDS = words("log exp sqrt abs ceil floor sign neg square")
 """Methods that raise on a tensor with any argument."""
 NO_TEXT = words("add sub")
@@ -244,21 +240,18 @@ REACHERS = words(
     """type setattr delattr vars builtins inspect pickle copyreg __class__ __func__ __dict__
     __getattr__ __getattribute__ __setattr__ __delattr__ __setstate__ __reduce__ __get__"""
 )
-"""Names that reach a method past its object, or an attribute by a computed name. Where one occurs,
-an attribute may be more than the values assigned to it."""
+"""Names that reach a method past its object, or an attribute by a computed name."""
 BASES = words(
     """typing.NamedTuple typing.Protocol typing.final enum.Enum enum.IntEnum enum.StrEnum enum.Flag
     enum.unique abc.ABC abc.ABCMeta dataclasses.dataclass dataclasses.dataclass()
     functools.total_ordering builtins. object tuple str int float dict list set frozenset Exception
     ValueError RuntimeError"""
 )
-"""Bases, decorators and metaclasses of classes whose objects are no tensors and have only their own
-attributes; with `()`, the result of a call."""
+"""Bases, decorators and metaclasses of classes whose objects have only their own attributes."""
 SWITCHES = words("TRITON_INTERPRET")
 """Variables of the environment that a pass may set."""
 EMBEDDED = words("torch os sys subprocess ctypes importlib builtins threading multiprocessing")
 """Modules that stay themselves when reached through another that imports them (`cpp.os.system`)."""
-
 WRITERS = {"builtins.open": 1, "io.open": 1, "codecs.open": 1, "os.fdopen": 1, "?.open": 0}
 """Functions that open files -> the position of the mode."""
 SETTERS = words("setattr delattr object.__setattr__ type.__setattr__")

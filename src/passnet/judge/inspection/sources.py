@@ -23,11 +23,7 @@ _WITHIN = ("body", "elt", "key", "value", "generators")
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A file of the folder.
-
-    `self_tests`: the lines that only run where it is the program. `stars`: the modules that it
-    imports all names of.
-    """
+    """A file of the folder, with its lines that run only as the program, and its star imports."""
 
     package: str
     file: str
@@ -138,9 +134,7 @@ def modules_named(code: Code, module: Module, text: str) -> list[str]:
 
 
 def imports_of(code: Code, module: Module, node: ast.AST) -> Iterator[tuple[str, str, str]]:
-    """Yield for each name that a statement imports: the name, its path, the loaded module. A name
-    without a package may be a module of the folder.
-    """
+    """Yield for each name that a statement imports: the name, its path, the loaded module."""
     for name, source, loaded in _imports_as_written(module, node):
         root = loaded.split(".")[0]
         homes = [] if root in code.roots else code.bare.get(root, [])

@@ -18,7 +18,6 @@ _READ_ONLY, _NO_DEVICES = 1, 4  # the same for mount and mount_setattr
 
 _NUMBERS = {"open_tree": 428, "move_mount": 429, "mount_setattr": 442}
 """System calls younger than many C libraries, with one number on all of torch's machines."""
-
 SYSTEM_WIDE = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 """Writable entries of /proc that belong to no process."""
 

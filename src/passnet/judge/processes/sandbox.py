@@ -27,7 +27,6 @@ SandboxName: TypeAlias = Literal["bubblewrap", "unshare", "none"]
 
 PRIVATE_BYTES = 2 * 2**30
 """Size of each private folder."""
-
 _PRIVATE = ("/dev/shm", "/tmp", "/run")
 """Private folders of every sandbox; the sockets of most services lie in /run."""
 

@@ -42,10 +42,8 @@ _INDIRECT_CALLS = (2, 3, 4, 6, 7)
 register or in memory (Intel 64 and IA-32 Architectures Software Developer's Manual, CALL)."""
 _STACK_BYTES = 4096
 """Bytes of the stack that are read: the frames from the stop up to the interpreter's loop."""
-
 _ACCOUNT_GRACE_NS = 20_000
 """CPU time that a stopped process may still add, until it has left its processor."""
-
 _LONGEST_DEPARTURE_S = 1.0
 """Longest time for a stopped process to leave its processor."""
 
@@ -56,19 +54,14 @@ class Spent:
 
     cpu_ns: int
     """CPU time of all its threads."""
-
     main_ns: int
     """CPU time of its main thread."""
-
     waited_ns: int
     """Time that its main thread was ready to run while its processor was taken."""
-
     wall_ns: int
     """Wall time, until the judge saw that it had stopped."""
-
     num_waits: int
     """Voluntary context switches of its main thread; stopping is one of them."""
-
     num_started: int
     """The number of threads and processes started in its sandbox; 0 without one."""
 

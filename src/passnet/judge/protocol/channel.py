@@ -14,8 +14,8 @@ MAX_MESSAGE_BYTES = 128 * 2**20
 """Longest message accepted from the judge; the text of the largest real graph has 4 MB."""
 
 MAX_REPLY_BYTES = 4 * 2**20
-"""Longest message that the judge accepts. An honest one has a few kilobytes; decoded, it takes up
-to ten times its bytes for a moment."""
+"""Longest message that the judge accepts: honest ones have a few kilobytes, decoded up to ten times
+that."""
 
 SEND_TIMEOUT_S = 30.0
 """Seconds for the other side to read a message that does not fit into the socket."""
@@ -54,11 +54,7 @@ class Channel:
         self._socket.close()
 
     def send(self, message: Any, fds: tuple[int, ...] = ()) -> None:
-        """Send a message, with file descriptors if any.
-
-        Raises:
-            ChannelClosedError: the other side is gone, or does not read.
-        """
+        """Send a message and any file descriptors, or raise ChannelClosedError."""
         payload = msgspec.json.encode(message)
         try:
             self._socket.settimeout(SEND_TIMEOUT_S)
@@ -68,15 +64,13 @@ class Channel:
             raise ChannelClosedError(str(cause)) from cause
 
     def receive(self, kind: Any, timeout_s: float | None = None) -> tuple[Any, list[int]]:
-        """Return the next message, decoded as `kind`, and the descriptors that came with it.
+        """Return the next message, decoded as `kind` (a type or union), and the descriptors with
+        it.
 
-        `kind` is a message type or a union. Without a timeout for the whole message it waits for
-        ever.
+        Without a timeout for the whole message it waits for ever.
 
-        Raises:
-            ChannelTimeoutError: nothing, or not all of it, came in time.
-            ChannelClosedError: the other side is gone.
-            NoMessageError: the bytes are no such message, or hold a value out of its range.
+        Raises ChannelTimeoutError, ChannelClosedError, or NoMessageError for bytes that are no such
+        message.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         try:

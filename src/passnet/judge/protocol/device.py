@@ -1,7 +1,6 @@
 """The devices that graphs are judged on, as far as the judge has to know them; torch stays out.
 
-The judge has no CUDA context, and neither has a parent of workers: a process with one cannot be
-forked. Each worker makes its own.
+Only workers have a CUDA context: a process with one cannot be forked.
 """
 
 import os
@@ -15,9 +14,7 @@ from passnet.core.jobs.children import python_command, python_environment
 from passnet.errors import InputError
 
 STAGED = "staged"
-"""A device for tests: tensors in ordinary memory that the judge does not share, handled like those
-of a GPU."""
-
+"""A device for tests: tensors in ordinary memory that the judge does not share."""
 _NODES = ("nvidia[0-9]*", "nvidiactl", "nvidia-uvm*", "nvidia-modeset", "nvidia-caps/*")
 """Files in /dev that CUDA opens."""
 
@@ -62,11 +59,7 @@ def device_nodes(device: str) -> list[Path]:
 
 @cache
 def find_device(device: str) -> str:
-    """Return the name of the device's hardware; empty for a CPU.
-
-    Raises:
-        InputError: this machine has no such device, or torch cannot use it.
-    """
+    """Return a device's hardware by name, empty for a CPU; InputError if this machine lacks it."""
     if kind_of(device) == "cpu":
         return ""
     try:

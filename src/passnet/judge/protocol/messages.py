@@ -1,8 +1,7 @@
 """The messages of judge and worker: tagged records, decoded strictly, never pickled.
 
-A worker's message is checked only here, where it is decoded: numbers lie in their ranges, no list
-is longer than its limit, forms are those of a tensor, and texts are made plain. Anything else is no
-message.
+A worker's message is checked only here: numbers lie in their ranges, no list is longer than its
+limit, forms are those of a tensor, and texts are made plain. Anything else is no message.
 """
 
 import math
@@ -42,35 +41,24 @@ def plain_text(text: str, most: int) -> str:
 
 MAX_ADDRESS = 2**47 - 1
 """Highest address of a process on 64-bit Linux; no tensor spans more bytes either."""
-
 MAX_SECONDS = 1e6
 """Longest time that a worker can report, eleven days; also the most milliseconds."""
-
 MAX_OUTPUTS = 4096
 """Most outputs of a graph; the suites' graphs have up to 10."""
-
 MAX_ARGUMENTS = 1_000_000
 """Most addresses of arguments: of a hundred calls, of graphs with up to 110 in the suites."""
-
 MAX_REPORTS = 1000
-"""Most passes that a worker reports on, matches or observed ops. A folder lists a handful, and each
-counts once for every part that a compiler made of the graph."""
-
+"""Most passes that a worker reports on; each counts once for every part that a compiler made."""
 MAX_OPS = 1000
 """Most ops that one replacement can be seen to use; torch itself has some thousand."""
-
 MAX_COUNT = 2**53
 """Largest count that a worker can give, which a float holds exactly: of matches, of operations."""
-
 MAX_NAME = 100
 """Most characters of the name of a pass, an op, a type or an error."""
-
 MAX_SENTENCE = 2000
 """Most characters of an error's text, or of the words on a near miss."""
-
 MAX_NUMBER = 400
 """Characters of an output that is a number: a float has up to 24, an integer of a graph 19."""
-
 MAX_PID = 2**22
 """Highest number of a process on Linux."""
 
@@ -99,13 +87,11 @@ class InputLayout(msgspec.Struct, frozen=True):
 
 
 class Load(msgspec.Struct, frozen=True, tag=True):
-    """Build the graph and get ready to call it.
+    """Build the graph and get ready to call it, with the input memory in a file descriptor.
 
-    `kind` is the kind of candidate, see `judge.candidate`; its passes are those of the folder
-    `passes`. `call` is compiled (through torch.compile), direct, or guarded (behind checks of our
-    own); `residual` eager or inductor. `device` is where to run, and `device_mib` the memory limit
-    there. `fence` is the library that fences the tensors of an untimed worker. One file descriptor
-    comes with it: the input memory, of `num_bytes`.
+    `passes` is the folder of a candidate of `kind`; see `judge.candidate` for `call` too.
+    `residual` is eager or inductor, `device_mib` the memory limit on `device`. `fence` is the
+    library that fences the tensors of an untimed worker; `num_bytes` the size of the input memory.
     """
 
     program: str
@@ -121,9 +107,7 @@ class Load(msgspec.Struct, frozen=True, tag=True):
 
 
 class Run(msgspec.Struct, frozen=True, tag=True):
-    """Call the graph once on one set of inputs, after seeding the random generators; `exact`: in
-    float64, without a candidate.
-    """
+    """Call the graph once on an input set; `exact`: in float64, without a candidate."""
 
     input_set: int
     seed: int = 0
@@ -139,9 +123,8 @@ class Fetch(msgspec.Struct, frozen=True, tag=True):
 class Arm(msgspec.Struct, frozen=True, tag=True):
     """Take orders from the control page, see `ControlPage`, until one says to leave.
 
-    `slots` are the places of the arguments of each call of a burst. Three memories come with this
-    message: the control page, the slots, and for a device the memory that outputs are copied to.
-    `num_bytes` are their sizes.
+    `slots` are the places of the arguments of each call of a burst. Three memories of `num_bytes`
+    come along: the control page, the slots, and for a device the delivered outputs.
     """
 
     slots: tuple[InputLayout, ...]
@@ -178,11 +161,7 @@ class MissText(msgspec.Struct, frozen=True):
 
 
 class OutputForm(msgspec.Struct, frozen=True):
-    """The form of one output.
-
-    `number` holds the text of a value that is no tensor, `device` the kind of device of a tensor.
-    For any other value, `dtype` is the name of its type.
-    """
+    """The form of an output: a tensor, or a value with its type, a number also with its text."""
 
     kind: Literal["tensor", "number", "other"]
     dtype: str = ""
@@ -230,11 +209,10 @@ class Loaded(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ran(msgspec.Struct, frozen=True, tag=True):
-    """The call returned.
+    """The call returned, after `seconds` by the worker's own clock.
 
-    `matches` are those of the passes so far. `seconds` is the call's time as the worker saw it (a
-    note, never the measurement). `outputs_at` and `arguments_at` are addresses (0 unless a tensor),
-    and `flops` the operations that an exact call counted.
+    `matches` are those of the passes so far; addresses are 0 unless of tensors; `flops` are the
+    operations that an exact call counted.
     """
 
     outputs: Annotated[tuple[OutputForm, ...], Meta(max_length=MAX_OUTPUTS)]
@@ -250,9 +228,7 @@ class Fetched(msgspec.Struct, frozen=True, tag=True):
 
 
 class Armed(msgspec.Struct, frozen=True, tag=True):
-    """The worker is about to stand still, and takes orders from the control page. `addresses` are
-    those of the arguments of every slot, slot by slot, on a device.
-    """
+    """The worker is about to stand still; `addresses` are its arguments' on a device."""
 
     addresses: Annotated[tuple[Address, ...], Meta(max_length=MAX_ARGUMENTS)] = ()
 
@@ -295,11 +271,7 @@ class MatchesChecked(msgspec.Struct, frozen=True, tag=True):
 
 
 class Profiled(msgspec.Struct, frozen=True, tag=True):
-    """One call on a GPU as the worker saw it: a note, never the measurement.
-
-    It holds the time between two events around the call, the time that its kernels ran, and their
-    number.
-    """
+    """A worker's note on a call on a GPU: between two events, in kernels, and their number."""
 
     event_ms: Duration
     kernel_ms: Duration
@@ -310,16 +282,15 @@ Reply: TypeAlias = Loaded | Ran | Fetched | Armed | Disarmed | MatchesChecked | 
 
 
 class WorkerLimits(msgspec.Struct, frozen=True):
-    """The limits of a worker.
+    """The limits of a worker, for memory beyond what it starts with.
 
-    Memory counts beyond what it starts with. Processes and threads are those of its user (Linux
-    exempts root). A process with a CUDA context maps more addresses than any such limit: its
-    address space must be unbound, and then its memory on the host is not limited.
+    Processes and threads are those of its user (Linux exempts root). A CUDA context maps more
+    addresses than any such limit: its address space is unbound, and its memory on the host not
+    limited.
     """
 
     memory_mib: int
     """Limit the memory of a process to this many MiB."""
-
     cpu_s: int = 3600
     file_mib: int = 1024
     num_processes: int = 512
@@ -343,18 +314,14 @@ class Spawned(msgspec.Struct, frozen=True, tag=True):
 
 
 class End(msgspec.Struct, frozen=True, tag=True):
-    """To the parent of workers: kill a worker and all it started, if it has not ended. The answer
-    comes when it is gone, or, unless awaited, when it is sure to go.
-    """
+    """To the parent: kill a worker and all it started; answered when it is gone, or sure to go."""
 
     pid: int
     is_awaited: bool = True
 
 
 class WorkerEnded(msgspec.Struct, frozen=True, tag=True):
-    """The exit code of a worker, negative for a signal; `num_left` counts the processes that it
-    left, which are killed too.
-    """
+    """A worker's exit code, negative for a signal, and the number of processes that it left."""
 
     code: Annotated[int, Meta(ge=-64, le=255)]
     num_left: Annotated[int, Meta(ge=0, le=MAX_PID)] = 0

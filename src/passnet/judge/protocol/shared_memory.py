@@ -20,10 +20,7 @@ _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
 
 class SharedMemory:
-    """Anonymous memory of a fixed size that another process can map.
-
-    It is sealed against resizing: a process that shrank it could make the other one fault.
-    """
+    """Anonymous memory that another process can map, sealed so that none can shrink it."""
 
     def __init__(self, name: str, num_bytes: int) -> None:
         self.num_bytes = max(num_bytes, 1)
@@ -93,8 +90,8 @@ class ControlPage:
     """The pages that hold the judge's orders to a worker, in 64-bit words.
 
     While the worker stands still, the judge writes the order's number, the order, and the number of
-    calls. It lets the worker go; the worker obeys, writes the addresses of the outputs of every
-    call from `OUTPUTS` on, sets `DONE` to the order's number, and stops itself.
+    calls. The worker obeys, writes the addresses of all calls' outputs from `OUTPUTS` on, sets
+    `DONE` to the order's number, and stops itself.
     """
 
     GO, DONE, ORDER, COUNT, ASIDE, OUTPUTS = 0, 1, 2, 3, 4, 8
@@ -103,7 +100,6 @@ class ControlPage:
     once, and note the torch ops of replacements; go back to messages; sleep for so many
     milliseconds; keep `ASIDE` bytes aside until the next such order, so that calls allocate
     elsewhere, and call on so many slots, freeing the outputs."""
-
     UP, DOWN, DOWN_ALL, REPEAT = 5, 6, 7, 8
     """Orders for a device: copy the arguments of so many slots up; copy down the outputs of the
     calls whose numbers stand at `OUTPUTS`; the arguments of those calls too; call so many times on

@@ -1,7 +1,6 @@
 """The Error-aware Speedup Score ES_t and its aggregate AS; pure arithmetic.
 
-Source: PassNet paper (arXiv 2605.29357), Eq. 4 and 10; GraphNet report (arXiv 2510.24035), Eq. 1 to
-3.
+Source: PassNet (arXiv 2605.29357), Eq. 4 and 10; GraphNet (arXiv 2510.24035), Eq. 1 to 3.
 """
 
 import math
@@ -15,7 +14,6 @@ from passnet.judge.score.tolerance import CORRECT_AT, LEVELS
 
 SEVERE_PENALTY = 0.1
 """Default of b, the factor of an error that is not tolerated."""
-
 SLOWDOWN_PENALTY = 0.0
 """Default of p: a correct trial with speedup s < 1 has the factor s^(p+1)."""
 
@@ -32,8 +30,7 @@ class Score:
     """The part of a trial that its score depends on.
 
     `smallest_t` is the level from which it is correct (None: at none), `speedup` its reference time
-    over its candidate time; both count for status ok only. `is_near` says that its outputs are as
-    near to float64 as those of eager torch.
+    over its candidate time. `is_near`: its outputs are as near to float64 as eager torch's.
     """
 
     status: Status
@@ -98,8 +95,7 @@ def es(
 ) -> float:
     """Return ES_t: the geometric mean of the factors at level t.
 
-    Raises:
-        InputError: no trials, or b not within (0, 1], or p negative.
+    Raises InputError without trials, or unless 0 < b <= 1 and p >= 0.
     """
     _check(trials, b, p)
     return geometric_mean(factor(trial, t, b, p) for trial in trials)

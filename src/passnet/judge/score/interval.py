@@ -36,11 +36,10 @@ def score_intervals(
     p: float = SLOWDOWN_PENALTY,
     seed: int = 0,
 ) -> dict[str, Interval]:
-    """Return intervals of AS over the choice of tasks, over the repeats of the measurement, and
-    over both.
+    """Return intervals of AS over the choice of tasks, over repeated measurements, and over both.
 
-    `tasks` resamples tasks; `repeats` keeps the tasks and redraws each speedup from the log-normal
-    that its interval describes; `both` does both. The same seed gives the same intervals.
+    `tasks` resamples tasks; `repeats` redraws each speedup from the log-normal that its interval
+    describes; `both` does both. The same seed gives the same intervals.
     """
     random = np.random.default_rng(seed)
     by_task = np.array([_log_as_draws(trials, b, p, random) for trials in tasks.values()])
@@ -91,8 +90,8 @@ def _log_as_draws(
 ) -> np.ndarray:
     """Return the log AS of a task, with the speedup of each trial drawn anew `NUM_RESAMPLES` times.
 
-    A trial's log AS is linear in what its speedup adds wherever it is correct, so that one number,
-    the weight of the levels at which it is, carries the whole dependence.
+    It is linear in a trial's log speedup, by the weight of the levels at which the trial is
+    correct.
     """
     total = math.fsum(WEIGHTS.values())
     draws = np.full(NUM_RESAMPLES, _log_as(trials, b, p))

@@ -6,10 +6,7 @@ Status: TypeAlias = Literal[
     "ok", "no_match", "compile_error", "runtime_error", "wrong_shape", "wrong_dtype", "crash",
     "timeout", "out_of_memory", "reference_error", "cheat", "unstable",
 ]  # fmt: skip
-"""`ok`: it ran and its outputs have the right form; how close they are is `smallest_t`.
-
-`unstable` is a failure of the machine, not of the candidate: it is re-run and never scored.
-"""
+"""`ok`: it ran and its outputs have the right form. `unstable` is the machine's failure, re-run."""
 
 TOLERATED_FROM: dict[str, int | None] = {
     "ok": 1,
@@ -17,11 +14,8 @@ TOLERATED_FROM: dict[str, int | None] = {
     "out_of_memory": 3,
     **dict.fromkeys(("no_match", "crash", "timeout", "reference_error", "cheat"), None),
 }
-"""The smallest t at which a failure counts as tolerated; None is never.
-
-The entry of `ok` is that of wrong values. Running out of memory is a failure while running. Source:
-PassNet paper, Eq. 10, and GraphNet report, Appendix C.
-"""
+"""The smallest t at which a failure counts as tolerated, for `ok` that of wrong values; None is
+never. Source: PassNet paper, Eq. 10, and GraphNet report, Appendix C."""
 
 NOT_RUN: frozenset[str] = frozenset(
     ("compile_error", "runtime_error", "crash", "timeout", "out_of_memory", "reference_error")

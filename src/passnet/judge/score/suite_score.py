@@ -52,8 +52,7 @@ class SuiteScore:
 def score_suite(tasks: Tasks, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY) -> SuiteScore:
     """Return the score of a candidate from the trials of every task.
 
-    Raises:
-        InputError: no task, or a task without trials.
+    Raises InputError without a task, or for a task without trials.
     """
     if not tasks:
         raise InputError("there is no trial to score")

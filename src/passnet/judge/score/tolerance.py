@@ -8,7 +8,6 @@ from passnet.core.records.dtypes import Array, from_storage
 
 LEVELS = range(-10, 5)
 """The tolerance levels t, from strict to loose."""
-
 CORRECT_AT = -5
 """The level at which an output counts as correct (PassNet paper, Section 4): torch's defaults."""
 
@@ -48,14 +47,9 @@ def smallest_t(actual: Array, expected: Array, dtype: str) -> int | None:
     """Return the smallest level at which `|actual - expected| <= atol + rtol * |expected|`
     everywhere.
 
-    One pass over the data: every chunk starts at the level the chunks before it needed. NaN agrees
-    with NaN and an infinity with the same infinity; neither agrees with anything else. Integers and
-    bools must be equal.
-
-    Both hold the storage of a tensor of this dtype (bfloat16 as 16-bit integers), in one shape.
-
-    Returns:
-        A level of `LEVELS`, or None when they agree at none.
+    NaN agrees with NaN and an infinity with the same infinity; neither agrees with anything else.
+    Integers and bools must be equal. Both hold the storage of a tensor of this dtype (bfloat16 as
+    16-bit integers), in one shape. The level is None when they agree at none.
     """
     actual, expected = actual.reshape(-1), expected.reshape(-1)
     if dtype not in EXPONENTS and dtype not in REAL_PART:

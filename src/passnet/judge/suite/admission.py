@@ -26,13 +26,9 @@ from passnet.judge.suite.wrong_programs import (
 from passnet.judge.task import TaskGraph
 
 INPUT_KINDS: tuple[InputKind, ...] = ("recorded", "fresh")
-"""The input sets on which the judge compares all values, in its order. The seed grows by one from
-set to set.
-"""
-
+"""The input sets on which the judge compares all values; each has the next seed."""
 OTHER_ROUND = 1000
 """The distance between the seeds of two rounds of inputs."""
-
 FIRST_PIECE_ELEMENTS = 1 << 10
 """The elements to compare first; most wrong programs fail on them."""
 
@@ -71,11 +67,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The effect of wrong programs on one graph.
-
-    `degenerate` pass on all sets of the judge: with any, the graph should not be scored. `partial`
-    pass on one set and fail on another.
-    """
+    """Wrong programs that pass on all sets of a graph (`degenerate`), or on one (`partial`)."""
 
     task: str
     graph: str
@@ -92,14 +84,9 @@ class Admission:
 def admit_suite(
     suite: Suite, progress: Callable[[str], None] = lambda _: None, seed: int = 0
 ) -> list[Admission]:
-    """Return the admission of every graph of a suite, in order.
+    """Return the admission of every graph of a suite, in order; progress is called after each.
 
     The graphs run in this process, from allow-listed ops only.
-
-    Args:
-        suite: what to check.
-        progress: called with the name of each graph that is done.
-        seed: that of the judge.
     """
     admissions = []
     for graph in suite.graphs:
@@ -111,8 +98,8 @@ def admit_suite(
 def admit_graph(candidate: TaskGraph, seed: int = 0, is_brief: bool = False) -> Admission:
     """Return the admission of one graph; `reference_error` is the reason if it cannot be run.
 
-    A brief admission only decides whether the graph is degenerate. It ends at the first edit that
-    passes on all sets, skips further sets once an edit fails, and has no `partial`.
+    A brief admission only decides whether the graph is degenerate: it ends at the first edit that
+    passes on all sets, and has no `partial`.
     """
     try:
         reasons, notes = _reasons_and_notes(retarget(candidate.graph, "cpu"), seed, is_brief)
@@ -129,10 +116,7 @@ def admit_graph(candidate: TaskGraph, seed: int = 0, is_brief: bool = False) -> 
 
 @dataclass(frozen=True, slots=True)
 class _RightRun:
-    """The right program on one set of inputs: its outputs and the arguments it wrote to.
-    `other_outputs` are those on another such set; `node_values` are present if edits can start from
-    them.
-    """
+    """The right program on an input set; `node_values` are present if edits can start from them."""
 
     kind: InputKind
     inputs: list[InputValue]
@@ -247,7 +231,6 @@ def agrees(actual: Array, expected: Array, dtype: str) -> bool:
 
 
 def _edit_passes(programs: WrongPrograms, run: _RightRun, edit: Edit) -> bool:
-    """Return whether an edit passes: every output, and every written argument, agrees."""
     expected = {value.name: value for value in run.outputs}
     try:
         if run.node_values is not None:
@@ -268,7 +251,6 @@ def _value_agrees(actual: Value, expected: Value) -> bool:
 
 
 def _passing_outputs(graph: Graph, run: _RightRun, seed: int) -> Iterator[tuple[ProgramName, str]]:
-    """Yield the wrong values of one output that pass, with all other_output outputs right."""
     for expected, other_output in zip(run.outputs, run.other_outputs, strict=True):
         if expected.array is None:
             continue

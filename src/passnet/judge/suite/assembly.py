@@ -51,16 +51,13 @@ MAX_ERROR_CHARACTERS = 200
 class AssemblyPlan:
     """The tasks of a suite, and the bounds within which their subgraphs are admitted.
 
-    `max_gflops` counts products and convolutions. `limits` bound the trial of one subgraph.
-    `shares` are the shares of domains and lengths among the tasks, if any. Once `enough_tries`
-    subgraphs of one op sequence compute nothing, no others of it are tried: a dataset of single ops
-    holds views of thousands of shapes.
+    `max_gflops` counts products and convolutions; `limits` bound the trial of one subgraph. Once
+    `enough_tries` subgraphs of one op sequence compute nothing, no others of it are tried.
     """
 
     selection: SelectionPlan = SelectionPlan()
     max_gflops: float = 2.0
     """Skip graphs that take more GFLOP than this in one call."""
-
     limits: JobLimits = JobLimits(180.0, 4096)
     shares: Shares | None = None
     enough_tries: int = 4
@@ -77,9 +74,7 @@ class AssemblyInfo:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRecord:
-    """The admission of a subgraph: wrong programs that pass on it, the work of one call, and the
-    error if it could not be tried.
-    """
+    """The wrong programs that pass on a subgraph, the work of one call, and the error if any."""
 
     full: str
     wrong: tuple[str, ...] = ()
@@ -116,10 +111,7 @@ def _no_bar(_: int) -> AbstractContextManager[ProgressStep]:
 
 @dataclass(frozen=True, slots=True)
 class AssemblyWork:
-    """The files of an assembly, and how it is worked off.
-
-    `path` is the suite's Parquet file, whose stem is its name; `folder` keeps the admissions.
-    """
+    """The suite's Parquet file, the folder of the admissions, and the plan of the run."""
 
     path: Path
     folder: Path
@@ -128,12 +120,9 @@ class AssemblyWork:
 
 
 def assemble(folder: Path, plan: AssemblyPlan, work: AssemblyWork) -> Assembled:
-    """Make a suite of the dataset in a folder.
+    """Make a suite of the dataset in a folder, continuing with the admissions in `work.folder`.
 
-    With `work.run.resume`, an assembly continues with the admissions in `work.folder`.
-
-    Raises:
-        InputError: the dataset has too few tasks; or `work.folder` has admissions of another plan.
+    Raises InputError for too few tasks, or admissions of another plan.
     """
     manifest, rows = _eligible(folder, plan)
 
@@ -152,11 +141,8 @@ def assemble_held_out(
 ) -> Assembled:
     """Make the held-out suite of another suite, whose tasks are `shown`, of the same dataset.
 
-    It has up to `max_graphs` admitted subgraphs of each of these tasks, with combinations of size
-    and dtype that the other suite lacks. It continues with the admissions in `work.folder`.
-
-    Raises:
-        InputError: `work.folder` has admissions of another plan; or there is nothing to hold out.
+    It has up to `max_graphs` admitted subgraphs of each of these tasks, with sizes and dtypes that
+    the other suite lacks. Raises InputError if there is nothing to hold out, or as `assemble`.
     """
     manifest, rows = _eligible(folder, plan)
 
@@ -206,7 +192,6 @@ def _assembled(
 
 
 def _stored(path: Path, tasks: Sequence[TaskRows], manifest: DatasetManifest) -> Suite:
-    """Store the suite of some tasks in a file."""
     graphs = [_suite_graph(task, row, manifest.versions) for task in tasks for row in task.rows]
     suite = make_suite(path.stem, graphs)
     write_suite(path, suite)
@@ -240,9 +225,7 @@ def _selected(
 def _barren(
     rows: Sequence[EligibleRow], admissions: Mapping[str, AdmissionRecord], enough_tries: int
 ) -> set[tuple[str, ...]]:
-    """Return op sequences that compute nothing (a view, a reshape) in `enough_tries` tries or more,
-    and have no admitted subgraph.
-    """
+    """Return op sequences that compute nothing in `enough_tries` tries or more, none admitted."""
     tried: dict[tuple[str, ...], list[AdmissionRecord]] = defaultdict(list)
     for row in (candidate.row for candidate in rows):
         if row.full in admissions:
@@ -277,9 +260,7 @@ def _admit_isolated(
 
 
 def ready(_: str) -> None:
-    """Import the modules of admission and try one graph, so that a fork of this process starts
-    fast.
-    """
+    """Import the modules of admission and try one graph, so that a fork starts fast."""
     import torch
 
     from passnet.graph.values.cost import cost

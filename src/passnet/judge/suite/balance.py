@@ -1,7 +1,6 @@
 """Selections of tasks that represent a corpus: held to shares of domains and of lengths.
 
-Each task is offered once for every domain with enough of its subgraphs, restricted to that domain.
-Captured subgraphs, other dtypes, other sizes, and libraries take turns.
+Each task is offered once for every domain with enough of its subgraphs.
 """
 
 import math
@@ -41,9 +40,8 @@ class Shares:
     """Bounds on the tasks of a suite, as shares of their number.
 
     `domains`: the share of each domain; they add up to 1. `max_short`: the most tasks of two ops or
-    fewer. `min_long`: the fewest tasks of `LONG_OPS` ops and more. With `least_graphs`, smaller
-    tasks with at least that many subgraphs are selected once no other fits the shares. With
-    `fills`, domains may then use the room that another domain cannot fill.
+    fewer. `min_long`: the fewest of `LONG_OPS` ops and more. With `least_graphs`, smaller tasks are
+    selected once no other fits. With `fills`, domains use the room that another cannot fill.
     """
 
     domains: Mapping[Domain, float]
@@ -59,13 +57,9 @@ def balanced_tasks(
     shares: Shares,
     left_out: Collection[str] = (),
 ) -> Iterator[TaskRows]:
-    """Yield the tasks of a suite, in the order of their selection.
+    """Yield the tasks of a suite in the order of their selection, within the shares.
 
-    Tasks are selected as in `select_tasks`, but within the shares, and with the subgraphs of one
-    domain each.
-
-    Raises:
-        InputError: there are fewer tasks that keep to the shares.
+    Each has the subgraphs of one domain. Raises InputError if too few tasks keep to the shares.
     """
     least = min(plan.min_graphs, shares.least_graphs or plan.min_graphs)
     offers = domain_tasks(rows, replace(plan, min_graphs=least), left_out)
@@ -90,10 +84,7 @@ def unseen_tasks(
     max_graphs: int,
     left_out: Collection[str] = (),
 ) -> list[TaskRows]:
-    """Return held-out subgraphs of some tasks, up to `max_graphs` of each.
-
-    None has the shapes and dtypes of a shown subgraph. Tasks without any are left out.
-    """
+    """Return up to `max_graphs` held-out subgraphs of each task, in shapes or dtypes not shown."""
     looks = {task.ops: {_look(row) for row in task.rows} for task in shown}
     unseen: dict[tuple[str, ...], dict[Hashable, SubgraphRow]] = {task.ops: {} for task in shown}
     for candidate in rows:
@@ -111,7 +102,6 @@ def unseen_tasks(
 
 
 def _look(row: SubgraphRow) -> Hashable:
-    """Return shapes and dtypes of the arguments of a row."""
     tensors = decode(row.tensors, tuple[TensorSpec, ...], row.full)
     return tuple((spec.dtype, spec.shape) for spec in tensors)
 
@@ -139,10 +129,7 @@ def turns(groups: Sequence[Sequence[T]]) -> list[T]:
 
 
 class _Room:
-    """The number of further tasks of each domain and length.
-
-    A domain with too few longer tasks has its short ones reserved.
-    """
+    """The number of further tasks of each domain and length; rare longer tasks keep their room."""
 
     def __init__(
         self, num_tasks: int, shares: Shares, offers: Sequence[tuple[Domain, TaskRows]]
@@ -192,11 +179,9 @@ def _parts(shares: Mapping[Domain, float], total: int) -> Counter[Domain]:
 def select_balanced(
     offers: Sequence[tuple[Domain, TaskRows]], num_tasks: int, shares: Shares, min_graphs: int = 1
 ) -> Iterator[TaskRows]:
-    """Yield the selected offers, each op sequence once. Those with fewer than `min_graphs`
-    subgraphs come only when no other fits.
+    """Yield the selected offers, each op sequence once; those below `min_graphs` come last.
 
-    Raises:
-        InputError: there are fewer tasks that keep to the shares.
+    Raises InputError if too few tasks keep to the shares.
     """
     weights = [1 + rarity for rarity in rarities([task.ops for _, task in offers])]
     pairs_of = [frozenset(op_pairs(task.ops)) for _, task in offers]

@@ -1,7 +1,6 @@
 """Tasks from subgraphs: groups that share an op sequence, and a selection for a benchmark.
 
-Source: PassNet paper (arXiv 2605.29357), selection of PassBench. The published tasks have random
-ids; here everything follows from the content of the rows.
+Source: PassNet paper (arXiv 2605.29357), selection of PassBench, with ids from the rows' content.
 """
 
 import hashlib
@@ -23,42 +22,33 @@ K = TypeVar("K", bound=Any)
 
 ALPHA = 1e-3
 """Laplace's count for pairs of ops that do not occur (PassNet paper, selection of PassBench)."""
-
 LEVELS_A_BUCKET = 4
 """The powers of two in one bucket of sizes (published: floor(log2 d) // 4)."""
-
 OpPair: TypeAlias = tuple[str | None, str]
 """An op and the next one; the only op of a sequence follows None."""
-
 Bucket: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 """Dtype and size classes of each input."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionPlan:
-    """The tasks of a suite: one kind of subgraphs, with bounds on ops and input sizes.
+    """The tasks of a suite: one kind of subgraphs, with bounds on ops, sizes, and graphs a task.
 
-    Tasks of fewer than `min_graphs` are not taken; of one with more than `max_graphs`, those are
-    taken that occur in the most places. Sizes within `levels_a_bucket` powers of two count as one.
+    Sizes within `levels_a_bucket` powers of two count as one.
     """
 
     kind: SubgraphKind = "fusible"
     """Make tasks of this kind of subgraph."""
-
     num_tasks: int = 200
     """Select this many tasks."""
-
     min_graphs: int = 1
     """Skip tasks with fewer graphs than this."""
-
     max_graphs: int = 396
     """Take at most this many graphs of a task: those found in most places."""
-
     min_ops: int = 1
     max_ops: int = 64
     max_mib: float = field(default=64.0, metadata={"option": "max-mib"})
     """Skip graphs whose inputs take more MiB than this."""
-
     levels_a_bucket: int = LEVELS_A_BUCKET
 
 
@@ -114,10 +104,7 @@ def eligible_rows(rows: Iterable[SubgraphRow], plan: SelectionPlan) -> Iterator[
 def tasks_of(
     rows: Iterable[EligibleRow], plan: SelectionPlan, left_out: Collection[str] = ()
 ) -> list[TaskRows]:
-    """Return the tasks that a plan allows, in the order of their op sequences.
-
-    Rows whose full fingerprint is in `left_out` are skipped.
-    """
+    """Return the tasks that a plan allows, by op sequence; fingerprints can be left out."""
     groups = bucketed(rows, left_out, lambda row: row.op_sequence)
     return [
         TaskRows(ops, tuple(sorted(bucket_rows, key=rank_of_row)[: plan.max_graphs]))
@@ -191,10 +178,7 @@ def select_tasks(tasks: Sequence[TaskRows], num_tasks: int) -> Iterator[TaskRows
 
     Each next task is the one with the most gain: its new pairs of ops times (1 + rarity); among
     equals the larger task. Once no task has a new pair, all pairs count as new again, which the
-    published selection leaves open.
-
-    Raises:
-        InputError: there are fewer tasks.
+    published selection leaves open. Raises InputError for fewer tasks.
     """
     if len(tasks) < num_tasks:
         raise InputError(
@@ -228,8 +212,7 @@ def pop_best(
 ) -> int | None:
     """Pop the fitting task that gains most from the queue; None where none gains.
 
-    Gains only fall and an unfit task stays unfit. So the first task is the best if its stored gain
-    still holds.
+    Gains only fall and an unfit task stays unfit: the first with an unchanged gain is the best.
     """
     while queue:
         stored, size, task = queue[0]

@@ -36,8 +36,7 @@ class Suite:
 class SuiteRow:
     """A stored graph of a suite; `tensors` and `source` are JSON.
 
-    The last columns follow from program and tensors. The fingerprints are compared when a suite is
-    read, the op sequence is for other readers.
+    The last columns follow from program and tensors; the fingerprints are compared on reading.
     """
 
     task: str
@@ -63,8 +62,7 @@ SUITES: Format[SuiteRow] = Format(
 def make_suite(name: str, graphs: Sequence[TaskGraph]) -> Suite:
     """Return the suite of some subgraphs, tasks and graphs in the given order.
 
-    Raises:
-        SuiteError: there are none, two share a name, or a task's graphs differ in their ops.
+    Raises SuiteError without graphs, for two of one name, or a task of different ops.
     """
     if not graphs:
         raise SuiteError(f"suite {name} holds no graph")
@@ -88,11 +86,7 @@ def make_suite(name: str, graphs: Sequence[TaskGraph]) -> Suite:
 
 
 def only_tasks(suite: Suite, names: Sequence[str]) -> Suite:
-    """Return some tasks of a suite, in its order.
-
-    Raises:
-        InputError: it has no such task.
-    """
+    """Return some tasks of a suite, in its order; InputError names a task that it lacks."""
     all_names = [task.name for task in suite.tasks]
     for name in names:
         if name not in all_names:
@@ -103,20 +97,12 @@ def only_tasks(suite: Suite, names: Sequence[str]) -> Suite:
 
 
 def write_suite(path: Path, suite: Suite) -> None:
-    """Store a suite as Parquet, replacing the file whole or not at all.
-
-    Raises:
-        SuiteError: a graph has a value that cannot be stored.
-    """
+    """Store a suite as Parquet whole, or raise SuiteError for a value that cannot be stored."""
     SUITES.write(path, [row_of_graph(graph) for graph in suite.graphs])
 
 
 def row_of_graph(graph: TaskGraph) -> SuiteRow:
-    """Return a graph of a suite as a row.
-
-    Raises:
-        SuiteError: it has a value that cannot be stored.
-    """
+    """Return a graph of a suite as a row, or raise SuiteError for a value that cannot be stored."""
     prints = fingerprints(graph.graph)
     try:
         tensors = encode(graph.graph.tensors).decode()
@@ -138,12 +124,8 @@ def row_of_graph(graph: TaskGraph) -> SuiteRow:
 def load_suite(where: str) -> Suite:
     """Load a shipped suite by name, a Parquet file, or a folder of graphs.
 
-    Of a folder (as `passnet graph check` takes), graphs with one op sequence become one task;
-    graphs that cannot be read are left out, with a note each.
-
-    Raises:
-        SuiteError: no such suite, or a file that is none.
-        GraphError: a folder holds no graph that can be read.
+    Of a folder, graphs with one op sequence become one task; unreadable graphs are left out, with a
+    note each. Raises SuiteError or GraphError if there is no suite or graph.
     """
     path = Path(where)
     if path.is_dir():
@@ -176,11 +158,9 @@ def _read(path: Path) -> Suite:
 
 
 def graph_of_row(row: SuiteRow, where: str) -> TaskGraph:
-    """Return the graph of a row; `where` is its place in errors.
+    """Return the graph of a row at a place named in errors.
 
-    Raises:
-        GraphError: it is no graph.
-        SuiteError: it does not have the fingerprints that come with it.
+    Raises GraphError for no graph, SuiteError for a graph of other fingerprints.
     """
     source = decode(row.source, NetSource | None, where)  # type: ignore[arg-type]
     if row.tensors == "[]":  # nothing is known of its arguments
@@ -216,9 +196,7 @@ def _suite_of_folder(path: Path) -> Suite:
 def read_suite_keys(names: Iterable[str]) -> SuiteKeys:
     """Return the op sequences and structures of suites, given by names or files.
 
-    Raises:
-        SuiteError: there is no such suite.
-        InputError: two suites have one name.
+    Raises SuiteError for a missing suite, InputError for two of one name.
     """
     keys = SuiteKeys({}, {}, {})
     for name in names:

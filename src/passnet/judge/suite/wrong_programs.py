@@ -21,10 +21,8 @@ OutputKind: TypeAlias = Literal["zeros", "ones", "random", "constant", "mean"]
 
 MAX_KEPT_BYTES = 512 * 2**20
 """The most bytes of values to keep of a run; two runs are kept at a time."""
-
 UNDEFINED = frozenset(["empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided"])
 """Last names of calls that return uninitialised memory: no value is wrong."""
-
 NodeValues: TypeAlias = Mapping[torch.fx.Node, Any]
 """The value of every node of a right run, so that an edit runs only the nodes after it."""
 
@@ -33,11 +31,10 @@ NodeValues: TypeAlias = Mapping[torch.fx.Node, Any]
 class Edit:
     """The change of a wrong program to one op.
 
-    `skipped_op`: the result is the op's argument number `argument`, which has its shape and dtype
-    (None: a statement without a value is left out). `zeroed_op`: the result is zeros.
-    `ignored_argument`: the op sees zeros for that argument. Arguments are counted as in
-    `torch.fx.Node.all_input_nodes`. An op that writes into its first argument writes the wrong
-    result there.
+    `skipped_op`: the result is the argument number `argument`, of its shape and dtype (None: a
+    statement without a value is left out). `zeroed_op`: the result is zeros. `ignored_argument`:
+    the op sees zeros for that argument. Arguments count as in `torch.fx.Node.all_input_nodes`; an
+    op that writes into its first argument writes the wrong result there.
     """
 
     kind: EditKind
@@ -49,9 +46,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An output, or an argument after the run: the storage of a tensor, else a number as text.
-    `is_view` marks an output in the memory of an argument.
-    """
+    """An output, or an argument after the run: a tensor's storage or a number as text."""
 
     name: str
     dtype: str
@@ -62,10 +57,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class WrongPrograms:
-    """A built graph with the edits to try on it.
-
-    `idle` are ops whose removal changes no bit on all sets.
-    """
+    """A built graph with the edits to try; removing an `idle` op changes no bit on any set."""
 
     graph: Graph
     module: torch.fx.GraphModule
@@ -74,12 +66,7 @@ class WrongPrograms:
 
 
 def make_wrong_programs(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> WrongPrograms:
-    """Return the edits of every op of a graph. An edit that gives the op's own result to the bit on
-    all sets of inputs is left out.
-
-    Raises:
-        GraphError: the graph cannot be built or run.
-    """
+    """Return the edits of every op that change a bit on some set, or raise GraphError."""
     module = build(graph.program)
     is_same: dict[Edit, bool] = {}
     for inputs in input_sets:
@@ -97,11 +84,8 @@ def make_wrong_programs(graph: Graph, input_sets: Sequence[Sequence[InputValue]]
 def record_values(programs: WrongPrograms, inputs: Sequence[InputValue]) -> NodeValues | None:
     """Record all values of a right run, for edits on the same inputs.
 
-    The result is None if edits must run everything again: the values are too many, or an op writes
-    into one, draws random numbers or switches a state.
-
-    Raises:
-        GraphError: it cannot be run.
+    None if they are too many, or an op writes into one, draws numbers or switches a state: then
+    edits run everything again.
     """
     for op in programs.graph.program.ops:
         if writes_first(op.target, dict(op.kwargs)) or is_random(op.target) or has_state(op.target):
@@ -120,12 +104,7 @@ def record_values(programs: WrongPrograms, inputs: Sequence[InputValue]) -> Node
 
 
 def run_edit(programs: WrongPrograms, edit: Edit, values: NodeValues) -> Iterator[Value]:
-    """Yield the outputs that an edit can change, each once it is computed; `values` are those of a
-    right run.
-
-    Raises:
-        GraphError: an op cannot be run so.
-    """
+    """Yield the outputs that an edit can change, computed from the values of a right run."""
     outputs: Any = programs.module.graph.output_node().args[0]
     numbers: dict[Any, list[int]] = {}
     for number, output in enumerate(outputs):
@@ -148,11 +127,7 @@ def run_edit(programs: WrongPrograms, edit: Edit, values: NodeValues) -> Iterato
 def run_program(
     programs: WrongPrograms, inputs: Sequence[InputValue], edit: Edit | None = None
 ) -> tuple[Value, ...]:
-    """Return the outputs of the graph, followed by all its arguments after the run.
-
-    Raises:
-        GraphError: it cannot be run so.
-    """
+    """Return the outputs of the graph and its arguments after the run, or raise GraphError."""
     arguments = _arguments(programs.graph, inputs)
     with torch.no_grad(), boundary(GraphError, "running the graph"):
         torch.manual_seed(0)
@@ -168,7 +143,6 @@ def run_program(
 
 
 def _arguments(graph: Graph, inputs: Sequence[InputValue]) -> list[Any]:
-    """Return tensors in their own memory; a SymInt stays a number."""
     return [
         value
         if isinstance(value, int)
@@ -267,7 +241,6 @@ class _EditObserver(torch.fx.Interpreter):
 def _edits(
     op: Op, number: int, node: torch.fx.Node, arguments: Sequence[Any], result: Any
 ) -> Iterator[Edit]:
-    """Yield the edits of an op with tensors as arguments, and a tensor or nothing as result."""
     if last_name(op.target) in UNDEFINED:
         return
     tensors = {
@@ -316,7 +289,6 @@ def _wrong_result(interpreter: torch.fx.Interpreter, node: torch.fx.Node, edit: 
 def _replaced(
     env: dict[torch.fx.Node, Any], nodes: Sequence[torch.fx.Node], values: Sequence[Any]
 ) -> Iterator[None]:
-    """Replace the values of some nodes inside the block."""
     before = {node: env[node] for node in nodes}
     env.update(zip(nodes, values, strict=True))
     try:

@@ -57,7 +57,6 @@ on them, few enough to keep the time that of usual inputs."""
 
 NUM_WARM_BURSTS = 5
 """Bursts that are not counted: the first ones page memory in, and show the length of a call."""
-
 WARM_CALLS = 25
 """Most calls in the last of these."""
 
@@ -82,13 +81,10 @@ two calls of each, a missing hundredth of the output stays unseen once in thirte
 
 ORDERS_MS = 3.0
 """Time of a turn besides calls, roughly: orders, writing, and checking."""
-
 PRECISE_ROUNDS, ROUNDS_BETWEEN = 16, 4
 """Rounds before the first question whether a measurement is precise, and between two."""
-
 LEAST_ELSEWHERE, ELSEWHERE_SHARE = 3, 0.02
 """Turns that end in foreign code, and their share of all, that prove a worker's loop taken over."""
-
 HOT_CALLS = 20
 """Calls in a row, on the same inputs, that give the hot time on a device."""
 

@@ -22,7 +22,6 @@ for bfloat16), which no tolerance at t = -5 forgives."""
 
 _MANTISSA_BITS = {"float64": 52, "float32": 23, "float16": 10, "bfloat16": 7}
 """Bits of the mantissa; above them lie the exponent and the sign."""
-
 POOL_SPARE = 4096
 """The number of offsets of a mask, or of a stretch of a pool."""
 

@@ -16,7 +16,6 @@ from passnet.judge.timing.probes import SharedPair
 
 UNSURE = ("early_work", "late_work")
 """Findings that a busy machine can cause, though not again and again."""
-
 Rounds: TypeAlias = tuple[tuple[float, float], ...]
 """Milliseconds a call in a worker's two turns of every round."""
 
@@ -36,34 +35,24 @@ class WorkerTiming:
 
     reference_rounds_ms: Rounds
     """Times of the reference."""
-
     rounds_ms: Rounds
     """Times of the worker; empty if it failed."""
-
     calls_per_turn: int
     """Counted calls behind each time."""
-
     held_up: float
     """Uncounted share of the reference's turns in which another process had its processor."""
-
     comparison: Comparison
     """The comparison of the worker's outputs and arguments with the reference's."""
-
     findings: tuple[Finding, ...]
     """Findings that its calls prove."""
-
     observed: tuple[Observed, ...]
     """Torch ops that its replacements used in observed calls."""
-
     failure: WorkerFailureError | None
     """Its failure on the way."""
-
     reference_hot_ms: float | None
     """On a device, the time of one of many calls of the reference in a row; None elsewhere."""
-
     hot_ms: float | None
     """The same for the worker."""
-
     samples: tuple[TimedSample, ...] = ()
     """Timed calls for the precision of their outputs, one for each timed set of inputs at most."""
 

@@ -17,10 +17,8 @@ NUM_FIRST_CALLS = 4
 LEAST_MS = 1e-4
 LONG_NS = 20_000_000
 """A longer burst is not repeated, even if another process took the processor meanwhile."""
-
 ROUNDS_BETWEEN = 4
 """Rounds between two questions about which calls to go on with."""
-
 HOPELESS = 1.5
 """Calls slower than this multiple of the fastest call's time are dropped after the first rounds."""
 

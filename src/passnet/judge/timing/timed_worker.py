@@ -40,7 +40,6 @@ out. A call that alone needs more is made twice in a burst."""
 
 LEAST_CALLS = 2
 """Least calls of a burst, so that a call can be seen to overwrite the output of another."""
-
 MAX_SEEN = 2
 """Calls of a burst that are checked, drawn when it has ended."""
 
@@ -92,13 +91,10 @@ class Seen:
 
     is_overwritten: bool
     """True if outputs of two calls overlap in memory."""
-
     is_written_late: bool
     """True if an output outside of arguments changed while the worker ran without an order."""
-
     up_ns: int | None
     """On a device, the time to copy the arguments there."""
-
     down_ns: int | None
     """On a device, the time to copy the outputs back."""
 

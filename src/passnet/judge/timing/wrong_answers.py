@@ -18,7 +18,6 @@ from passnet.judge.timing.timed_worker import LEAST_CALLS, Look, TimedWorker
 
 MAX_ARGUMENTS = 24
 """Most arguments that are tried one by one; beyond, only all weights together."""
-
 Answers = list[list[Array | None]]
 """All outputs of each call of a burst."""
 

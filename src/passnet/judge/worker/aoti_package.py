@@ -16,20 +16,11 @@ from passnet.inductor.compiler import build_package, inductor_cache, load_packag
 def packaged(
     module: torch.fx.GraphModule, program: str, arguments: Sequence[Any], by_torch: bool
 ) -> Callable[..., Any]:
-    """Return a graph as a loaded package of AOTInductor for these arguments.
+    """Return a graph as a loaded package of AOTInductor for these arguments, or raise BackendError.
 
     Packages come from Inductor's cache, which only torch's own code writes to, or are compiled
-    here.
-
-    Args:
-        module: the graph.
-        program: its text.
-        arguments: the arguments of its calls.
-        by_torch: call the package as torch does, in 10 to 40 microseconds of Python, and not its
-            loader itself.
-
-    Raises:
-        BackendError: the graph cannot be exported or compiled.
+    here. With `by_torch` they are called as torch does, in 10 to 40 microseconds of Python, else by
+    their loader.
     """
     with boundary(BackendError, "AOTInductor"), tempfile.TemporaryDirectory() as folder:
         cached = _cache_path(program, arguments)
@@ -51,9 +42,7 @@ def packaged(
 
 
 def _loaded(path: Path, folder: str) -> Any:
-    """Load a package, unpacked in a temporary folder: a worker is ended before it could remove its
-    files, and the next hundred would fill a sandbox's disk.
-    """
+    """Load a package from a temporary folder inside Inductor's, so that a hundred fill no disk."""
     usual = os.environ.get("TMPDIR")
     os.environ["TMPDIR"] = folder  # the only way to say where
     try:
@@ -65,7 +54,6 @@ def _loaded(path: Path, folder: str) -> Any:
 
 
 def _cache_path(program: str, arguments: Sequence[Any]) -> Path:
-    """Return the cache path of a package, for these forms of arguments, and this torch."""
     forms = [
         (tuple(value.shape), value.stride(), str(value.dtype), str(value.device))
         if isinstance(value, torch.Tensor)

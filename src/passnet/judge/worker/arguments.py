@@ -1,9 +1,8 @@
 """The arguments of a worker: in the memory it shares with the judge, or on a device.
 
-On a CPU the judge writes arguments and reads outputs in place. It cannot reach the memory of a
-device: there the worker copies arguments up before a burst, and outputs down after it, through
-shared memory. Copies are compared like anything else that a worker says. Their time is measured, as
-work that is put off until then shows in it.
+On a CPU the judge writes arguments and reads outputs in place. On a device the worker copies
+arguments up before a burst, and outputs down after it, through shared memory. Copies are compared
+like anything else that a worker says; their time shows work that is put off until then.
 """
 
 import ctypes
@@ -21,13 +20,11 @@ from passnet.judge.protocol.shared_memory import aligned
 from passnet.judge.worker.fence import Fence
 
 FLUSHED_SHARE = 2
-"""Multiple of its second-level cache that a GPU writes before a burst, so that no call finds its
-arguments there (reference: measuring, cold L2 by default on a GPU)."""
+"""Multiple of its second-level cache that a GPU writes before a burst, so that all calls begin
+cold."""
 
 
 class _SharedArguments:
-    """Arguments in the shared memory itself."""
-
     wait: Callable[[], None] | None = None
     """Waits until a device has done all its work; None where there is nothing to wait for."""
 
@@ -46,11 +43,7 @@ class _SharedArguments:
     def place_slots(
         self, layouts: Sequence[InputLayout], memory: mmap.mmap, delivery: mmap.mmap | None
     ) -> tuple[int, ...]:
-        """Place the arguments of bursts, and the memory that outputs are delivered to, if
-        any.
-
-        Returns the addresses of the arguments, none if the judge knows them.
-        """
+        """Place the slots of bursts; return the addresses that the judge cannot know."""
         self.slots = _host_arguments(layouts, memory)
         return ()
 
@@ -129,11 +122,7 @@ class _DeviceArguments:
 
 
 class FencedArguments:
-    """Arguments within a fence, copied for every call; used like `_SharedArguments`, but in no
-    burst.
-
-    Allocations of the call are laid out like its arguments.
-    """
+    """Arguments within a fence, copied for every call, and never called in bursts."""
 
     wait: Callable[[], None] | None = None
 
@@ -211,10 +200,10 @@ def _forget_error() -> None:
 
 
 class PinnedMemory:
-    """Shared memory that is locked, so that a GPU copies to and from it at full speed.
+    """Shared memory that is locked where allowed, so that a GPU copies to and from it at full
+    speed.
 
-    If locking is not allowed, copies are slower. Release it before it is unmapped: the next mapping
-    at its address would count as locked already.
+    Release it before it is unmapped: the next mapping at its address would count as locked.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """Pages without access around every tensor of this process, for an untimed run (fence.cpp).
 
-A tensor begins at a multiple of 64 bytes, as torch's own do, so bytes within 64 bytes behind its
-end may be in the same page. Reads there are legal vector tails; they show in the values, since
-those bytes are filled. Writes show in the bytes.
+A tensor begins at a multiple of 64 bytes, as torch's own do, so 64 bytes behind its end may be in
+the same page. Reads there are legal vector tails; they show in the values, writes in the bytes.
 """
 
 import ctypes
@@ -12,9 +11,8 @@ import torch
 from passnet.judge.protocol.shared_memory import ALIGNMENT
 
 LAYOUTS = ((True, 0xFF), (False, 0x7F))
-"""Two layouts: tensors end at a page without access (True), or begin at one. The byte fills them
-until they are written, and the room beside them: NaN, and the largest numbers, in every floating
-dtype."""
+"""Two layouts, which end at a page without access (True) or begin at one, and the byte that fills
+tensors and the room around them: NaN, and the largest numbers, in every floating dtype."""
 
 
 class Fence:

@@ -26,10 +26,7 @@ class _InDouble(TorchFunctionMode):
 def run_exact(call: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, int]:
     """Return the outputs of an eager graph in float64, and its multiplications and additions.
 
-    The arguments are copied, and stay unchanged.
-
-    Raises:
-        Exception: the error of an op that does not work in float64.
+    The arguments are copied. An op that does not work in float64 raises its own error.
     """
     copied = [
         (argument.double() if argument.is_floating_point() else argument.clone())

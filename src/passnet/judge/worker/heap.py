@@ -1,17 +1,13 @@
-"""The heap of a worker, made alike for all: its gaps are taken, so that tensors lie at its
-end.
+"""The heap of a worker, made alike for all: its gaps are taken, so that tensors lie at its end.
 
-A process that imported, compiled or computed other things before has other gaps in its heap, and
-tensors fall into them. A result may then lie in memory that was just freed and is still in the
-cache, which makes equal programs differ by up to 10 %, in all calls alike.
+A process that imported, compiled or computed other things has other gaps in its heap. A tensor in
+one may be in the cache still, which makes equal programs differ by up to 10 %.
 """
 
 import ctypes
 
 LARGEST, SMALLEST = 2**24, 2**12
-"""Sizes of gaps in bytes. The allocator does not keep larger ones as it is set up here, and smaller
-ones have no room for a tensor whose address matters."""
-
+"""Bytes of gaps: the allocator keeps no larger ones, and in smaller ones no tensor matters."""
 MAX_GAPS = 20_000
 """Far more gaps than any worker had; it ends the search where gaps cannot be told from the end."""
 
@@ -29,10 +25,7 @@ class _HeapInfo(ctypes.Structure):
 
 
 def fill_gaps() -> int:
-    """Take every free piece of the heap but its end, for good; return their number.
-
-    Without glibc 2.33 nothing is done.
-    """
+    """Take every free piece of the heap but its end; return their number (glibc >= 2.33)."""
     libc = ctypes.CDLL(None)
     info = getattr(libc, "mallinfo2", None)
     if info is None:

@@ -1,7 +1,6 @@
 """Attempts of code to escape its sandbox; `passnet judge doctor` runs them in a worker.
 
-Each attempt returns whether it succeeded. None touches foreign data, so that nothing is lost on a
-machine that prevents none of them.
+Each returns whether it succeeded. None touches foreign data.
 """
 
 import ctypes
@@ -30,19 +29,13 @@ _held: list[Any] = []
 
 
 def run(order_file: str) -> None:
-    """Try the attempts in the doctor's file, and answer by an error's text with the successful
-    ones.
-
-    Raises:
-        RuntimeError: always; its text holds their names as JSON between two `@`.
-    """
+    """Try the doctor's attempts; raise RuntimeError with the successful names as @JSON@."""
     order = json.loads(Path(order_file).read_text(encoding="utf-8"))
     successes = [name for name in order["attempts"] if _succeeds(ATTEMPTS[name], order)]
     raise RuntimeError(f"@{json.dumps(successes)}@")
 
 
 def _succeeds(attempt: Callable[[dict[str, Any]], bool], order: dict[str, Any]) -> bool:
-    """Return whether an attempt succeeds, in a process of its own if it can do without this one."""
     if attempt is take_locks:
         return attempt(order)
     pid = os.fork()

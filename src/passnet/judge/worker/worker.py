@@ -1,7 +1,6 @@
 """The process of a worker: the graph under one candidate, called when the judge says so.
 
-Candidate code runs here. Nothing that this process says is evidence: the judge compares its outputs
-and takes its time.
+Candidate code runs here. Nothing that this process says is evidence.
 """
 
 import errno
@@ -64,8 +63,7 @@ from passnet.passes.load import load_passes
 
 MAX_ERROR_CHARACTERS = 2000
 SWITCH_INTERVAL_S = 0.0005
-"""Longest wait of another Python thread for its turn: one that works on after its call has ended is
-then seen at work when the worker runs without an order."""
+"""Longest wait of another Python thread for its turn: work after a call is seen in an idle run."""
 
 INDUCTOR_SETTINGS: dict[str, dict[str, Any] | None] = {
     "inductor": None,
@@ -116,10 +114,7 @@ def _failure(cause: Exception) -> Failed:
 
 
 def _disk_sentence(chain: Sequence[Exception]) -> str | None:
-    """Return a sentence for an error that comes from a full disk; None for others.
-
-    The errors of torch.compile mention neither the disk nor a remedy: its cache fills the disk.
-    """
+    """Return a sentence for an error from a full disk, which torch.compile's own errors hide."""
     for error in chain:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             is_cache = any(type(cause).__module__.startswith("torch.") for cause in chain)
@@ -136,8 +131,6 @@ def _is_memory(cause: BaseException) -> bool:
 
 
 class _Worker:
-    """The state of one worker: the callable, its inputs, its last outputs."""
-
     def __init__(self) -> None:
         self._call: Callable[..., Any] | None = None
         self._placement: WorkerArguments | None = None
@@ -249,11 +242,7 @@ class _Worker:
         )
 
     def _take_orders(self, request: Arm, fds: list[int], channel: Channel) -> Disarmed:
-        """Obey the control page, and stand still between orders, until one says to leave.
-
-        Nothing in an order is hidden: the judge writes the arguments of all its calls while this
-        process stands still, and reads the results when it does so again.
-        """
+        """Obey the control page, and stand still between orders, until one says to leave."""
         placement = self._placement
         assert self._call is not None and placement is not None, "armed before it was loaded"
         assert not isinstance(placement, FencedArguments), "a fenced worker is not timed"
@@ -353,7 +342,6 @@ def _map(fd: int, num_bytes: int) -> mmap.mmap:
 
 
 def _get_ready_for_cuda(device_mib: int) -> None:
-    """Make this process's CUDA context, and limit torch's allocations in it."""
     torch.cuda.init()
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction(min(1.0, device_mib * 2**20 / total))

@@ -1,9 +1,9 @@
 """The warm parent of workers: imports torch once, then forks a worker in milliseconds.
 
-It is started as `python -P -m passnet.judge.worker.zygote <fd> <device> <shared or alone>`, never
-runs candidate code itself, and is single-threaded, so that forking it is safe. As the first process
-of a process namespace it cannot be killed by its workers, and adopts their orphans. Its workers are
-then restricted; if each is alone, all processes beside it end with it.
+Run as `python -P -m passnet.judge.worker.zygote <fd> <device> <shared or alone>`. It never runs
+candidate code, and is single-threaded, so that forking it is safe. As the first process of a
+process namespace it cannot be killed by its workers, and adopts their orphans. If workers are
+alone, all other processes end with each.
 """
 
 import ctypes
@@ -38,10 +38,7 @@ _FIRST_PID = 1
 
 
 def main() -> None:
-    """Serve the judge on the socket whose descriptor is the first argument.
-
-    Workers run on the device of the second argument, one at a time if the third is "alone".
-    """
+    """Serve the judge on the socket whose descriptor is the first argument."""
     is_shared = sys.argv[3] == "shared"
     channel = Channel(socket.socket(fileno=int(sys.argv[1])))
     start = time.perf_counter()
@@ -59,7 +56,6 @@ def main() -> None:
 
 
 def _serve(channel: Channel, version: str, is_shared: bool) -> None:
-    """Fork and end workers until the judge hangs up."""
     while True:
         request, fds = channel.receive(ParentRequest)
         if isinstance(request, Spawn):
@@ -85,8 +81,8 @@ def _serve(channel: Channel, version: str, is_shared: bool) -> None:
 def warm_up(device: str) -> str:
     """Import and use the modules of workers once; return the version of torch.
 
-    For a GPU they are only imported: a compilation would make a CUDA context here, which no fork
-    could use.
+    For a GPU they are only imported: a compilation would make a CUDA context, which no fork could
+    use.
     """
     import torch
 
@@ -124,10 +120,9 @@ def warm_up(device: str) -> str:
 def warm_inductor() -> bool:
     """Compile small graphs with Inductor once; return whether that worked.
 
-    Inductor imports much of itself at the first compilation, and makes the header of its kernels.
-    After a failure (no compiler, a full disk), Dynamo stays hooked into the interpreter, and a
-    worker stands still at another depth of the stack each time. The worker that needs Inductor
-    reports the cause.
+    Inductor imports much of itself at the first compilation. After a failure (no compiler, a full
+    disk) Dynamo stays hooked into the interpreter, and a worker stands still at another depth of
+    the stack each time; the worker that needs Inductor reports the cause.
     """
     import torch
 
@@ -150,10 +145,7 @@ def _larger_example(value):  # type: ignore[no-untyped-def]
 
 
 def _send_ready(channel: Channel, version: str, start: float) -> None:
-    """Tell the judge that workers can be forked.
-
-    Workers collect their own garbage, not the million objects they start with.
-    """
+    """Tell the judge that workers can be forked; they collect none of the objects made so far."""
     gc.collect()
     gc.freeze()
     channel.send(Ready(version, time.perf_counter() - start))
@@ -200,7 +192,7 @@ def _restrict(may_lock: bool) -> None:
 
 
 def _limit(limits: WorkerLimits) -> None:
-    """Set the limits; the address space is limited to its present size and the granted memory."""
+    """Set the limits; the address space gets the granted memory above its present size."""
     with open("/proc/self/statm", encoding="ascii") as stream:  # noqa: PTH123
         mapped = int(stream.read().split()[0]) * resource.getpagesize()
     space = mapped + limits.memory_mib * 2**20
