@@ -29,14 +29,8 @@ class CapturedGraph:
 def capture(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[Graph]:
     """Return the graphs of a net, as torch.compile sees them.
 
-    The net is traced through `torch.compile` by a backend that only records, so it runs once,
-    without gradients. Parameters and buffers become arguments. A net with graph breaks gives
-    several graphs, in the order in which they ran.
-
-    Args:
-        net: a module (put it into the mode you mean: `net.eval()`) or a function of tensors.
-        inputs: what to call it with, by position.
-        **kwargs: what to call it with, by name.
+    The net runs once, without gradients, in the mode that it is in. Parameters and buffers become
+    arguments. A net with graph breaks gives several graphs, in the order in which they ran.
 
     Raises:
         CaptureError: the net fails on these inputs, or nothing of it could be traced.
@@ -111,7 +105,6 @@ _SWITCHES = {torch.nn.attention._sdpa_kernel, torch._C._functorch.set_inplace_re
 
 
 def _drop_switches(graph: torch.fx.Graph) -> None:
-    """Remove calls that select how something is computed."""
     for node in [node for node in graph.nodes if node.target in _SWITCHES]:
         graph.erase_node(node)
     named: Any = torch.nn.attention._backend_from_string
@@ -120,7 +113,7 @@ def _drop_switches(graph: torch.fx.Graph) -> None:
 
 
 def held_tensors(module: torch.fx.GraphModule) -> list[torch.Tensor]:
-    """Return the tensors that a graph holds, in the order in which they become arguments."""
+    """Return the tensors that a graph holds, in the order of its later arguments."""
     return list(_held(module).values())
 
 
@@ -138,7 +131,7 @@ def _held(module: torch.fx.GraphModule) -> dict[str, torch.Tensor]:
 def _lift_attributes(
     graph: torch.fx.Graph, module: torch.fx.GraphModule, values: list[Any]
 ) -> list[Any]:
-    """Turn the tensors that `module` holds into graph arguments; return all values in order."""
+    """Turn the tensors that `module` holds into graph arguments; return all values."""
     first_op = next(node for node in graph.nodes if node.op not in ("placeholder", "get_attr"))
     held = _held(module)
     lifted = {}

@@ -32,13 +32,7 @@ class CaptureRequest:
 def capture_isolated(
     worker: JobRunner, entry: str, settings: CaptureSettings
 ) -> JobOutcome[NetRecord]:
-    """Capture one entry in its own process; its record holds any failure.
-
-    The parent of that process has the entry's library imported.
-
-    Raises:
-        WorkerError: our own machinery failed.
-    """
+    """Capture one entry in its own process; its record holds any failure."""
     job = Job(
         "passnet.data.capture.capture_job:capture_to",
         encode(CaptureRequest(entry, settings)).decode(),
@@ -80,7 +74,6 @@ def capture_to(payload: str, folder: Path) -> None:
 
 
 def _failure(result: JobResult) -> tuple[CaptureFailure, str]:
-    """Return the cause and the text of a failed capture."""
     end, limits = result.end, result.job.limits
     if end.timed_out:
         return "timeout", result.failure

@@ -1,8 +1,7 @@
 """The five constraints on captured graphs, and the comparison of graphs with their net.
 
-The net runs once as it is, and once with Dynamo's graphs replaced by their printed, parsed and
-rebuilt versions; both outputs must agree. A net with fake weights gets real ones first, drawn with
-the mean and standard deviation of their initialisation.
+The net runs as it is, and with Dynamo's graphs replaced by their printed, parsed and rebuilt
+versions. Fake weights are replaced by real ones with the statistics of their initialisation.
 """
 
 import copy
@@ -30,8 +29,7 @@ from passnet.graph.text.render import render_program
 from passnet.graph.values.fake import infer_shapes
 
 MAX_ERROR = 1e-3
-"""Largest difference of two runs, in standard deviations of the output. Both run the same kernels
-in the same order, so that a larger difference means another graph.
+"""Largest difference of two runs, in standard deviations of the output; both run the same kernels.
 """
 
 NOISE_ELEMENTS = 1_000_003
@@ -82,8 +80,7 @@ def check_outputs(
 ) -> Constraints:
     """Compare the outputs of a net's graphs with those of the net, and add the result.
 
-    The net's fake weights are replaced by real ones, for good; `sample` gives some values of each.
-    `settings` bound the size of the net and the time. `rebuild` builds it anew.
+    The net's fake weights are replaced by real ones, for good.
     """
     size = num_parameters(net.module)
     if size > settings.check_parameters:
@@ -126,8 +123,8 @@ def _outputs(
 ) -> tuple[list[Any], list[Any]]:
     """Return the outputs of the graphs, and those of the net.
 
-    Where Dynamo refuses to run its trace on other values, or the net holds values of the trace, the
-    net is built and traced again on real weights, which must give the same graphs.
+    Where Dynamo refuses to run its trace on real values, the net is built and traced again on real
+    weights, which must give the same graphs.
     """
     _materialise(net, sample)
     for segment, graph in zip(trace.segments, graphs, strict=True):
@@ -159,14 +156,12 @@ _STALE = ("skip_guard_eval_unsafe", "Mixing fake modes", "FakeTensor")
 
 
 def _rebuilt(graph: CapturedGraph, module: torch.fx.GraphModule) -> Callable[..., Any]:
-    """Return a function that replaces `module` by a graph built from its text."""
     built = build(parse_program(render_program(graph.graph.program)))
     held = held_tensors(module)
     return lambda *arguments: built.forward(*arguments, *held)
 
 
 def _call(net: Net, function: Callable[..., Any]) -> list[torch.Tensor]:
-    """Return the output tensors of the net, or of a function of its argument list and table."""
     torch.manual_seed(0)
     copies: dict[int, Any] = {}  # an input that is given twice is one tensor in the copy, too
     args, kwargs = input_values(net, lambda argument: copy.deepcopy(argument.value, copies))
@@ -186,8 +181,8 @@ def _tensors(output: Any) -> list[torch.Tensor]:
 
 
 def _difference(outputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> float | None:
-    """Return the largest difference in standard deviations. It is infinite where shapes or
-    infinities differ, None where nothing is comparable.
+    """Return the largest difference in standard deviations: infinite where shapes or infinities
+    differ, None where nothing is comparable.
     """
     if len(outputs) != len(expected):
         return math.inf
@@ -210,7 +205,6 @@ def _difference(outputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor
 
 
 def _materialise(net: Net, sample: Sampler | None) -> None:
-    """Give every fake parameter and buffer of a net real values."""
     if isinstance(net.module, torch.nn.Module):
         noise = torch.randn(NOISE_ELEMENTS)
         replace_weights(

@@ -51,7 +51,7 @@ class EntryResult:
 
 
 class _FailureError(Exception):
-    """A net gave no graphs for a known cause."""
+    """The known cause for which a net gave no graphs."""
 
     def __init__(self, cause: CaptureFailure, error: BaseException) -> None:
         super().__init__(f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARACTERS])
@@ -145,7 +145,6 @@ def _note(row: GraphRow, graph: CapturedGraph, trace: Trace, is_kept: bool) -> G
 
 
 def _build(entry: str, weights: FakeWeights | None, train: bool) -> Net:
-    """Build the net of an entry; the same every time."""
     try:
         return build_entry(entry, train, weights)
     except InputError as error:
@@ -179,7 +178,6 @@ def _trace(trace: Trace, net: Net, mode: Mode) -> None:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the causes of an error, Dynamo's and the wrapped ones."""
     cause = error.__cause__ or error.__context__
     while cause is not None:
         yield cause
@@ -187,7 +185,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _can_run(net: Net) -> bool:
-    """Return whether the net can be called at all."""
     args, kwargs = input_values(net)
     try:
         with torch.no_grad():
@@ -250,10 +247,7 @@ def _versions(entry: str) -> dict[str, str]:
 
 
 def preload_library(name: str) -> None:
-    """Import a library, and run Dynamo once, so that a fork of this process starts fast.
-
-    An entry that is a file is a name, too, and needs no library.
-    """
+    """Import a library, and run Dynamo once, so that a fork of this process starts fast."""
     with suppress(InputError):  # its capture will say what is missing
         if not is_file(name):
             names_of(name)

@@ -1,7 +1,4 @@
-"""Imports of torchvision and torchaudio where their compiled code does not fit torch.
-
-Wheels on PyPI are built for CUDA; next to a CPU build of torch their libraries do not load.
-"""
+"""Imports of torchvision and torchaudio whose compiled code, built for CUDA, does not fit torch."""
 
 import importlib
 import sys
@@ -21,9 +18,7 @@ _libraries: list[torch.library.Library] = []
 def import_torchvision() -> None:
     """Import torchvision; where its compiled ops are missing, declare their schemas first.
 
-    Without them the import stops at the first op it cannot find. With the schemas declared the rest
-    of torchvision works; the ops have no kernels and fail when called. Image classifiers of timm
-    and torchvision do not call them.
+    The ops have no kernels and fail when called; image classifiers do not call them.
 
     Raises:
         ImportError: torchvision is not installed, or broken in another way.
@@ -46,11 +41,7 @@ def import_torchvision() -> None:
 
 
 def import_with_torchvision(package: str) -> Any:
-    """Import torchvision, then a package or a module of it that needs it.
-
-    Raises:
-        ImportError: it, or torchvision, is not installed.
-    """
+    """Import torchvision, then a package or a module that needs it."""
     import_torchvision()
     return importlib.import_module(package)
 
@@ -59,9 +50,6 @@ def import_torchaudio() -> None:
     """Import torchaudio; where its compiled library does not load, without that.
 
     Only CTC alignment and some filters are compiled; nets do not call them.
-
-    Raises:
-        ImportError: torchaudio is not installed.
     """
     try:
         import torchaudio  # noqa: F401
@@ -77,11 +65,7 @@ def import_torchaudio() -> None:
 
 
 def import_with_torchaudio(package: str) -> Any:
-    """Import torchvision and torchaudio, then a package or a module of it that needs them.
-
-    Raises:
-        ImportError: it, or one of the two, is not installed.
-    """
+    """Import torchvision and torchaudio, then a package or a module that needs them."""
     import_torchvision()
     import_torchaudio()
     return importlib.import_module(package)

@@ -13,12 +13,10 @@ from passnet.data.capture.record import Domain
 
 @dataclass(frozen=True, slots=True)
 class NetInput:
-    """One argument of a net's call.
+    """One argument of a net's call, a tensor with real values or anything else.
 
-    Args:
-        value: a tensor with real values; or a number, None, a list of tensors, whatever it takes.
-        axes: what the axes of a tensor mean, in order: ("batch", "sequence"). A size that means
-            nothing beyond itself is named by its digits: ("batch", "3", "height", "width").
+    `axes` are the meanings of a tensor's axes. A size that means nothing beyond itself is named by
+    its digits: ("batch", "3", "height", "width").
     """
 
     value: Any
@@ -27,16 +25,10 @@ class NetInput:
 
 @dataclass(frozen=True, slots=True)
 class Net:
-    """A net that is ready to be captured.
+    """A net that is ready to be captured: a module in evaluation mode, and its arguments.
 
-    Args:
-        module: in the mode that a user would run it in: evaluation.
-        args: what to call it with by position.
-        kwargs: what to call it with by name.
-        domain: of its task.
-        task: what it is for, in the words of its library: "image-classification", "fill-mask".
-        changes: what differs from the entry's default configuration, a phrase each:
-            "num_hidden_layers 32 -> 4".
+    `task` is in the words of its library: "fill-mask". `changes` are the differences from the
+    entry's default configuration, a phrase each: "num_hidden_layers 32 -> 4".
     """
 
     module: Callable[..., Any]

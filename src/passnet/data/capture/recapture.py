@@ -1,7 +1,6 @@
 """Nets of the catalog captured again: on inputs of other sizes, or cast to another dtype.
 
-The net's own code decides what depends on a size or a dtype, so that no number has to be matched
-with a dimension, and no literal with a dtype.
+The net's own code decides which dimensions and literals depend on a size or a dtype.
 """
 
 import math
@@ -43,9 +42,8 @@ def recapture(
 ) -> Recaptured:
     """Capture an entry on inputs of other sizes, with fake weights.
 
-    The net is built anew, as nets keep tables between calls. `sizes` are by axis name, for all
-    inputs with that axis; other axes stay. The net and its inputs are cast to `dtype` unless it is
-    None. `train` captures the forward pass of training.
+    `sizes` are by axis name, for all inputs with that axis; other axes stay. The net and its inputs
+    are cast to `dtype` unless it is None. `train` captures the forward pass of training.
 
     Raises:
         InputError: there is no such entry.
@@ -56,12 +54,7 @@ def recapture(
 
 
 def fresh_net(entry: str, train: bool = False) -> FreshNet:
-    """Build a net of the catalog for `recapture_net`.
-
-    Raises:
-        InputError: there is no such entry.
-        CaptureError: the net cannot be built.
-    """
+    """Build a net of the catalog for one `recapture_net`: nets keep tables between calls."""
     weights = FakeWeights()
     with boundary(CaptureError, f"building {entry}"):
         return FreshNet(build_entry(entry, train, weights), weights)
@@ -70,12 +63,7 @@ def fresh_net(entry: str, train: bool = False) -> FreshNet:
 def recapture_net(
     fresh: FreshNet, sizes: Mapping[str, int], dtype: str | None = None
 ) -> Recaptured:
-    """Capture a fresh net as `recapture` does; to be done once with each.
-
-    Raises:
-        CaptureError: the net refuses these inputs, or cannot be traced.
-        GraphError: a graph of it cannot be stored.
-    """
+    """Capture a fresh net as `recapture` does; to be done once with each."""
     net = fresh.net
     kind = None if dtype is None else getattr(torch, dtype)
     if kind is not None and isinstance(net.module, torch.nn.Module):
@@ -98,9 +86,8 @@ def recapture_net(
 
 
 def axis_sizes(net: Net) -> dict[str, int]:
-    """Return the name of each axis with its size in the first input that has it.
-
-    Sizes that mean nothing beyond themselves, which are named by their digits, are left out.
+    """Return the name of each axis with its size in the first input that has it, except for axes
+    named by digits.
     """
     sizes: dict[str, int] = {}
     for argument in (*net.args, *net.kwargs.values()):
@@ -116,9 +103,8 @@ def resized_value(
 ) -> Any:
     """Return the value of an argument with other sizes along its named axes.
 
-    Values are repeated or cut off, so that token ids stay within their vocabulary, masks hide
-    nothing, and mean and standard deviation stay about the same. Floats of 32 bits are cast to
-    `dtype`.
+    Values are repeated or cut off, so that token ids stay within their vocabulary and statistics
+    stay about the same. Floats of 32 bits are cast to `dtype`.
 
     Raises:
         CaptureError: it would take more than `MAX_INPUT_BYTES`, or an axis without elements would

@@ -9,7 +9,7 @@ from passnet.core.jobs.process import JobLimits
 
 Domain: TypeAlias = Literal["nlp", "cv", "multimodal", "audio", "other"]
 DOMAINS: tuple[Domain, ...] = ("nlp", "cv", "multimodal", "audio", "other")
-"""The domains of nets by which the published dataset is described (PassNet paper, Section 3)."""
+"""Source: PassNet paper, Section 3."""
 
 Mode: TypeAlias = Literal["fake", "real"]
 """fake: weights without memory. real: weights as they are initialised."""
@@ -20,11 +20,9 @@ CaptureFailure: TypeAlias = Literal[
 ]  # fmt: skip
 """The cause why a net gave no graphs.
 
-no_entry: the entry does not exist, or gives no net. missing_package: an import is not installed.
-build_error: the constructor raised. forward_error: the net raised on its inputs, also without
-Dynamo. data_dependent: it reads values that a fake tensor lacks. trace_error: Dynamo raised.
-unsupported_graph: a graph cannot be stored. timeout, out_of_memory: a limit was reached. crash: the
-process ended.
+no_entry: the entry does not exist, or gives no net. forward_error: the net raised on its inputs,
+also without Dynamo. data_dependent: it reads values that a fake tensor lacks. unsupported_graph: a
+graph cannot be stored. crash: the process ended.
 """
 
 
@@ -58,16 +56,14 @@ class CaptureSettings:
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """The five constraints on a graph of the dataset (PassNet paper, Section 3), over all graphs
-    of a net.
+    """The five constraints on all graphs of a net (PassNet paper, Section 3).
 
-    `runnable`: printed, parsed and built again, the graphs in the place of the traced ones give
-    what the net gives; None where that was not tried, for the reason `unchecked`. `max_error`: the
-    largest difference between the two, in units of the output's standard deviation.
-    `serialisable`: text and records give the same graph when read. `decomposable`: the text is a
-    straight line of single ops without nested graphs. `analysable`: shapes and dtypes of all values
-    follow without running it. `custom_ops`: the operators beyond torch's own that it needs; all of
-    them could be found.
+    `runnable`: printed, parsed and built again, the graphs give what the net gives; None where that
+    was not tried, for the reason `unchecked`. `max_error`: their largest difference, in standard
+    deviations of the output. `serialisable`: text and records give the same graph when read.
+    `decomposable`: the text is a straight line of single ops. `analysable`: shapes and dtypes of
+    all values follow without running it. `custom_ops`: the operators beyond torch's own that it
+    needs.
     """
 
     runnable: bool | None = None
@@ -82,8 +78,8 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class GraphNote:
-    """One graph of a net: fingerprints, size and number of calls. `is_kept` is False where it
-    cannot be read again or its shapes do not follow.
+    """One graph of a net; `is_kept` is False where it cannot be read again or its shapes do not
+    follow.
     """
 
     structure: str
@@ -100,7 +96,7 @@ class Flow:
     """The data flow between the graphs of a net with graph breaks.
 
     `calls`: the numbers of the graphs that ran, in order. `edges`: (call, argument, source call,
-    output) for every argument that is what an earlier call gave.
+    output) for every argument that an earlier call returned.
     """
 
     calls: tuple[int, ...] = ()
@@ -112,10 +108,9 @@ class NetRecord:
     """The result of one entry.
 
     `cause` and `error` are set where there are no graphs; `fake_error` is the error with fake
-    weights where real ones were tried. `graphs` are those of the forward pass, `backward` those of
-    its gradients. `file_hash` is the SHA-256 of the user's file at the time of capture. Times are
-    wall times in seconds: of building the net, of tracing it (in Dynamo itself, and in all) and of
-    checking. `peak_mib` is the peak memory of the process.
+    weights where real ones were tried. `backward` are the graphs of gradients. `file_hash` is the
+    SHA-256 of the user's file. Times are wall times of building, tracing (`dynamo_s` in Dynamo
+    itself) and checking.
     """
 
     entry: str

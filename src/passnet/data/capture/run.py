@@ -37,17 +37,13 @@ def run_extract(
 ) -> tuple[list[NetRecord], Manifest]:
     """Capture entries into a folder, and merge their graphs without duplicates.
 
-    `out/nets.jsonl` gets a line for each net and `out/nets/` its graphs, both when the net is done;
-    `out/graphs-*.parquet` and `out/manifest.json` follow at the end. With `plan.retry`, nets whose
-    file has changed are captured again too.
+    `out/nets.jsonl` and `out/nets/` grow with each net; `out/graphs-*.parquet` and
+    `out/manifest.json` follow at the end. With `plan.retry`, nets whose file has changed are
+    captured again too. Returns the records of all nets in `out`, and its manifest.
 
-    Returns:
-        The records of all nets in `out`, and what its shards hold.
-
-    Raises:
-        InputError: `out` holds a run and `resume` is off, or one with other settings; another
-            process works in it; a net's file has changed and `plan.retry` is off; or `out` cannot
-            be written to, as when the disk is full.
+    Raises: InputError: `out` holds a run and `plan.resume` is off, or one with other settings;
+    another process works in it; a net's file has changed and `plan.retry` is off; or `out` cannot
+    be written to.
     """
     run = _run_folder(out)
     complaint = f"{out}: was captured with other settings; choose another --out, or give those"
@@ -65,11 +61,7 @@ def run_extract(
 def _missing(
     entries: Sequence[str], records: dict[str, NetRecord], out: Path, retry: bool
 ) -> list[str]:
-    """Return the entries that are still to be captured.
-
-    Raises:
-        InputError: the file of one that is captured has changed since, and `retry` is off.
-    """
+    """Return the entries that are still to be captured."""
     changed = {entry for entry in entries if entry in records and _has_changed(records[entry])}
     if changed and not retry:
         raise InputError(
@@ -85,11 +77,7 @@ def _has_changed(record: NetRecord) -> bool:
 
 
 def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
-    """Write one set of shards of the graphs of several runs and sets.
-
-    Raises:
-        InputError: a folder holds no run, and no set.
-    """
+    """Write one set of shards of the graphs of several runs and sets."""
     files, versions = graph_files(folders)
     make_folder(out)
     return merge(files, out, versions)

@@ -13,9 +13,7 @@ from passnet.data.capture.store import GraphRow, text_bytes
 from passnet.graph.spec import TensorSpec
 
 SIZES = (60, 150, 400, 1500)
-"""Size classes of nets: the most ops of their graphs. Larger nets are not drawn, as compiling one
-takes many minutes.
-"""
+"""Size classes of nets, by the most ops of their graphs; larger ones take minutes to compile."""
 
 MAX_ELEMENTS = 40_000_000
 """The most elements of all arguments, weights included, of a drawn net."""
@@ -25,9 +23,8 @@ def stratified_sample(rows: Iterable[GraphRow], max_text_bytes: int) -> list[Gra
     """Return a sample of graphs with at most `max_text_bytes` of text, even over strata.
 
     A stratum is the graphs of one library and one task whose numbers of ops lie within the same
-    power of four. The stratum with the fewest bytes in the sample gives the next graph, in the
-    order of fingerprints; each structure is taken once. The result does not depend on the order of
-    the rows.
+    power of four. The stratum with the fewest bytes gives the next graph, in the order of
+    fingerprints; each structure is taken once. The order of the rows has no influence.
     """
     strata: dict[tuple[str, str, int], list[GraphRow]] = {}
     for row in rows:
@@ -58,9 +55,9 @@ def draw_nets(
 ) -> list[str]:
     """Draw up to `count` nets of captured graphs.
 
-    Libraries and size classes take turns, and domains within them, each in an order drawn with
-    `seed`. Nets are entries in `available` that were captured in evaluation, with at most
-    `SIZES[-1]` ops and `MAX_ELEMENTS` elements.
+    Libraries and size classes take turns, and domains within them, in an order drawn with `seed`.
+    Nets are entries in `available`, captured in evaluation, with at most `SIZES[-1]` ops and
+    `MAX_ELEMENTS` elements.
     """
     ops: dict[str, int] = defaultdict(int)
     elements: dict[str, int] = defaultdict(int)

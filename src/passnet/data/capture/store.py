@@ -15,8 +15,8 @@ MANIFEST_FILE = "manifest.json"
 SHARD_NAME = "graphs"
 
 GraphKind: TypeAlias = Literal["inference", "training", "backward"]
-"""inference: the graph of a net in use. training: the forward pass in training. backward: the
-gradients, in ops of aten. A graph that is found as two kinds is of the first of them.
+"""The pass of a net that a graph computes: in use, forward in training, or the gradients in ops of
+aten. A graph found as several is of the first.
 """
 
 GRAPH_KINDS: tuple[GraphKind, ...] = ("inference", "training", "backward")
@@ -25,7 +25,7 @@ GRAPH_KINDS: tuple[GraphKind, ...] = ("inference", "training", "backward")
 @dataclass(frozen=True, slots=True)
 class GraphSource:
     """The origin of a graph: its entry, its number among the entry's graphs, and its mode. `part`
-    tells the graph from the one by which autograd computes its gradients.
+    is "backward" for the graph by which autograd computes gradients.
     """
 
     entry: str
@@ -82,11 +82,9 @@ class Manifest:
 
 
 def merge(paths: Iterable[Path], out: Path, versions: dict[str, list[str]]) -> Manifest:
-    """Write one set of shards with each graph of some files once.
+    """Write one set of shards with each graph of some files once, sorted by structure.
 
-    Graphs are distinguished by their full fingerprint and sorted by structure, so that graphs that
-    differ only in shapes lie together; sources are merged. The order of files has no influence.
-    Existing shards of `out` are replaced. `versions` are of the graphs' packages, for the manifest.
+    The order of files has no influence. Existing shards of `out` are replaced.
     """
     return write_set(out, merged_rows(paths), versions)
 
@@ -118,11 +116,7 @@ def write_set(out: Path, rows: Sequence[GraphRow], versions: dict[str, list[str]
 
 
 def read_set(folder: Path) -> tuple[Manifest, list[Path]]:
-    """Read the manifest of a set; return it with the checked files.
-
-    Raises:
-        InputError: there is none, or a file is missing or not the one described.
-    """
+    """Read the manifest of a set; return it with the checked files."""
     manifest = read_json(folder / MANIFEST_FILE, Manifest)
     return manifest, check_shards(folder, manifest.shards, MANIFEST_FILE)
 

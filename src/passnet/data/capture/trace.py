@@ -1,7 +1,5 @@
-"""One run of a net under Dynamo, with a backend that records every graph and the data flow.
-
-A net with graph breaks gives several graphs. The trace notes their order of calls, and which
-arguments are outputs of earlier calls.
+"""One run of a net under Dynamo, with a backend that records every graph, the order of calls, and
+the data flow between them.
 """
 
 from __future__ import annotations
@@ -41,9 +39,8 @@ KeepBackward: TypeAlias = Callable[[int, torch.fx.GraphModule, list[Any]], None]
 
 @dataclass(eq=False)
 class Segment:
-    """One graph that Dynamo found: its module, and the arguments of its first call.
-
-    Dynamo calls it in the graph's place. `replay`, once set, runs instead.
+    """One graph that Dynamo found, with the arguments of its first call; `replay`, once set, runs
+    instead.
     """
 
     trace: Trace
@@ -61,15 +58,10 @@ class Segment:
 class Trace:
     """The record of one run of a net.
 
-    Args:
-        net: a module or a function of tensors.
-        keep: called with every graph once it is found, before its first call.
-        keep_backward: called with the number of every graph and its backward graph; None for a
-            trace without gradients.
-
     After `run`, `segments` are the graphs in the order of discovery, `calls` the numbers of those
-    that ran, in order, and `edges` the data flow between the calls. `dynamo_s` is the time spent in
-    Dynamo itself.
+    that ran, in order, and `edges` the data flow between the calls. `keep` is called with every
+    graph before its first call, `keep_backward` with its number, backward graph and that one's
+    arguments; without it the trace has no gradients.
     """
 
     def __init__(
@@ -150,7 +142,6 @@ class Trace:
 
 
 def _shown_break(text: str) -> str:
-    """Return Dynamo's text about a graph break, without its hints."""
     return "; ".join(
         line.strip().removeprefix("Explanation: ")
         for line in text.split("Hint:")[0].split("Developer debug")[0].splitlines()
@@ -159,10 +150,8 @@ def _shown_break(text: str) -> str:
 
 
 def _fake_outputs(segment: Segment, arguments: tuple[Any, ...]) -> tuple[torch.Tensor, ...] | None:
-    """Return the outputs of a graph from the shapes that Dynamo knows; None where it has to run.
-
-    Floats computed from fake ones have no values, so that nothing is lost; finding shapes by
-    running every op would take a third of the tracing time.
+    """Return the outputs of a graph from the shapes that Dynamo knows, in two thirds of the tracing
+    time; None where it has to run.
     """
     mode = next((value.fake_mode for value in arguments if isinstance(value, FakeTensor)), None)
     if mode is None:

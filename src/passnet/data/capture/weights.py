@@ -1,9 +1,8 @@
 """Weights without memory: a net's constructor makes fake parameters.
 
-Parameters are made by factories such as `torch.empty` and filled in place. Under `FakeWeights`
-their results are fake tensors, with a shape but without values. Everything else (index tables,
-masks, schedules) stays real, so that nets whose code reads such values can be captured. The
-initialisation runs on a small real sample of each, so that mean and standard deviation are known.
+Under `FakeWeights` the results of factories such as `torch.empty` are fake. Everything else (index
+tables, masks, schedules) stays real, as nets read such values. The initialisation runs on a small
+real sample of each, so that mean and standard deviation are known.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _ELEMENTWISE = {
     "mul", "add", "sub", "div", "neg", "exp", "log", "clamp", "pow", "sqrt", "abs", "tanh",
     "expm1", "log1p", "reciprocal", "sigmoid", "rsub", "logit",
 }  # fmt: skip
-"""Ops that treat every element of their first argument alike, if all others are numbers."""
+"""Ops that treat all elements of their first argument alike, if the others are numbers."""
 
 _SAME = {"detach", "alias", "clone", "_to_copy", "view", "reshape", "_unsafe_view", "transpose",
          "permute", "t", "unsqueeze", "squeeze"}  # fmt: skip
@@ -68,10 +67,8 @@ def replace_weights(
 
 
 class FakeWeights(TorchDispatchMode):
-    """A context that makes the float tensors of constructors fake.
-
-    Their fake tensor mode is `mode`. Tensors of other dtypes, and small ones with given values, are
-    real.
+    """A context that makes the float tensors of constructors fake, except for small ones with given
+    values.
     """
 
     def __init__(self) -> None:
@@ -80,7 +77,7 @@ class FakeWeights(TorchDispatchMode):
         self._samples: dict[int, torch.Tensor] = {}
 
     def sample(self, tensor: torch.Tensor) -> torch.Tensor | None:
-        """Return some elements as initialisation would have made them; None if unknown."""
+        """Return elements as initialisation would have made them; None if unknown."""
         return self._samples.get(_storage(tensor))
 
     def __enter__(self) -> FakeWeights:

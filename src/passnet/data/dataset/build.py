@@ -1,7 +1,6 @@
 """Builds of datasets: fold the corpus, mine every graph, capture nets at other sizes, merge.
 
-Each graph is mined in its own process, with limits. Finished results are kept: a killed build can
-be resumed.
+Graphs are mined in processes of their own, with limits. A killed build can be resumed.
 """
 
 import gc
@@ -56,8 +55,8 @@ MAX_ERROR_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class BuildSettings:
-    """How a dataset is made: the kinds of subgraphs, the dtypes that they are also made in, how to
-    fold, what a graph may take, and at how many other sizes each net is captured again.
+    """The kinds of subgraphs of a dataset, their dtypes, how to fold, the limits for a graph, and
+    the number of other sizes at which nets are captured again.
     """
 
     kinds: tuple[SubgraphKind, ...] = SUBGRAPH_KINDS
@@ -96,19 +95,11 @@ def build_dataset(
 ) -> tuple[list[MinedRecord], list[SizedRecord], DatasetManifest]:
     """Build a dataset of the subgraphs of sets of captured graphs.
 
-    Args:
-        folders: the sets of captured graphs.
-        out: the folder of the build, and of the dataset.
-        settings: how it is made.
-        plan: how the build is worked off: its parts are of nets, its workers mine a graph or resize
-            a net at a time.
-        announce: called with the title and total of each phase; returns the step to call after
-            each.
-        resized: the captured graphs, by their full fingerprints, that are made at other sizes; all
-            without it.
+    Args: plan: its parts are of nets; its workers mine a graph or resize a net at a time. announce:
+    called with the title and total of each phase; returns the step to call after each. resized: the
+    captured graphs, by full fingerprint, to make at other sizes; all without it.
 
-    Returns:
-        The records of all graphs and of all nets at other sizes, and the dataset.
+    Returns: The records of all graphs and of all nets at other sizes, and the dataset.
 
     Raises:
         InputError: there are no graphs; `out` holds a build and `plan.resume` is off, or another
@@ -157,7 +148,6 @@ def build_dataset(
 
 
 def _entry(row: GraphRow) -> str:
-    """Return the net by which a captured graph belongs to a part of the build."""
     return (net_of(row) or row.sources[0]).entry
 
 
@@ -167,17 +157,12 @@ def _mined_run(out: Path) -> RunFolder[BuildInfo, MinedRecord, str]:
 
 
 def _sized_run(out: Path) -> RunFolder[BuildInfo, SizedRecord, str]:
-    """Return the run of nets at other sizes; the run of mined graphs locks the folder."""
     key = attrgetter("key")
     return RunFolder(out, RUN_FILE, BuildInfo, SIZES_FILE, SizedRecord, key, "resized nets")
 
 
 def _same_build(folder: Path, begun: BuildInfo, info: BuildInfo) -> BuildInfo:
-    """Check that a build can be resumed, and return its new inputs.
-
-    Raises:
-        InputError: it is a build of other graphs or with other settings, or of more sizes.
-    """
+    """Check that a build can be resumed, and return its new inputs."""
     if begun.settings.num_sizes > info.settings.num_sizes:
         raise InputError(
             f"{folder}: was built with --sizes --num-sizes {begun.settings.num_sizes}; give these, "
@@ -227,11 +212,7 @@ def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, Minin
 def mine_isolated(
     worker: JobRunner, name: str, jobs: dict[str, MiningJob], limits: JobLimits
 ) -> JobOutcome[MinedRecord]:
-    """Mine one graph in its own process; the time limit is for each `PLANNED_OPS` ops.
-
-    Raises:
-        WorkerError: our own machinery failed.
-    """
+    """Mine one graph in its own process; the time limit is for each `PLANNED_OPS` ops."""
     payload = encode(jobs[name]).decode()
     module = "passnet.data.dataset.build"
     num_ops = len(jobs[name].row.op_sequence)
@@ -264,10 +245,7 @@ def mine_to(payload: str, folder: Path) -> None:
 
 
 def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
-    """Return the subgraphs of one captured graph, each once with all its places in it.
-
-    Captured subgraphs come first, then those in other dtypes.
-    """
+    """Return the subgraphs of a captured graph with their places; those in other dtypes last."""
     row = job.row
     graph = graph_from_row(row.program, row.tensors, row.full)
     num_found: Counter[str] = Counter()
@@ -314,11 +292,7 @@ def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
 
 
 def _in_dtype(graph: Graph, dtype: str, captured: Mined) -> Mined:
-    """Return the same ranges of the graph in another dtype, except for unchanged ones.
-
-    Raises:
-        GraphError: the graph cannot be in this dtype.
-    """
+    """Return the same ranges of the graph in another dtype, except for unchanged ones."""
     varied = in_dtype(graph, dtype)
     single = Graph(single_assignment(varied.program), varied.tensors)
     parent = parent_of(single.program, inferred_specs(single))

@@ -27,11 +27,10 @@ SizeFailure: TypeAlias = Literal[
 ]
 """The cause why a graph was not made at another size.
 
-no_size: the net has no further size, as its inputs name no batch. no_library: a library of the net
-cannot be imported; a resumed build tries it again. refused_by_net: the net cannot be built, called
-or traced at the size. other_graph: it gives other ops, or another data flow. refused_by_op: an op
-takes no such shapes. too_large: it takes more memory than a variant may. timeout, crash: the
-process was ended, or died.
+no_size: the inputs of the net name no batch. no_library: a library cannot be imported; a resumed
+build tries again. refused_by_net: the net cannot be built, called or traced at the size.
+other_graph: it gives other ops, or another data flow. refused_by_op: an op takes no such shapes.
+too_large: it takes more memory than a variant may.
 """
 
 
@@ -41,9 +40,9 @@ UNTRIED: tuple[SizeFailure, ...] = ("no_size", "no_library")
 
 @dataclass(frozen=True, slots=True)
 class MinedRecord:
-    """The result of mining one graph. `found` and `refused` count ranges by kind, `reasons`
-    refusals by text, `variants` ranges by other dtype. `unvaried` gives the error of each failed
-    dtype, `error` that of the graph as a whole.
+    """The result of mining one graph: `found` and `refused` count ranges by kind, `reasons`
+    refusals by text, `variants` ranges by other dtype; `unvaried` has the error of each failed
+    dtype.
     """
 
     graph: str
@@ -58,10 +57,8 @@ class MinedRecord:
 
 @dataclass(frozen=True, slots=True)
 class MinedCounts:
-    """Totals over all mined graphs; `num_failed` gave nothing.
-
-    `found` and `refused` count ranges by kind, `reasons` the most frequent refusals. `varied` and
-    `unvaried` count graphs by dtype: made in it, and not.
+    """Totals over all mined graphs: `found` and `refused` count ranges by kind, `reasons` the most
+    frequent refusals, `varied` and `unvaried` graphs by dtype. `num_failed` graphs gave nothing.
     """
 
     num_graphs: int
@@ -76,9 +73,7 @@ class MinedCounts:
 
 @dataclass(frozen=True, slots=True)
 class SizedGraph:
-    """The result of one graph at another size: its rows and the ranges that could not be cut there,
-    or the cause of a failure.
-    """
+    """A graph at another size: its rows and its ranges that could not be cut, or a failure."""
 
     graph: str
     num_rows: int = 0
@@ -89,10 +84,8 @@ class SizedGraph:
 
 @dataclass(frozen=True, slots=True)
 class SizedRecord:
-    """The result of one net at one size.
-
-    `key` names both; `axes` are the sizes of the first capture, empty where unknown; `size` is the
-    change, "batch=4,sequence=16".
+    """The result of one net at one size: `axes` are the sizes of the first capture, empty where
+    unknown; `size` is the change, "batch=4,sequence=16".
     """
 
     key: str
@@ -105,9 +98,7 @@ class SizedRecord:
 
 @dataclass(frozen=True, slots=True)
 class SizedShare:
-    """Totals of some graphs at other sizes, each counted once a size. Graphs whose net has no
-    further size, or whose library is not installed, do not count as tried.
-    """
+    """Totals of some graphs at other sizes, each counted once a size; see `UNTRIED`."""
 
     num_tried: int
     num_made: int
@@ -117,9 +108,7 @@ class SizedShare:
 
 @dataclass(frozen=True, slots=True)
 class SizedCounts:
-    """Totals of all nets at other sizes: overall, by library and by changed axes; and the causes
-    and most frequent reasons of failures.
-    """
+    """Totals of all nets at other sizes, by library and changed axes, and of failures."""
 
     num_nets: int
     whole: SizedShare

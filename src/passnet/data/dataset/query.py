@@ -1,6 +1,5 @@
-"""SQL queries over a dataset by DuckDB, which reads only the dataset's files.
-
-A query may take any time and memory, so each runs in its own process, with limits.
+"""SQL queries over a dataset by DuckDB, each in its own process, with limits, and with access to
+the dataset's files only.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from passnet.errors import InputError, naming
 
 COLUMNS: tuple[str, ...] = tuple(SUBGRAPHS.schema.names)
 BRIEF: tuple[str, ...] = ("full", "kinds", "num_ops", "dtype", "domain", "num_places", "nets")
-"""Columns that describe a row without its text."""
 
 BATCH_ROWS = 65_536
 """Rows in one batch of a table, whose text may have 2 GiB."""
@@ -45,8 +43,8 @@ _GLOB = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query over files. It asks for the rows where an expression is true, at most `limit`, as
-    `columns`; for their number without columns; or runs `sql`, a query of our own.
+    """A query for the rows of files where an expression is true, at most `limit`, as `columns`; for
+    their number without columns; or `sql`, a query of our own.
     """
 
     files: tuple[str, ...]
@@ -66,10 +64,10 @@ class Answer:
 
 
 class Dataset:
-    """A dataset that is open for queries.
+    """A dataset that is open for queries, each bounded by `limits`.
 
     Files must be those of the manifest, with as many rows and of this version; their checksums are
-    not computed (see `verification.verify`). `limits` bound each query.
+    not computed (see `verification.verify`).
 
     Raises:
         InputError: it holds no dataset, or a file is missing, damaged or of another version.
@@ -110,8 +108,7 @@ class Dataset:
     def table(
         self, where: str | None = None, columns: Sequence[str] = COLUMNS, limit: int | None = None
     ) -> pa.Table:
-        """Return rows in the order of the dataset, as a table. `where` is an expression of SQL over
-        the columns.
+        """Return rows in the order of the dataset, as a table. `where` is an expression of SQL.
 
         Raises:
             InputError: the expression is none, asks for other files, or names no column; a column
@@ -157,7 +154,6 @@ class Dataset:
 
 
 def _unanswered(result: JobResult) -> str:
-    """Return the reason why a query has no answer: the limit it met, or its process's end."""
     limits = result.job.limits
     if result.end.timed_out:
         return f"not answered in {limits.seconds:g} s; ask for less, or allow more (--timeout)"

@@ -34,7 +34,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class OriginalSubgraph:
-    """A mined subgraph: fingerprints, kinds, and the ops [start, stop) of its places."""
+    """A mined subgraph, and the ops [start, stop) of its places."""
 
     full: str
     structure: str
@@ -44,7 +44,7 @@ class OriginalSubgraph:
 
 @dataclass(frozen=True, slots=True)
 class OriginalGraph:
-    """A mined graph: fingerprints, its number among the graphs of its net, its subgraphs."""
+    """A mined graph, and its number among the graphs of its net."""
 
     full: str
     structure: str
@@ -71,11 +71,7 @@ class SizeJob:
 def resize_isolated(
     worker: JobRunner, key: str, jobs: dict[str, SizeJob], limits: JobLimits
 ) -> JobOutcome[SizedRecord]:
-    """Make the rows of a net at one size in its own process.
-
-    Raises:
-        WorkerError: our own machinery failed.
-    """
+    """Make the rows of a net at one size in its own process."""
     job = jobs[key]
     result = worker.run(
         Job(
@@ -137,11 +133,7 @@ def resized(job: SizeJob) -> tuple[SizedRecord, list[SubgraphRow]]:
 
 
 def _cut_alike(original: OriginalGraph, graph: Graph | None) -> tuple[SizedGraph, Mined]:
-    """Cut the ranges of a captured graph out of its version at another size.
-
-    Raises:
-        GraphError: an op refuses the shapes that it is given.
-    """
+    """Cut the ranges of a captured graph out of its version at another size."""
     mined: Mined = {}
     if graph is None or fingerprints(graph).structure != original.structure:
         text = "other ops or another data flow than the original"
@@ -181,7 +173,6 @@ def _most_bytes(graph: Graph, specs: dict[str, TensorSpec]) -> int:
 
 
 def _failed(job: SizeJob, cause: SizeFailure, reason: str) -> SizedRecord:
-    """Return the record of a net that failed for one cause."""
     graphs = tuple(SizedGraph(graph.full, cause=cause, reason=reason) for graph in job.graphs)
     return SizedRecord(job.key, job.entry, {}, "", graphs)
 
@@ -201,7 +192,7 @@ def net_of(row: GraphRow) -> GraphSource | None:
 
 
 def mined_part(out: Path, graph: str) -> Path:
-    """Return the file of the rows mined from a captured graph, by its full fingerprint."""
+    """Return the file of the rows mined from a graph, by its full fingerprint."""
     return out / PARTS_FOLDER / f"{graph[:32]}.parquet"
 
 
@@ -218,10 +209,7 @@ def add_sizes(
     plan: RunPlan,
     announce: Callable[[str, int], ProgressStep],
 ) -> None:
-    """Make the rows of the nets of mined graphs at up to `num_sizes` sizes each.
-
-    Results that the run's folder already has are left as they are.
-    """
+    """Make the missing rows of the nets of mined graphs at up to `num_sizes` sizes each."""
     records = run.records()
     finished = {key for key, record in records.items() if not _lacks_library(record)}
     jobs = size_jobs(rows, num_sizes, run.out, finished)
@@ -240,7 +228,7 @@ def size_jobs(
     rows: Iterable[GraphRow], num_sizes: int, out: Path, finished: Collection[str]
 ) -> dict[str, SizeJob]:
     """Return the unfinished jobs by key. Libraries take turns with a few nets each in a random
-    order, so that the finished part is representative and a library stays imported.
+    order, so that a finished part is representative and a library stays imported.
     """
     nets: dict[tuple[str, bool], list[tuple[GraphRow, int]]] = {}
     for row in sorted(rows, key=attrgetter("full")):

@@ -45,8 +45,8 @@ SPLITS: Format[SplitRow] = Format(SplitRow, "a split", hashes=("full",))
 
 @dataclass(frozen=True, slots=True)
 class SplitManifest:
-    """The settings and content of a split. `share` of the op sequences are evaluation, chosen by
-    `seed`, besides those of `suites`. `near_sequences` counts evaluation sequences of two ops and
+    """The settings and content of a split: a `share` of the op sequences, chosen by `seed`, and
+    those of `suites` are evaluation. `near_sequences` counts evaluation sequences of two ops and
     more that are a contiguous part of a training sequence; this is no leak.
     """
 
@@ -63,9 +63,7 @@ class SplitManifest:
 @dataclass(frozen=True, slots=True)
 class Leak:
     """A training row that shares an op sequence or structure with evaluation, or is an original or
-    a variant of a row there.
-
-    `other` is the first such row of evaluation, or the name of a suite.
+    a variant of a row there. `other` is the first such row, or the name of a suite.
     """
 
     row: str
@@ -75,9 +73,7 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class SuiteKeys:
-    """The op sequences and structures of suites, each with the name of one suite, and the content
-    hash of every suite by its name.
-    """
+    """Content hashes of suites by name; their op sequences and structures, each with a suite."""
 
     hashes: dict[str, str]
     sequences: dict[Ops, str]
@@ -87,8 +83,7 @@ class SuiteKeys:
 def side_of(ops: Ops, share: float, seed: int, evaluation: Collection[Ops] = ()) -> Side:
     """Return the side of an op sequence; it does not depend on other sequences.
 
-    A share of all sequences, from 0 to 1, is evaluation; other seeds choose others. Those of
-    `evaluation` are on that side in any case.
+    A `share` from 0 to 1 of all sequences is evaluation, and those of `evaluation` in any case.
 
     Examples:
         >>> side_of(("torch.relu",), 0.0, 0), side_of(("torch.relu",), 1.0, 0)
@@ -165,8 +160,6 @@ def split(
     rows: Sequence[RowKeys], share: float, seed: int, suites: SuiteKeys
 ) -> tuple[dict[str, Side], SplitManifest]:
     """Return a side for each row, checked for leaks, and the manifest without its files.
-
-    The op sequences of suites are evaluation, besides the share.
 
     Raises:
         InputError: there are no rows, the share is none, or the sides leak.

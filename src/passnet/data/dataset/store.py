@@ -1,6 +1,5 @@
-"""A dataset of subgraphs on disk: Parquet files of one row a subgraph.
-
-Subgraphs with the same ops, data flow, literals, shapes and dtypes are one row.
+"""A dataset of subgraphs on disk: Parquet files with one row for equal ops, data flow, literals,
+shapes and dtypes.
 """
 
 from collections import Counter, defaultdict
@@ -51,13 +50,11 @@ class Provenance:
 class SubgraphRow:
     """One subgraph: fingerprints, text, arguments (JSON), ops, and its origin.
 
-    `dtype`: the floating-point dtype of most elements of its arguments, "none" without any.
-    `variant`: the dtype of a converted subgraph ("float16"), or the sizes of its net's axes
+    `dtype`: the floating-point dtype of most elements of its arguments, or "none". `variant`: the
+    dtype of a converted subgraph ("float16"), or the sizes of its net's axes
     ("batch=4,sequence=16"); `original`: the full fingerprint of its captured row. Both are empty
-    for captured rows.
-    `kinds`: see `mine.subgraphs`. `places` are the first few of `num_places` places in `num_graphs`
-    captured graphs; `nets` the entries of these graphs, the first few by name; `domain` that of the
-    first.
+    for captured rows. `places` are the first few of `num_places` places in `num_graphs` captured
+    graphs; `nets` the entries of these graphs, the first few by name; `domain` that of the first.
     """
 
     full: str
@@ -121,9 +118,8 @@ def graph_of(row: SubgraphRow) -> Graph:
 
 @dataclass(frozen=True, slots=True)
 class DatasetManifest:
-    """The content of a dataset; equal datasets have equal manifests.
-
-    `kinds` counts rows by kind; `versions` are of the nets' packages.
+    """The content of a dataset; equal datasets have equal manifests. `versions` are of the nets'
+    packages.
     """
 
     schema_version: int
@@ -190,7 +186,7 @@ def merge_subgraphs(
     """Write one dataset with each subgraph of some files once.
 
     Files must have different places of a subgraph: these are added up, and the first few kept. The
-    order of files has no influence; `versions` are of the nets' packages.
+    order of files has no influence.
     """
     merged: dict[str, SubgraphRow] = {}
     for path in sorted(paths):
@@ -201,7 +197,7 @@ def merge_subgraphs(
 
 
 def union(first: SubgraphRow, second: SubgraphRow) -> SubgraphRow:
-    """Merge two rows of one subgraph. A captured row wins over a variant. Of two variants, the one
+    """Merge two rows of one subgraph. A captured row wins over a variant; of two variants, the one
     that sorts first gives the name.
     """
     if bool(first.variant) != bool(second.variant):
@@ -268,9 +264,7 @@ def read_dataset(folder: Path) -> tuple[DatasetManifest, list[Path]]:
 
 @dataclass(slots=True)
 class MinedSubgraph:
-    """A subgraph with the kinds of its ranges in the graph; `original` is the full fingerprint of a
-    variant's original.
-    """
+    """A subgraph with the kinds of its ranges in the graph, and its original if a variant."""
 
     graph: Graph
     ranges: dict[tuple[int, int], set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -293,8 +287,7 @@ def mined_rows(
 ) -> list[SubgraphRow]:
     """Return the rows of the subgraphs of one graph, with all places in it.
 
-    `variant` names the difference from the captured graph, whose full fingerprint is `captured`;
-    `nets` are the nets of that graph.
+    `captured` is the full fingerprint of the captured graph, `variant` the difference from it.
     """
     names = tuple(sorted(nets)[:MAX_PLACES])
     rows = []

@@ -24,11 +24,10 @@ BATCH: tuple[Sizes, ...] = tuple({"batch": 2**power} for power in (0, 1, 2, 4, 5
 
 
 def published_sizes(axes: Sizes) -> tuple[Sizes, ...]:
-    """Return the published shapes for a net, without its own.
+    """Return the published shapes for a net with these axes, without its own.
 
     Only two-dimensional images without other inputs get other sides; videos, volumes, and images
-    with text change their batch. A net without a batch (of graphs, say) has no other shapes. `axes`
-    are the sizes of all axes that the net's inputs name.
+    with text change their batch. A net without a batch (of graphs, say) has no other shapes.
 
     Examples:
         >>> published_sizes({"batch": 16, "sequence": 256, "text": 8})[-1]
@@ -48,7 +47,6 @@ def published_sizes(axes: Sizes) -> tuple[Sizes, ...]:
 
 
 FIRST_BATCHES = (16, 4, 64)
-"""The first batches of `BATCH` that a net gets."""
 
 
 def chosen_sizes(axes: Sizes) -> tuple[Sizes, ...]:

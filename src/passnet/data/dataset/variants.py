@@ -1,8 +1,6 @@
-"""Variants of captured graphs: the same ops at other sizes and in other dtypes.
+"""Variants of captured graphs: the same ops at other sizes and in other dtypes, each checked.
 
-A net is captured again at each size, and once in each dtype for the literals that follow it. Each
-variant is checked, and run if it is small; a failed one gives a record with the reason. The rows of
-a dataset are made by `dataset.build` and `dataset.resize`.
+A net is captured again at each size, and once in each dtype for the literals that follow it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +25,6 @@ MAX_BYTES = 16 * 2**30
 MAX_REASON_CHARACTERS = 300
 
 _REFUSALS = (CaptureError, GraphError)
-"""Errors over a net that cannot be captured, and over a graph that cannot be stored."""
 
 OTHER_SIZES = "other sizes"
 """The failure's name where a net gives no graph to compare others with."""
@@ -35,12 +32,8 @@ OTHER_SIZES = "other sizes"
 VariantFailure: TypeAlias = Literal[
     "refused_by_net", "other_graph", "no_float", "refused_by_op", "not_finite", "too_large"
 ]
-"""The cause why there is no variant.
-
-refused_by_net: the net cannot be built, called or traced at these sizes. other_graph: it gives
-other ops, or another data flow. no_float: no argument has a floating-point dtype. refused_by_op: an
-op takes no such shapes or dtypes. not_finite: an output is infinite or NaN where the original's is
-not. too_large: it takes more than `MAX_BYTES`.
+"""The cause why there is no variant; see `SizeFailure`. no_float: no argument has a floating-point
+dtype. not_finite: an output is infinite or NaN where the original's is not.
 """
 
 
@@ -49,8 +42,8 @@ class Variant:
     """A variant of a graph.
 
     `name` is the difference from the original: "batch=4,sequence=16,float16", empty for the
-    original itself. `was_run`: it ran on the CPU; else only its shapes and dtypes were checked.
-    `follows`: its literals are those of the net in its dtype; None in the original dtype.
+    original. `was_run`: it ran on the CPU; else only its shapes and dtypes were checked. `follows`:
+    its literals are those of the net in its dtype; None in the original dtype.
     """
 
     number: int
@@ -88,13 +81,9 @@ def dtype_variants(
 ) -> Iterator[Variant | Failure]:
     """Yield a graph as it is, then in its other dtypes, each checked.
 
-    Args:
-        graph: at any sizes.
-        captures: of its net, for the literals that follow the dtype.
-        dtypes: the dtypes to make.
-        float32_norms: norms whose parameters stay float32; see `in_dtype`.
-        sizes: the difference of the graph from the original.
-        number: the graph's number among the graphs of its net.
+    `captures` of its net give the literals that follow the dtype; `float32_norms` are for
+    `in_dtype`. `sizes` are the difference of the graph from the original, `number` is its number in
+    its net.
     """
     sizes = sizes or {}
     captures = captures or Captures(graph, {})
@@ -125,12 +114,8 @@ def dtype_variants(
 def _checked(
     variant: Variant, can_run: bool = True, expected: list[torch.Tensor] | None = None
 ) -> tuple[Variant | Failure, list[torch.Tensor] | None]:
-    """Return the checked variant, and the finite elements of its outputs if it was run.
-
-    It must be finite where the outputs of the original are, if that was run.
-
-    Raises:
-        GraphError: an op refuses its shapes or dtypes, or fails when it runs.
+    """Return the checked variant, and the finite elements of its outputs if it was run; it must be
+    finite where those of the original are.
     """
     size = cost(variant.graph)
     if size.num_bytes > MAX_BYTES:
@@ -156,15 +141,9 @@ def net_variants(
     shapes: bool = True,
     float32_norms: frozenset[str] = FLOAT32_NORMS,
 ) -> Iterator[Variant | Failure]:
-    """Yield all variants of a net's graphs: up to ten shapes, in three dtypes each.
+    """Yield all variants of a net's graphs: up to ten shapes if `shapes`, in three dtypes each.
 
-    Args:
-        entry: of the catalog.
-        graphs: captured from it, each under its number among the net's graphs.
-        train: the graphs are forward passes of training.
-        dtypes: see `dtype_variants`.
-        shapes: also make them at other sizes.
-        float32_norms: see `in_dtype`.
+    `graphs` were captured from the entry, each under its number; `train`: in training.
     """
     try:
         base = recapture(entry, {}, train=train)
@@ -217,7 +196,6 @@ def _recaptured_graphs(
 
 
 def _is_alike(recaptured: Recaptured, number: int, graph: Graph) -> bool:
-    """Return whether the graph of a number has the ops and the data flow of another."""
     if number >= len(recaptured.graphs):
         return False
     return fingerprints(recaptured.graphs[number]).structure == fingerprints(graph).structure
@@ -232,8 +210,8 @@ def crossed_rows(
 ) -> Iterator[SubgraphRow]:
     """Yield rows at other sizes in their other dtypes, each made of its row without its net.
 
-    The subgraph's own ops decide which arguments change. So a weight whose norm lies outside takes
-    the dtype of the values it meets. Rows without a floating-point argument give none.
+    A weight whose norm lies outside takes the dtype of the values it meets. Rows without a
+    floating-point argument give none.
     """
     for row in rows:
         if not row.variant or names_dtype(row.variant):

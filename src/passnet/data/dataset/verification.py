@@ -47,9 +47,8 @@ RUN_LIMITS = JobLimits(120.0, 16384)
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of a check: counts, and the first errors as text. `files` are errors of manifest
-    and files. `num_alone` counts variants without their original, which is no error in a part of a
-    dataset.
+    """Counts of a check, and the first errors as text; `files` are errors of manifest and files.
+    `num_alone` counts variants without their original, which is no error in a part of a dataset.
     """
 
     num_rows: int
@@ -76,13 +75,9 @@ def verify(
 ) -> Verification:
     """Check a dataset: checksums, schema, every row recomputed from its text, and runs.
 
-    Args:
-        folder: of the dataset.
-        num_runs: the number of rows to build and run with recorded inputs.
-        num_processes: the number of rows checked at a time.
-        seed: of the choice of rows to run, and of their inputs.
-        announce: called with the title and total of each phase; returns the step to call after
-            each.
+    Args: num_runs: the number of rows to build and run with recorded inputs. seed: of the choice of
+    rows to run, and of their inputs. announce: called with the title and total of each phase;
+    returns the step to call after each.
 
     Raises:
         InputError: there is no manifest, or one of another version.
@@ -149,9 +144,7 @@ class _Families:
         return sum(original not in self._captured for _, original, *_ in self._variants)
 
     def errors(self) -> list[str]:
-        """Return an error for each variant whose structure, or unchanged dtype, is not its
-        original's.
-        """
+        """Return an error for each variant with a structure, or unchanged dtype, of its own."""
         texts = []
         for full, original, structure, dtype in self._variants:
             parent = self._captured.get(original, (structure, dtype))
@@ -212,10 +205,7 @@ def batch_errors_to(payload: str, folder: Path) -> None:
 
 
 def row_error(row: SubgraphRow) -> str | None:
-    """Return the error of a row; None where it is right.
-
-    Everything that follows from its text and arguments is computed again.
-    """
+    """Return the error of a row, all of it computed again from its text; None where it is right."""
     where = row.full[:16]
     try:
         graph = graph_of(row)
@@ -271,11 +261,7 @@ def ready(_: str) -> None:
 
 
 def run_row(payload: str, _: Path) -> None:
-    """Build a row's graph on the CPU in the process, and call it with recorded inputs.
-
-    Raises:
-        GraphError: it cannot be built, or its inputs cannot be drawn.
-    """
+    """Build a row's graph on the CPU in the process, and call it with recorded inputs."""
     import torch
 
     from passnet.graph.fx.build import build

@@ -20,9 +20,8 @@ from passnet.graph.values.fake import SYMBOL_ANNOTATION, infer_shapes
 
 
 def single_assignment(program: Program) -> Program:
-    """Return the program without aliases and hints, with a unique name for every value.
-
-    The result of an in-place operator gets a name of its own too (`y = operator.iadd(x, z)`).
+    """Return the program without aliases and hints, with a unique name for every value, also for
+    the result of an in-place operator (`y = operator.iadd(x, z)`).
     """
     names = {param.name: param.name for param in program.params}
     used = dict.fromkeys(names, 0)
@@ -62,10 +61,8 @@ _TUPLE_MAKERS = frozenset(
 
 
 def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
-    """Return the specs of all tensors of a graph from shapes and dtypes alone. Statistics, and
-    values whose size depends on other values, are left out.
-
-    The program of the graph must come from `single_assignment`.
+    """Return the specs of all tensors of a graph from `single_assignment`, from shapes and dtypes
+    alone. Statistics, and values whose size depends on other values, are left out.
 
     Raises:
         GraphError: an op refuses the shapes it is given.
@@ -84,9 +81,9 @@ def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
 class Parent:
     """A program in single-assignment form, ready for cuts; see `parent_of`.
 
-    `reads` are the names that each op reads; `needed_until` is the index after the last op that
-    reads a name, or past all of them for what the program returns; `shielded` are the ops between
-    a switch of state and the one back, where they mean something else; `specs` are of its tensors.
+    `needed_until` is the index after the last op that reads a name, or past all of them for an
+    output; `shielded` are the ops between a switch of state and the one back, where they mean
+    something else.
     """
 
     ops: tuple[Op, ...]
@@ -98,10 +95,7 @@ class Parent:
 
 
 def parent_of(program: Program, specs: Mapping[str, TensorSpec]) -> Parent:
-    """Prepare a program in single-assignment form for cuts.
-
-    `specs` are of its tensors by name, for example from `inferred_specs`.
-    """
+    """Prepare a program from `single_assignment` for cuts; `specs` are of its tensors by name."""
     ops = program.ops
     reads = tuple(op_refs(op) for op in ops)
     until = {name: index for index, names in enumerate(reads, start=1) for name in names}
@@ -111,7 +105,6 @@ def parent_of(program: Program, specs: Mapping[str, TensorSpec]) -> Parent:
 
 
 def _shielded(ops: Sequence[Op]) -> frozenset[int]:
-    """Return the ops inside vmap, or inside enabled autocast."""
     shielded, depths = set(), {"vmap": 0, "autocast": 0}
     entered: dict[str | None, bool] = {}
     for index, op in enumerate(ops):
@@ -165,11 +158,10 @@ def cut_range(parent: Parent, start: int, stop: int) -> Graph:
 def trimmed_range(
     parent: Parent, start: int, stop: int, max_trimmed: int, min_ops: int
 ) -> tuple[int, int] | None:
-    """Return the longest range inside [start, stop) that can be cut. It has at least `min_ops` ops
-    and loses at most `max_trimmed`; None where there is none.
+    """Return the longest range inside [start, stop) that can be cut; None without.
 
-    Of equally long ones the one that loses fewest ops in front. It helps where a tuple is made on
-    one side of the cut and taken apart on the other.
+    It has at least `min_ops` ops and loses at most `max_trimmed`, of equally long ones the fewest
+    in front. It helps where a tuple is made on one side of the cut and taken apart on the other.
     """
     for num_trimmed in range(min(max_trimmed, stop - start - min_ops) + 1):
         for front in range(num_trimmed + 1):
@@ -196,9 +188,8 @@ def _check_effects(ops: Sequence[Op], live_in: Sequence[str], start: int) -> Non
 
 
 def _first(op: Op) -> tuple[str, ...]:
-    """Return the values in the first argument of a call; all values where it is no plain one.
-
-    It is none in `f(input=x)`, `einsum("ij->ji", x)` and `broadcast_tensors(x, y)`.
+    """Return the values in the first argument of a call; all values where it is no plain one, as in
+    `f(input=x)`, `einsum("ij->ji", x)` and `broadcast_tensors(x, y)`.
     """
     is_plain = op.args and last_name(op.target) not in SHARES_ALL
     return refs(op.args[0]) if is_plain else op_refs(op)
@@ -217,7 +208,6 @@ Source: their signatures in torch 2.13."""
 
 
 def _written(op: Op) -> tuple[str, ...]:
-    """Return the values that a call writes into."""
     kwargs = dict(op.kwargs)
     index = _INPLACE_INDEX.get(last_name(op.target), len(op.args))
     if op.target.startswith("torch.nn.functional.") and len(op.args) > index:

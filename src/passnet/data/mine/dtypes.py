@@ -1,7 +1,4 @@
-"""Graphs in another floating-point dtype.
-
-Ops, their order and the data flow stay; no cast is put in.
-"""
+"""Graphs in another floating-point dtype: ops, their order and the data flow stay; no casts."""
 
 import math
 from dataclasses import replace
@@ -58,9 +55,7 @@ MATCHED = frozenset([
     "rnn_tanh_cell", "rnn_relu_cell", "rnn_tanh", "rnn_relu", "gru", "lstm",
     "multi_head_attention_forward", "_transformer_encoder_layer_fwd",
 ])  # fmt: skip
-"""Ops, by last name, whose operands must have one dtype: arguments take that of the values they
-meet.
-"""
+"""Ops, by last name, whose operands must have one dtype: that of the values they meet."""
 
 _MASKED = frozenset(["scaled_dot_product_attention", "multi_head_attention_forward"])
 """Ops of `MATCHED` that take a mask of another dtype."""
@@ -72,18 +67,14 @@ _CASTS = frozenset(["to", "type", "type_as", "float", "half", "bfloat16", "doubl
 def in_dtype(
     graph: Graph, dtype: str, float32_norms: frozenset[str] = FLOAT32_NORMS, where: str = "graph"
 ) -> Graph:
-    """Return the same graph with its floats in another dtype.
+    """Return the same graph with its floats in another dtype, one of `DTYPES`.
 
     Arguments of the main dtype change, but for parameters of `float32_norms`, which become float32,
     and for arguments that meet a value of another dtype in an op of `MATCHED`, which take that. A
     literal beyond the largest number of the dtype that an op computes in becomes that number, as
     `torch.finfo(x.dtype).min` in a net does. In a graph of a half dtype, dtype literals of it
-    follow; those of float32 stay, as they may be there for precision: a graph that was captured in
-    float32 does not tell `x.to(torch.float32)` from `x.to(y.dtype)`. Capturing the net in both
-    dtypes does; see `literals.adopt_literals`.
-
-    The graph has the specs of its arguments; `dtype` is one of `DTYPES`. Parameters of norms that
-    are not among `float32_norms` take the dtype of their input. `where` is named in errors.
+    follow; those of float32 stay, as `x.to(torch.float32)` may be there for precision. Captures of
+    the net in both dtypes tell more; see `literals.adopt_literals`.
 
     Raises:
         GraphError: it has no argument of a floating-point dtype, or an op refuses the dtypes.
@@ -113,9 +104,8 @@ def in_dtype(
 class _FakeRun(torch.fx.Interpreter):
     """One run under fake tensors that finds the argument dtypes the ops accept.
 
-    `dtypes` are of the arguments that must be of another one than they are, `limits` the largest
-    number that a literal of an op may be, for ops with a larger one, and `running` the op that
-    runs.
+    `dtypes` are of the arguments to convert, `limits` the largest number of a literal for ops with
+    a larger one, and `running` the op that runs.
     """
 
     def __init__(
@@ -162,9 +152,8 @@ class _FakeRun(torch.fx.Interpreter):
                 self._convert(parameter, dtype)
 
     def _suit_matched(self, node: torch.fx.Node, is_masked: bool) -> None:
-        """Convert arguments to the dtype of the values they meet; refuse other mixes.
-
-        Some of these ops take other dtypes under fake tensors than on any device.
+        """Convert arguments to the dtype of the values they meet; refuse other mixes, some of which
+        fake tensors take and devices do not.
         """
         operands = [operand for operand in node.all_input_nodes if self._dtype(operand) is not None]
         computed = [self._dtype(operand) for operand in operands if operand not in self._argument]

@@ -1,7 +1,7 @@
 """Recursive Folding: repeats in a corpus of op sequences, as nested patterns and ranges.
 
-The pattern that saves most becomes a new symbol wherever it occurs, again and again. Patterns may
-contain earlier symbols, so that every graph becomes a tree of ranges.
+The pattern that saves most becomes a new symbol, again and again, so that every graph becomes a
+tree of ranges.
 
 Source: PassNet paper (arXiv 2605.29357), Recursive Folding. Repeats are exact and of any length
 here; the published method hashes windows of up to 64 tokens.
@@ -22,13 +22,10 @@ from passnet.errors import InputError
 class FoldingPlan:
     """Settings of folding and of its ranges; the defaults are the published settings.
 
-    Args:
-        max_length: the longest pattern in symbols (the published window W); None for any.
-        max_patterns: how many patterns to fold at most; None for as many as there are.
-        min_ops: the shortest range that is given.
-        max_ops: a range has fewer ops than this.
-        bounded: whether a pattern has to have fewer ops than `max_ops`, with all that it contains.
-            Those that are longer give no range of their own, and hide what lies across their parts.
+    Args: max_length: the longest pattern in symbols (the published window W); None for any.
+    max_patterns: the most patterns to fold; None for any. min_ops: the fewest ops of a range.
+    max_ops: a range has fewer ops than this. bounded: a pattern, too, has fewer ops than `max_ops`;
+    longer ones give no range of their own, and hide those across their parts.
     """
 
     max_length: int | None = 64
@@ -44,10 +41,7 @@ COVERING = FoldingPlan(max_length=None, max_patterns=None, bounded=True)
 
 @dataclass(frozen=True, slots=True)
 class RepeatedPattern:
-    """The expansion of a symbol into other symbols; those below `num_tokens` are tokens.
-
-    `num_ops` is its length in ops, `count` how often it was folded.
-    """
+    """The expansion of a symbol, its length in ops, and how often it was folded."""
 
     symbol: int
     parts: tuple[int, ...]
@@ -57,9 +51,8 @@ class RepeatedPattern:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A corpus after folding: the remaining symbols of each sequence, and the patterns.
-
-    Symbols below `num_tokens` are tokens; the others index `patterns` from there.
+    """A corpus after folding: the remaining symbols of each sequence, and the patterns. Symbols
+    below `num_tokens` are tokens; the others index `patterns` from there.
     """
 
     num_tokens: int
@@ -90,13 +83,11 @@ def alphabet(sequences: Sequence[Sequence[str]]) -> tuple[list[list[int]], list[
 
 
 def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
-    """Fold a corpus.
+    """Fold a corpus of tokens, integers from 0; no pattern spans two sequences.
 
     Each step chooses the window that maximises (length - 1) (occurrences - 1), with at least two
     disjoint occurrences; of equals the longest, then the first. Its occurrences, taken greedily
     from the left, become a new symbol.
-
-    The sequences hold tokens, integers from 0; no pattern spans two of them.
 
     Raises:
         InputError: there is no token, or one is negative.
@@ -127,7 +118,6 @@ def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
 
 def _joined(sequences: Sequence[Sequence[int]]) -> tuple[Ints, int]:
     """Return all tokens joined, with a separator after each sequence, and the number of tokens.
-
     Separators are negative and all different, so that they repeat nowhere.
     """
     if not any(len(tokens) for tokens in sequences):
@@ -154,10 +144,8 @@ def _longest(tokens: Ints, sizes: Sequence[int], plan: FoldingPlan) -> Ints | No
 
 
 def ranges(folded: Folded, plan: FoldingPlan) -> Iterator[Range]:
-    """Yield the ranges of a folded corpus: the fitting ones of every tree of nested symbols.
-
-    A symbol with a number of ops within the plan gives its range. A longer one is expanded, a
-    shorter one gives nothing.
+    """Yield the ranges of a folded corpus from the trees of nested symbols: longer ones are
+    expanded, shorter ones left out.
     """
 
     def fitting(symbols: Sequence[int], sequence: int, start: int) -> Iterator[Range]:

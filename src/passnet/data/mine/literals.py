@@ -30,10 +30,9 @@ def with_ops(program: Program, ops: Iterable[Op]) -> Program:
 
 
 def adopt_literals(graph: Graph, base: Graph, variant: Graph) -> Graph:
-    """Return a graph with the literals of `variant` that differ from `base`.
+    """Return a graph with the literals that differ between captures of its net in two dtypes.
 
-    `base` and `variant` are captures of one net in two dtypes, the first in that of `graph`. The
-    literals that differ between them follow the dtype. `graph` has the same ops, at any sizes.
+    `base` is in the dtype of `graph`, which has the same ops, at any sizes.
 
     Raises:
         GraphError: the ops differ, or a literal of the graph depends on its sizes as well.

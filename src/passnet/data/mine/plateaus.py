@@ -1,7 +1,5 @@
-"""Ranges of ops that a compiler fuses, from the kernel counts of all prefixes.
-
-K(P) is the number of kernels of the first P ops. If it does not grow at op P, the op was absorbed
-into an existing kernel. A plateau of K is a fusible range.
+"""Ranges of ops that a compiler fuses, from the kernel counts K of all prefixes: where K does not
+grow, an op was absorbed into an existing kernel.
 
 Source: PassNet paper (arXiv 2605.29357), Execution-driven Prefix Analysis.
 """

@@ -1,9 +1,8 @@
 """Exact repeats of a sequence of integers, of every length, by a suffix array.
 
-All of it is array arithmetic. A suffix array is made by doubling (Manber and Myers, 1990): ranks of
-prefixes of length k give those of length 2 k by one sort of pairs, which are packed into one 64-bit
-integer, together with their index where there is room for it. The ranks of every doubling are kept,
-as they give the common prefix of any two suffixes in as many steps.
+It is made by doubling (Manber and Myers, 1990): ranks of prefixes of length k give those of length
+2 k by one sort of pairs, packed into one 64-bit integer with their index where there is room. The
+ranks of every doubling give the common prefix of any two suffixes.
 """
 
 from dataclasses import dataclass
@@ -17,8 +16,8 @@ MAX_TOKENS = (1 << 31) - 1
 """Two ranks of 31 bits fit into 63."""
 
 TOKENS_WITH_INDEX = (1 << 21) - 1
-"""The most tokens for which a pair of ranks and an index, of 21 bits each, fit into 63. Longer
-corpora are sorted by indices; two million tokens take half as long again.
+"""The most tokens for which a pair of ranks and an index, of 21 bits each, fit into 63; longer
+corpora are sorted by indices, half as fast again.
 """
 
 
@@ -41,8 +40,7 @@ class Windows:
 def repeated_windows(tokens: Ints, longest: Ints | None = None) -> Windows:
     """Return the windows that occur more than once, of two tokens or more.
 
-    `longest` is the longest window to consider from every start, equal for equal tokens; None for
-    any length.
+    `longest` is the longest window to consider from every start, equal for equal tokens.
 
     Raises:
         ValueError: there are more than `MAX_TOKENS` tokens.
@@ -125,10 +123,8 @@ def _extremes(order: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
 
 
 def _smaller(values: Ints) -> tuple[Ints, Ints]:
-    """Return for every index the nearest smaller value before it, and after it.
-
-    Between them, the first included, are the suffixes that share the prefix. The first index holds
-    0; an imaginary last one holds less than any.
+    """Return for every index the nearest smaller value before it, and after it; between them are
+    the suffixes that share the prefix. An imaginary last one holds less than any.
     """
     size = len(values)
     held = np.append(values, -1)
@@ -146,10 +142,7 @@ def _smaller(values: Ints) -> tuple[Ints, Ints]:
 
 
 def disjoint(starts: Ints, length: int) -> list[int]:
-    """Return occurrences of a window that do not overlap, greedily from the left.
-
-    `starts` are the sorted starts of all occurrences.
-    """
+    """Return the sorted starts that do not overlap for a window length, greedily from the left."""
     gaps = np.diff(starts)
     if not len(gaps) or gaps.min() >= length:
         return starts.tolist()

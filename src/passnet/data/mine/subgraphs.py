@@ -34,7 +34,7 @@ MIN_OPS = 4
 
 PLANNED_OPS = 5_000
 """The size of the windows in which larger graphs are planned, as Inductor's time grows faster than
-its graph. No range of such a graph crosses the end of a window.
+its graph; no range crosses the end of a window.
 """
 
 LONE_ELEMENT = "an element of a tuple made elsewhere is no subgraph"
@@ -42,8 +42,8 @@ LONE_ELEMENT = "an element of a tuple made elsewhere is no subgraph"
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """The ops [start, stop) of a graph, as a graph; `num_trimmed` ops at the ends of the range are
-    left out.
+    """The ops [start, stop) of a graph, as a graph, without `num_trimmed` ops of the range asked
+    for.
     """
 
     kind: SubgraphKind
@@ -55,8 +55,8 @@ class Subgraph:
 
 @dataclass(frozen=True, slots=True)
 class RangeRefusal:
-    """A range that cannot be a graph, and the reason. Both bounds are 0 where the whole graph has
-    no ranges of this kind.
+    """A range that cannot be a graph; both bounds are 0 where the whole graph has no ranges of this
+    kind.
     """
 
     kind: SubgraphKind
@@ -75,10 +75,8 @@ def subgraphs(
     """Yield the subgraphs of a graph, kind by kind, in the order of their ranges.
 
     A single op that makes a tuple comes with the ops right behind it that take the tuple apart.
-
-    The graph has the specs of its arguments. `classical` are the ranges from folding a corpus, see
-    `folding.ranges`; a range that cannot be cut loses up to `MAX_TRIMMED_OPS` ops at its ends.
-    `where` is named in refusals; `planned_ops` is the most ops to plan at once.
+    `classical` are the ranges from `folding.ranges`; those that cannot be cut lose up to
+    `MAX_TRIMMED_OPS` ops at their ends.
 
     Raises:
         GraphError: an op is unknown, or refuses the shapes it is given.

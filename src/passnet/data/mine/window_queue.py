@@ -1,9 +1,9 @@
 """The order of folds, decided many times from one suffix array.
 
-A fold changes little of a corpus. A window without folded ops keeps its score. A window with a new
-symbol stands for a longer one that the suffix array knows, and that scored no less. So every window
-of the array bounds all windows that come of it, and a bound that is reached gives the next fold. If
-the best bound is not reached, a new suffix array is due.
+A fold changes little of a corpus. A window without folded ops keeps its score; one with a new
+symbol stands for a longer one of the suffix array, and scores no more. So every window of the array
+bounds all windows that come of it, and a bound that is reached gives the next fold. If the best
+bound is not reached, a new suffix array is due.
 """
 
 import heapq
@@ -19,9 +19,7 @@ WindowKey = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class FoldedWindow:
-    """Disjoint occurrences of a window: their starts, the number of corpus tokens of each, and the
-    symbols of the window.
-    """
+    """Starts of disjoint occurrences, their width in corpus tokens, and the window's symbols."""
 
     starts: Ints
     width: int
@@ -30,8 +28,8 @@ class FoldedWindow:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """A lower bound on the keys of all windows that came of a known one. `starts` are the places of
-    a window with this key, if they are all alike, which is certain where `is_whole`.
+    """A lower bound on the keys of all windows that came of a known one; `starts` are the places of
+    a window with this key if they are all alike, which is certain where `is_whole`.
     """
 
     key: WindowKey
@@ -42,8 +40,8 @@ class _Bound:
 class WindowQueue:
     """The windows of a corpus, best first, and the corpus as they are folded.
 
-    `tokens` are the corpus, with separators; `longest` gives the most tokens of a window for every
-    index where one may begin, `max_length` its most symbols (None for any).
+    `tokens` include separators; `longest` has the most tokens of a window from every index,
+    `max_length` is its most symbols.
     """
 
     def __init__(self, tokens: Ints, longest: Ints | None, max_length: int | None) -> None:
@@ -117,10 +115,8 @@ class WindowQueue:
         return _Bound(key, np.sort(starts[: best + 1]), bool(sizes[best] == width))
 
     def _sizes(self, starts: Ints, width: int) -> Ints:
-        """Count the symbols that lie wholly in the `width` tokens from each start.
-
-        Sums over the whole corpus are made once the windows read since the last fold are as long
-        together.
+        """Count the symbols that lie wholly in the `width` tokens from each start. Sums over the
+        whole corpus are made once the windows read since the last fold are as long together.
         """
         self._num_read += len(starts) * width
         if self._num_read < len(self._begins):

@@ -6,10 +6,8 @@
     file               functions and catalogs in Python files
     selection          entries by name, pattern, file and library
 
-A library is one module with `ADDS` (a sentence about its nets), `PACKAGES` (names on PyPI),
-`names()` and `build(name)`. A Python file that offers the last two is a catalog as well: its nets
-are PATH.py/NET. `recipes/catalog/` holds such files for 21 more libraries. Nets are built from
-their architecture alone with their library's initial weights; nothing is downloaded.
+A library is a module that meets `Library`; a Python file with `names()` and `build(name)` is a
+catalog as well. Nets have the initial weights of their library: nothing is downloaded.
 """
 
 import importlib
@@ -29,41 +27,32 @@ from passnet.errors import InputError, did_you_mean
 T = TypeVar("T")
 
 MAX_REASON_CHARACTERS = 300
-"""The length of an import error's text in an error of ours."""
 
 LIBRARIES = ("timm", "transformers", "torchvision", "hub")
-"""The modules of this folder that build the nets of a library, imported on use."""
+"""The modules of this folder, imported on use."""
 
 RECIPES = (
     "diffusers", "smp", "x_transformers", "vit_pytorch", "monai", "torch_geometric", "ultralytics",
     "open_clip", "neuralforecast", "kornia", "torch_rechub", "braindecode", "pypots", "torchaudio",
     "speechbrain", "torchrl", "torchani", "fair_esm", "litgpt", "zuko", "neuraloperator",
 )  # fmt: skip
-"""The libraries whose catalog is a file of `RECIPE_FOLDER`, which a checkout has."""
+"""The libraries whose catalog is a file of `RECIPE_FOLDER`, which only a checkout has."""
 
 RECIPE_FOLDER = Path(__file__).parents[5] / "recipes" / "catalog"
 
 
 class Library(Protocol):
-    """The interface of a library's module."""
+    """The interface of a library's module; `ADDS` describes its nets, `PACKAGES` are on PyPI."""
 
     ADDS: str
     PACKAGES: tuple[str, ...]
 
     def names(self) -> Sequence[str]:
-        """Return its entries, always in the same order.
-
-        Raises:
-            ImportError: the library is not installed.
-        """
+        """Return its entries, always in the same order."""
         ...
 
     def build(self, name: str) -> Net:
-        """Build the net of an entry, with its inputs.
-
-        Raises:
-            Exception: whatever the library raises.
-        """
+        """Build the net of an entry, with its inputs."""
         ...
 
 
@@ -73,10 +62,7 @@ def libraries() -> list[str]:
 
 
 def canonical_name(name: str) -> str:
-    """Return the name under which entries of a library are recorded.
-
-    A recipe is recorded under its library's name, another catalog file under its absolute path.
-    """
+    """Return the name of a library in records: of a catalog file, its absolute path."""
     if not name.endswith(".py"):
         return name
     path = Path(name).resolve()
@@ -137,7 +123,6 @@ def names_of(name: str) -> list[str]:
 
 
 def _import_failure(cause: Exception) -> str:
-    """Return the reason for a failed import, on one line."""
     kind = "" if isinstance(cause, ImportError) else f"{type(cause).__name__}: "
     return f"{kind}{' '.join(str(cause).split())[:MAX_REASON_CHARACTERS]}"
 
@@ -182,12 +167,10 @@ def packages_of(entry: str) -> tuple[str, ...]:
 def build_entry(
     entry: str, train: bool = False, weights: AbstractContextManager[Any] | None = None
 ) -> Net:
-    """Build the net of an entry, with its inputs; the same every time.
+    """Build the net of an entry (LIBRARY/NET, PATH.py/NET or PATH.py:FUNCTION); the same every
+    time.
 
-    Args:
-        entry: LIBRARY/NET, PATH.py/NET or PATH.py:FUNCTION.
-        train: put the net into training mode instead of evaluation mode.
-        weights: the context to build it in, such as one that makes fake weights.
+    `weights` is the context to build it in, such as one that makes fake weights.
 
     Raises:
         InputError: there is no such entry.

@@ -40,11 +40,7 @@ def _built(entry: str) -> Net:
 
 
 def as_net(returned: Any, entry: str) -> Net:
-    """Return the result of a user's function as a `Net`.
-
-    Raises:
-        InputError: it is not a net with inputs.
-    """
+    """Return the result of a user's function as a `Net`."""
     if isinstance(returned, Net):
         return returned
     is_net = isinstance(returned, tuple) and len(returned) in (2, 3) and callable(returned[0])
@@ -71,8 +67,8 @@ def _load(path: Path) -> ModuleType:
 def load_catalog(path: Path) -> ModuleType:
     """Return the module of a catalog file, which has `names()` and `build(name)`.
 
-    It is registered in `sys.modules`, where Dynamo looks up the globals of its nets. Its folder is
-    not searched for imports, as catalogs are named after the packages they import.
+    Dynamo looks up the globals of its nets in `sys.modules`. Its folder is not searched for
+    imports: catalogs are named after the packages they import.
 
     Raises:
         InputError: there is no such file, it cannot be imported, or a function is missing.

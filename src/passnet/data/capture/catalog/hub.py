@@ -1,7 +1,5 @@
-"""The Hugging Face hub: nets of repositories, from their `config.json` alone.
-
-Weights are never fetched and code of a repository is never run: the class comes from the installed
-transformers or timm.
+"""Repositories of the Hugging Face hub, from their `config.json` alone: weights are never fetched,
+and code of a repository is never run.
 """
 
 import os
@@ -28,16 +26,11 @@ def names() -> list[str]:
 
 
 def repositories(path_or_name: str) -> list[str]:
-    """Return the repositories in a .txt file, one a line, or the given name itself.
-
-    A `#` starts a comment.
+    """Return the repositories in a .txt file, one a line with `#` comments, or the given name
+    itself.
 
     Raises:
         InputError: the file cannot be read, or lists nothing.
-
-    Examples:
-        >>> repositories("google-bert/bert-base-uncased")
-        ['google-bert/bert-base-uncased']
     """
     path = Path(path_or_name)
     if path.suffix != ".txt":
@@ -61,8 +54,7 @@ def build(repository: str, reduce_layers: bool = False) -> Net:
     `reduce_layers` keeps only the first few layers of each stack, as the catalog does.
 
     Raises:
-        InputError: the repository cannot be read, or is of no class that is known here.
-        Exception: whatever the library of the net raises.
+        InputError: the repository cannot be read, or its class is unknown here.
     """
     path = _fetch(repository)
     try:

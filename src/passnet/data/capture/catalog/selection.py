@@ -23,9 +23,8 @@ def resolve(patterns: Sequence[str], whole_libraries: Sequence[str] = ()) -> lis
 
     Args:
         patterns: `library/entry`, also with shell wildcards, in other case, and without the ending
-            Model (`transformers/bert`); the same with the path of a catalog file as library
-            (`path/to/catalog.py/entry`); `path/to/file.py:function`; `hub/owner/name`, or
-            `hub/list.txt` with a repository on each line.
+            Model (`transformers/bert`); the same with the path of a catalog file as library;
+            `path/to/file.py:function`; `hub/owner/name`; `hub/list.txt`, a repository a line.
         whole_libraries: libraries, or paths of catalog files, that are selected whole.
 
     Raises:

@@ -20,17 +20,13 @@ FRAMES = {"s3d": 16, "mvit_v1_b": 16, "mvit_v2_s": 16}
 """Frames of a clip where the net does not take 8."""
 
 LEFT_OUT = ("quantized_", "keypointrcnn", "maskrcnn")
-"""Prefixes of nets that are not listed: quantized ones, which have no float weights, and detectors
-that differ from Faster R-CNN only after cropping regions, an op without a CPU kernel here.
+"""Prefixes of nets that are not listed: quantized nets, and detectors that differ from Faster R-CNN
+only after cropping regions, an op without a CPU kernel here.
 """
 
 
 class DenseDetector(nn.Module):
-    """A detector up to its scores and boxes for each anchor.
-
-    Suppressing overlapping boxes and cropping regions is left out: these ops have no kernel next to
-    a CPU build of torch.
-    """
+    """A detector up to its scores and boxes for each anchor: later ops have no CPU kernel."""
 
     def __init__(self, detector: Any) -> None:
         super().__init__()

@@ -37,15 +37,11 @@ COLUMNS: Mapping[str, str] = {
     "places": f"JSON, the first {MAX_PLACES} of these: the captured graph, and its ops from "
     "`start` to before `stop`",
 }
-"""Descriptions of the columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class CardFacts:
-    """The facts of a card: rows by split, kind, domain and dtype, and their origin.
-
-    `license_name` is one of the names that Hugging Face knows.
-    """
+    """The facts of a card; `license_name` is one that Hugging Face knows."""
 
     name: str
     splits: Mapping[str, int]

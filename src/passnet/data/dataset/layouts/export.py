@@ -33,14 +33,10 @@ RowSamples: TypeAlias = Iterator[tuple[SubgraphRow, list[tuple[Origin | None, Gr
 
 @dataclass(frozen=True, slots=True)
 class ExportPlan:
-    """The rows to export, and their layout.
+    """The rows to export, by an expression of SQL, and their layout.
 
-    Args:
-        layout: of the output.
-        where: an expression of SQL for the rows to export; all without one.
-        name: of the set in the PassNet layout, and of the dataset on the card for Hugging Face.
-        sides: the split of rows by their full fingerprint, for Hugging Face; all train without it.
-        license_name: on the card, one that Hugging Face knows.
+    `name` is of the set in the PassNet layout, and of the dataset on the card for Hugging Face, as
+    are the `sides` of rows by full fingerprint (all train without it) and `license_name`.
     """
 
     layout: Layout
@@ -67,8 +63,8 @@ def export_dataset(
 ) -> Exported:
     """Write the rows of a dataset in another layout; `import_dataset` reads it back.
 
-    The folder `out` must be empty or absent; it is written whole or not at all. `announce` is
-    called with the number of rows, and returns the step to call after each.
+    `out` must be empty or absent; it is written whole or not at all. `announce` is called with the
+    number of rows, and returns the step to call after each.
 
     Raises:
         InputError: the plan names no row; a row cannot be read, or is in no part of the split.
@@ -130,9 +126,8 @@ def _passnet(samples: RowSamples, out: Path, name: str) -> tuple[int, int]:
 
 
 def _write_task(out: Path, tasks: PurePosixPath, graphs: Mapping[str, list[PurePosixPath]]) -> None:
-    """Write a task directory: the list of its graphs, a link to all graphs, a pass folder.
-
-    It is made in the folder `tasks` of `out`, of graphs whose paths in `out` are given by id.
+    """Write a task directory: the list of its graphs, a link to all graphs, a pass folder. `graphs`
+    have paths within `out`.
     """
     ids = sorted(graphs)
     name = hashlib.sha256("\n".join(ids).encode()).hexdigest()

@@ -1,7 +1,7 @@
 """Rows as graph directories in the layouts of GraphNet and PassNet, and back.
 
-Facts without a place in these layouts (kinds, nets, variants) are under our own key in
-`graph_net.json`. For a directory without that key, names and files are read instead.
+Facts without a place there (kinds, nets, variants) are under our own key in `graph_net.json`.
+Without that key, names and files are read instead.
 
 Source: GraphNet and PassNet, as released (directory layouts of graphs and of samples).
 """
@@ -36,18 +36,13 @@ NO_TYPE_FOLDER = "full_graphs"
 """The folder for rows of no kind: graphs as captured."""
 
 DOMAIN_TAGS: dict[str, Domain] = {**{name: name for name in DOMAINS}, "computer_vision": "cv"}
-"""Domains as GraphNet's `heuristic_tag` spells them."""
 
 _RANGE = re.compile(r"(?P<net>.+)_start(?P<start>\d+)_end(?P<stop>\d+)(_\d+)?")
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def sample_of(row: SubgraphRow) -> GraphSample:
-    """Return a row as a graph directory, from which `row_of` makes the same row.
-
-    Raises:
-        InputError: its text or arguments cannot be read.
-    """
+    """Return a row as a graph directory, from which `row_of` makes the same row."""
     provenance = {field.name: getattr(row, field.name) for field in fields(Provenance)}
     info = {
         "framework": "torch",
@@ -98,9 +93,8 @@ def graph_folder(row: SubgraphRow) -> PurePosixPath:
 
 
 def passnet_folder(row: SubgraphRow, name: str, type_folder: str) -> PurePosixPath:
-    """Return the path of a row in the PassNet layout, under the name of a set.
-
-    The bucket is 0 for captured rows, and one of 1 to 9 for variants.
+    """Return the path of a row in the PassNet layout: in bucket 0 for captured rows, 1 to 9 for
+    variants.
     """
     bucket = 0 if not row.variant else 1 + int(row.full[:8], 16) % 9
     library, folder = library_folder(row), name_of(row)
@@ -114,8 +108,8 @@ def passnet_folder(row: SubgraphRow, name: str, type_folder: str) -> PurePosixPa
 def row_of(sample: GraphSample, path: PurePosixPath) -> SubgraphRow:
     """Return the row of a graph directory: as stated under `FACTS_KEY`, else by its names.
 
-    The row names all places of a directory without that key, be they more than a row may have.
-    `path` is relative to the folder that is read.
+    Without that key it names all places, be they more than a row may have. `path` is relative to
+    the folder that is read.
 
     Raises:
         InputError: it says what no row can have, or holds numbers that cannot be stored.
@@ -152,7 +146,6 @@ def row_of(sample: GraphSample, path: PurePosixPath) -> SubgraphRow:
 
 
 def _stated(facts: Any, path: PurePosixPath) -> Provenance:
-    """Return the facts of a directory under `FACTS_KEY`."""
     try:
         version = msgspec.convert(facts, dict[str, Any]).get("schema_version")
         if version == SCHEMA_VERSION:
@@ -166,10 +159,8 @@ def _stated(facts: Any, path: PurePosixPath) -> Provenance:
 
 
 def _net_and_occurrences(sample: GraphSample, path: PurePosixPath) -> tuple[str, list[Occurrence]]:
-    """Return the net of a directory by its names, and its ops if a name tells them.
-
-    The library is that of PassNet's folder `samples/<library>`, of GraphNet's `source`, or the
-    folder above.
+    """Return the net of a directory, and its ops if a name tells them. The library is that of
+    PassNet's folder `samples/<library>`, of GraphNet's `source`, or the folder above.
     """
     if "samples" in path.parts[:-2]:
         library = path.parts[path.parts.index("samples") + 1]

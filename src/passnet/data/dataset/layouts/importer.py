@@ -49,14 +49,10 @@ def import_dataset(
 ) -> Imported:
     """Make a dataset of all graph directories below a folder, or of an exported dataset.
 
-    Directories of one graph (same ops, literals, shapes and dtypes) become one row.
-
-    Args:
-        folder: with directories of the GraphNet or PassNet layout, or with `data/*.parquet`.
-        out: the folder of the dataset; must be empty or absent.
-        strict: stop at a directory that cannot be read; else it is left out.
-        announce: called with the number of directories or files; returns the step to call after
-            each.
+    Args: folder: with directories of the GraphNet or PassNet layout, or with `data/*.parquet`. out:
+    the folder of the dataset; must be empty or absent. strict: stop at a directory that cannot be
+    read; else it is left out. announce: called with the number of directories or files; returns the
+    step to call after each.
 
     Raises:
         InputError: there is no graph, none can be read, or one cannot and `strict` is on.
@@ -98,11 +94,7 @@ def _import_directories(
 
 
 def _read(path: Path, root: Path) -> tuple[SubgraphRow, Origin | None]:
-    """Return the row of a directory, and its origin if another program wrote it.
-
-    Raises:
-        InputError: it cannot be read, or calls what no graph may call.
-    """
+    """Return the row of a directory, and its origin if another program wrote it."""
     sample = read_sample(path)
     check_targets(sample.graph.program, str(path / "model.py"))
     relative = PurePosixPath(*path.relative_to(root).parts)
@@ -125,11 +117,7 @@ def _import_files(files: list[Path], out: Path, step: ProgressStep) -> Imported:
 
 
 def _merged(rows: list[SubgraphRow]) -> SubgraphRow:
-    """Merge rows of one graph; text and arguments are those of the first.
-
-    Raises:
-        InputError: they state what cannot be true of one row.
-    """
+    """Merge rows of one graph; text and arguments are those of the first."""
     if any(row.num_places != len(row.places) or row.variant for row in rows):
         if len({replace(row, program="", tensors="") for row in rows}) > 1:
             raise InputError(f"directories of graph {rows[0].full[:16]} state different places")

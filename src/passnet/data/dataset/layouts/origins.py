@@ -1,7 +1,5 @@
-"""The origins of imported rows, so that an export restores their directories.
-
-Directories of one row may differ in their other files, and in the names and statistics of
-arguments.
+"""The origins of imported rows, so that an export restores their directories, which may differ in
+other files, and in the names and statistics of arguments.
 """
 
 import json
@@ -23,9 +21,8 @@ SHARD_NAME = "origins"
 class Origin:
     """A directory that a row was read from.
 
-    `path` is relative to the imported folder. `info`, `constraints`, `graph_hash` and `sources` are
-    the content of its files (`graph_net.json` and `subgraph_sources.json` as JSON, "" for an absent
-    file). `program` and `tensors` are empty where they equal the row's.
+    `path` is relative to the imported folder. `info` to `sources` are the content of its files, ""
+    for an absent one. `program` and `tensors` are empty where they equal the row's.
     """
 
     full: str
@@ -74,11 +71,7 @@ def shortened(origin: Origin, row: SubgraphRow) -> Origin:
 
 
 def sample_of_origin(origin: Origin, row: SubgraphRow) -> GraphSample:
-    """Return the content of an origin's directory.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Return the content of an origin's directory."""
     program, tensors = origin.program or row.program, origin.tensors or row.tensors
     return GraphSample(
         graph_of(replace(row, program=program, tensors=tensors)),
@@ -100,11 +93,7 @@ def _object(text: str, origin: Origin) -> dict:
 
 
 def folder_of(origin: Origin) -> PurePosixPath:
-    """Return the path of an origin, checked to stay within the output folder.
-
-    Raises:
-        InputError: it does not.
-    """
+    """Return the path of an origin, checked to stay within the output folder."""
     path = PurePosixPath(origin.path)
     if path.is_absolute() or not path.parts or ".." in path.parts or "\0" in origin.path:
         raise InputError(f"origin {origin.path!r}: not a path within a folder")
@@ -120,11 +109,7 @@ def write_origins(out: Path, origins: Sequence[Origin]) -> None:
 
 
 def read_origins(folder: Path, names: Iterable[str]) -> dict[str, list[Origin]]:
-    """Read the origins of rows by their full fingerprints; empty where a dataset has none.
-
-    Raises:
-        InputError: a file is missing or damaged.
-    """
+    """Read the origins of rows by their full fingerprints; empty where a dataset has none."""
     if not (folder / ORIGINS_FILE).exists():
         return {}
     manifest = read_json(folder / ORIGINS_FILE, OriginsManifest)

@@ -1,11 +1,9 @@
-"""transformers: every net class that the library exports, base nets and task heads alike.
+"""transformers: every net class that the library exports, in its default configuration but for a
+few layers in each stack.
 
     inputs, arguments, input_factories  inputs by the names of a net's arguments
     families                            families that need other inputs
-    config_view, config_defaults        a net's configuration, and defaults that it lacks
-    reduced_configs                     configurations with few layers
-
-Nets have their default configuration, but for a few layers in each stack.
+    config_defaults, reduced_configs    defaults that a configuration lacks, and few layers
 """
 
 import functools
@@ -37,13 +35,7 @@ _NOT_NETS = re.compile(
 
 @functools.cache
 def import_transformers() -> Any:
-    """Import the package so that its nets load next to a CPU build of torch.
-
-    A torchaudio that does not load is hidden from it: nets do without.
-
-    Raises:
-        ImportError: transformers is not installed.
-    """
+    """Import the package without a torchaudio that does not load: nets do without."""
     import_torchvision()
     try:
         importlib.import_module("torchaudio")
@@ -68,11 +60,7 @@ def names() -> list[str]:
 
 
 def build(name: str) -> Net:
-    """Build the net of a class in its default configuration, with a few layers in each stack.
-
-    Raises:
-        ValueError: the class has no default configuration, or takes an unknown argument.
-    """
+    """Build the net of a class in its default configuration, with a few layers in each stack."""
     net_class = getattr(import_transformers(), name)
     if name in _COMPOSED:
         return net_of(net_class, composed_config(name))

@@ -32,9 +32,9 @@ def vocabulary(view: ConfigView) -> int:
 
 
 def input_ids(view: ConfigView) -> NetInput:
-    """Make a random text; two of them for a multiple choice.
+    """Make a random text; two for a multiple choice.
 
-    Where an encoder and a decoder classify, they do so at the token that ends the text.
+    A text that an encoder and a decoder classify ends in the token that they classify it at.
     """
     text = tokens(vocabulary(view), 1, text_length(view))
     if classifies_text(view):

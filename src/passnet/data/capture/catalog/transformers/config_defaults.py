@@ -142,9 +142,8 @@ _SETTINGS: dict[str, dict[str, Any]] = {
         "model_args": {"embed_dim": 1024, "img_size": [336, 336], "global_pool": "",
                        "use_post_transformer_norm": False}}},
 }  # fmt: skip
-"""Settings of classes, or families, whose defaults do not fit each other or are None. Nets that
-read computed values are captured with real weights only; for these, a smaller net of the family is
-described.
+"""Settings of classes, or families, whose defaults do not fit each other or are None. For nets that
+read computed values, and so need real weights, they describe a smaller net.
 """
 
 WHOLE = frozenset({"seggpt"})

@@ -31,18 +31,15 @@ def setting(key: str) -> AxisSize:
 
 
 def first_setting(*keys: str, part: str = "", default: int | None = None) -> AxisSize:
-    """Return a reader of the first configured setting of several, see `find`."""
+    """Return a reader of the first configured setting of several, see `ConfigView.find`."""
     return lambda view: view.find(*keys, part=part, default=default)
 
 
 def normal(axes: str, *sizes: AxisSize, scale: float = 1.0) -> InputMaker:
-    """Return a maker of normal random numbers.
+    """Return a maker of normal random numbers with standard deviation `scale`.
 
-    Args:
-        axes: the names of the axes; the star of "*channels" names the axis by the digits of its
-            size.
-        sizes: of the axes in their order.
-        scale: the standard deviation.
+    `axes` names the axes of `sizes`; a star, as in "*channels", names an axis by the digits of its
+    size.
     """
     return lambda view: _shaped(partial(floats, scale=scale), axes, sizes, view)
 

@@ -42,9 +42,7 @@ MODALITIES = (
     (("input_features", "input_values"), ("input_features_mask",),
      ("audio_token_id", "audio_token_index"), "get_audio_features"),
 )  # fmt: skip
-"""Arguments other than text, their companions, the settings that name their tokens, and the methods
-that compute their features.
-"""
+"""Arguments, their companions, the settings that name their tokens, and the method for features."""
 
 
 def omitted_inputs(net: torch.nn.Module, arguments: Mapping[str, NetInput]) -> tuple[str, ...]:
@@ -60,8 +58,7 @@ def omitted_inputs(net: torch.nn.Module, arguments: Mapping[str, NetInput]) -> t
 def insert_placeholders(view: ConfigView, arguments: dict[str, NetInput]) -> None:
     """Put a placeholder before the text for each feature of the image or sound.
 
-    The net's own method for features gives their number. Where that method fails, all but the text
-    is left out.
+    Where the net's own method for features fails, all but the text is left out.
     """
     if "input_ids" not in arguments:
         return
@@ -95,7 +92,6 @@ def insert_placeholders(view: ConfigView, arguments: dict[str, NetInput]) -> Non
 
 
 def _num_vectors(features: Any) -> int:
-    """Count the feature vectors in the result of a method of features."""
     features = getattr(features, "pooler_output", features)
     if isinstance(features, (list, tuple)):
         return sum(map(_num_vectors, features))

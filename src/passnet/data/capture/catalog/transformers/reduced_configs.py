@@ -22,10 +22,7 @@ _DERIVED = {"stage_names", "out_features", "_out_features", "hybrid_layer_ids"}
 
 
 def match_widths(config: Any) -> tuple[str, ...]:
-    """Set the output width of the vision part to the text's, in place; return the changes.
-
-    The defaults of the parts come from nets of different sizes.
-    """
+    """Set the vision part's output width to the text's, in place; return the changes."""
     vision = getattr(config, "vision_config", None)
     width = getattr(vision, "out_hidden_size", None)
     if vision is None or width is None:
@@ -48,8 +45,7 @@ def reduce_layers(config: Any) -> tuple[Any, tuple[str, ...]]:
 def reduce_settings(settings: dict[str, Any], changes: list[str], prefix: str = "") -> None:
     """Reduce the depth in the settings of a configuration and of its parts, in place.
 
-    Lists with one value for each layer keep the first of each kind; lists of layer numbers are
-    scaled.
+    Lists with a value for each layer keep the first of each kind; layer numbers are scaled.
     """
     depths: dict[int, int] = {}
     stages = {len(settings[key]) for key in _DEPTHS if isinstance(settings.get(key), (list, tuple))}
@@ -83,7 +79,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _within_layers(value: Any) -> Any:
-    """Clamp numbers of layers, also from the end, to the remaining ones."""
+    """Clamp layer numbers, also those from the end, to the remaining layers."""
     if isinstance(value, (list, tuple)):
         within = [_within_layers(layer) for layer in value]
         if len(set(within)) == len(set(value)) or len(value) > MAX_LAYERS:
