@@ -49,7 +49,7 @@ def _shared(name: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataOptions:
+class TrainDataOptions:
     """Options of `passnet train data`."""
 
     captures: Path = opt.argument()
@@ -79,7 +79,7 @@ class DataOptions:
 
 
 @opt.command("data", train)
-def train_data(options: DataOptions) -> None:
+def train_data(options: TrainDataOptions) -> None:
     """Make training data of the captured graphs in CAPTURES, by rejection sampling.
 
     Subgraphs are mined, answered by the compiler author in the loops form, and judged. Folders of
@@ -120,7 +120,7 @@ def train_data(options: DataOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeOptions:
+class TrainJudgeOptions:
     """Options of `passnet train judge`."""
 
     folder: Path = opt.argument()
@@ -136,7 +136,7 @@ class JudgeOptions:
 
 
 @opt.command("judge", train)
-def train_judge(options: JudgeOptions) -> None:
+def train_judge(options: TrainJudgeOptions) -> None:
     """Judge the rows of the training data in FOLDER that have no verdict.
 
     The data is written anew, with all verdicts and without wrong rows.
@@ -152,7 +152,7 @@ def train_judge(options: JudgeOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SftOptions:
+class TrainSftOptions:
     """Options of `passnet train sft`."""
 
     folder: Path = opt.argument()
@@ -202,7 +202,7 @@ class SftOptions:
 
 
 @opt.command("sft", train)
-def train_sft(options: SftOptions) -> None:
+def train_sft(options: TrainSftOptions) -> None:
     """Fine-tune a small LLM on the training data in FOLDER, with TRL."""
     from passnet_loops.checkpoint import LlmShape, SftSettings, has_bfloat16
     from passnet_loops.sft import SftPlan, run_sft
@@ -227,7 +227,7 @@ def train_sft(options: SftOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerOptions:
+class TrainAnswerOptions:
     """Options of `passnet train answer`."""
 
     folder: Path = opt.argument()
@@ -254,7 +254,7 @@ class AnswerOptions:
 
 
 @opt.command("answer", train)
-def train_answer(options: AnswerOptions) -> None:
+def train_answer(options: TrainAnswerOptions) -> None:
     """Have an LLM answer the subgraphs in FOLDER that it has not learned; keep right answers.
 
     They are training data for `passnet train sft --with`: expert iteration, without a teacher. An
@@ -280,7 +280,7 @@ def train_answer(options: AnswerOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateOptions:
+class TrainEvaluateOptions:
     """Options of `passnet train evaluate`."""
 
     suite: Suite = opt.suite()
@@ -327,7 +327,7 @@ class EvaluateOptions:
 
 
 @opt.command("evaluate", train)
-def train_evaluate(options: EvaluateOptions) -> None:
+def train_evaluate(options: TrainEvaluateOptions) -> None:
     """Judge the answers of LLMs to tasks of a suite, beside a teacher and the nearest neighbour.
 
     CHECKPOINTS are folders of `passnet train sft`. The figure has the curves of training.

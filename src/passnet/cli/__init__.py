@@ -3,7 +3,7 @@
     commands, exits, interruption        the command `passnet`, its exit codes, Ctrl-C
     parser, fields, output               options from dataclasses, shared ones, printing
     extract, graph, profile              captures, graphs, profiles
-    dataset, dataset_rows, dataset_files datasets
+    dataset, dataset_rows, dataset_files  datasets
     suite, bench, leaderboard            suites, runs, entries
     passes, judge, library               pass folders, the judge, judged passes
     agent, optimize, report              authors, whole nets, the site

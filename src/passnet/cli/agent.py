@@ -28,7 +28,7 @@ def agent() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class AgentRunOptions:
     """Options of `passnet agent run`."""
 
     suite: Suite = opt.suite()
@@ -69,7 +69,7 @@ class RunOptions:
 
 
 @opt.command("run", agent)
-def agent_run(options: RunOptions) -> None:
+def agent_run(options: AgentRunOptions) -> None:
     """Let an author write passes for the tasks of a suite, and keep every attempt in a folder.
 
     An LLM (--llm) works with tools over many turns; a compiler or a search (--author) writes by
@@ -106,7 +106,7 @@ def agent_run(options: RunOptions) -> None:
         fail(f"all {len(attempts)} attempts failed; --resume repeats them")
 
 
-def _settings(options: RunOptions) -> AgentSettings:
+def _settings(options: AgentRunOptions) -> AgentSettings:
     author = options.author or ("llm" if options.llm else None)
     if author is None:
         raise InputError("there is no author: give --llm provider/name, or --author compiler")
@@ -135,7 +135,7 @@ def _print_stats(attempts: list[Attempt], as_json: bool) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatsOptions:
+class AgentStatsOptions:
     """Options of `passnet agent stats`."""
 
     paths: tuple[Path, ...] = opt.argument(nargs=-1)
@@ -146,7 +146,7 @@ class StatsOptions:
 
 
 @opt.command("stats", agent)
-def agent_stats(options: StatsOptions) -> None:
+def agent_stats(options: AgentStatsOptions) -> None:
     """Print the statistics of the attempts in PATHS, which are run folders or files of attempts.
 
     They are scores by number of evaluations, endings of attempts, costs, and passnet's own time.
@@ -164,7 +164,7 @@ def agent_stats(options: StatsOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportOptions:
+class AgentExportOptions:
     """Options of `passnet agent export`."""
 
     paths: tuple[Path, ...] = opt.argument(nargs=-1)
@@ -194,7 +194,7 @@ class ExportOptions:
 
 
 @opt.command("export", agent)
-def agent_export(options: ExportOptions) -> None:
+def agent_export(options: AgentExportOptions) -> None:
     """Make training data of the attempts in PATHS, in the chat format that TRL reads.
 
     Attempts with an exploit, below the least score, or at evaluation tasks are left out, and so are

@@ -29,7 +29,7 @@ def bench() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class BenchRunOptions:
     """Options of `passnet bench run`."""
 
     suite: Suite = opt.suite()
@@ -64,7 +64,7 @@ class RunOptions:
 
 
 @opt.command("run", bench)
-def bench_run(options: RunOptions) -> None:
+def bench_run(options: BenchRunOptions) -> None:
     """Judge and time candidates on every graph of a suite, and write the run to a folder.
 
     The items of --jobs and --shard are tasks; nothing else runs on the machine while one is timed.
@@ -133,7 +133,7 @@ def _print_run(scores: list[CandidateScore], trials: list[Trial]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreOptions:
+class BenchScoreOptions:
     """Options of `passnet bench score`."""
 
     path: Path = opt.argument()
@@ -160,7 +160,7 @@ class ScoreOptions:
 
 
 @opt.command("score", bench)
-def bench_score(options: ScoreOptions) -> None:
+def bench_score(options: BenchScoreOptions) -> None:
     """Score the trials in PATH again: a run folder, or a JSON-lines file.
 
     A line needs the fields task, graph, status, smallest_t and speedup; candidate is optional.
@@ -192,7 +192,7 @@ def bench_score(options: ScoreOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowOptions:
+class BenchShowOptions:
     """Options of `passnet bench show`."""
 
     run: Path = opt.argument()
@@ -201,7 +201,7 @@ class ShowOptions:
 
 
 @opt.command("show", bench)
-def bench_show(options: ShowOptions) -> None:
+def bench_show(options: BenchShowOptions) -> None:
     """Print the tables of the run folder RUN: the totals, and one for each task."""
     from passnet.bench.run_record import RUN_FILE, TRIALS_FILE, run_folder
     from passnet.bench.scores import read_rows, score_rows

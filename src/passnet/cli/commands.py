@@ -45,7 +45,7 @@ class _Group(click.Group):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, those of other packages included."""
+        """Return the names of all commands, also from other packages."""
         return sorted({*COMMANDS, *(entry.name for entry in _entry_points())})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

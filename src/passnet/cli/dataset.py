@@ -32,7 +32,7 @@ def dataset() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MergeOptions:
+class DatasetMergeOptions:
     """Options of `passnet dataset merge`."""
 
     folders: tuple[Path, ...] = opt.argument(nargs=-1)
@@ -44,7 +44,7 @@ class MergeOptions:
 
 
 @opt.command("merge", dataset)
-def merge_command(options: MergeOptions) -> None:
+def merge_command(options: DatasetMergeOptions) -> None:
     """Merge the graphs of several runs of `passnet extract` into one set, each graph once."""
     from passnet.core.records.serialise import write_text
     from passnet.data.capture.run import merge_runs, read_all_records
@@ -60,7 +60,7 @@ def merge_command(options: MergeOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildOptions:
+class DatasetBuildOptions:
     """Options of `passnet dataset build`."""
 
     folders: tuple[Path, ...] = opt.argument(nargs=-1)
@@ -86,7 +86,7 @@ class BuildOptions:
 
 
 @opt.command("build", dataset)
-def build_command(options: BuildOptions) -> None:
+def build_command(options: DatasetBuildOptions) -> None:
     """Make a dataset of the subgraphs of the sets of captured graphs in FOLDERS.
 
     The corpus is folded as a whole; every graph is then cut into patterns that repeat (classical),
@@ -105,7 +105,7 @@ def build_command(options: BuildOptions) -> None:
     print_result(options.json, facts, _build_lines(records, sized, manifest, options.out))
 
 
-def _build_settings(options: BuildOptions) -> BuildSettings:
+def _build_settings(options: DatasetBuildOptions) -> BuildSettings:
     from passnet.data.dataset.build import BuildSettings
     from passnet.data.mine.dtypes import DTYPES
     from passnet.data.mine.subgraphs import SUBGRAPH_KINDS
@@ -146,7 +146,7 @@ def _build_lines(
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleOptions:
+class DatasetSampleOptions:
     """Options of `passnet dataset sample`."""
 
     folder: Path = opt.argument()
@@ -159,7 +159,7 @@ class SampleOptions:
 
 
 @opt.command("sample", dataset)
-def sample_command(options: SampleOptions) -> None:
+def sample_command(options: DatasetSampleOptions) -> None:
     """Take a part of the set in FOLDER that has all its libraries, tasks and sizes of graphs."""
     from passnet.core.records.serialise import make_folder
     from passnet.data.capture.sampling import stratified_sample

@@ -22,7 +22,7 @@ MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyOptions:
+class DatasetVerifyOptions:
     """Options of `passnet dataset verify`."""
 
     folder: Path = opt.argument()
@@ -38,7 +38,7 @@ class VerifyOptions:
 
 
 @opt.command("verify")
-def verify_command(options: VerifyOptions) -> None:
+def verify_command(options: DatasetVerifyOptions) -> None:
     """Check a dataset: its files against the manifest, every row against its text, and every
     variant against its original.
 
@@ -67,7 +67,7 @@ def verify_command(options: VerifyOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportOptions:
+class DatasetExportOptions:
     """Options of `passnet dataset export`."""
 
     folder: Path = opt.argument()
@@ -98,7 +98,7 @@ class ExportOptions:
 
 
 @opt.command("export")
-def export_command(options: ExportOptions) -> None:
+def export_command(options: DatasetExportOptions) -> None:
     """Write the rows of a dataset in a layout that others read."""
     from passnet.core.terminal.progress import late_progress
     from passnet.data.dataset.layouts.export import ExportPlan, export_dataset
@@ -119,7 +119,7 @@ def export_command(options: ExportOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportOptions:
+class DatasetImportOptions:
     """Options of `passnet dataset import`."""
 
     folder: Path = opt.argument()
@@ -134,7 +134,7 @@ class ImportOptions:
 
 
 @opt.command("import")
-def import_command(options: ImportOptions) -> None:
+def import_command(options: DatasetImportOptions) -> None:
     """Make a dataset of graph directories (GraphNet's, PassNet's), or of an exported dataset."""
     from passnet.core.terminal.progress import late_progress
     from passnet.data.dataset.layouts.importer import import_dataset
@@ -152,7 +152,7 @@ def import_command(options: ImportOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SplitOptions:
+class DatasetSplitOptions:
     """Options of `passnet dataset split`."""
 
     folder: Path = opt.argument()
@@ -171,7 +171,7 @@ class SplitOptions:
 
 
 @opt.command("split")
-def split_command(options: SplitOptions) -> None:
+def split_command(options: DatasetSplitOptions) -> None:
     """Split the rows of a dataset into train and eval, apart by op sequence.
 
     The side of a row follows from its op sequence, the share and the seed alone, so that a variant
@@ -197,7 +197,7 @@ def split_command(options: SplitOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeaksOptions:
+class DatasetLeaksOptions:
     """Options of `passnet dataset leaks`."""
 
     folder: Path = opt.argument()
@@ -211,7 +211,7 @@ class LeaksOptions:
 
 
 @opt.command("leaks")
-def leaks_command(options: LeaksOptions) -> None:
+def leaks_command(options: DatasetLeaksOptions) -> None:
     """List the rows to train on whose op sequence, structure, original or variant is evaluated on.
 
     Exits with 1 if there are any.

@@ -26,7 +26,7 @@ JSON_COLUMNS = ("tensors", "places")
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueryOptions:
+class DatasetQueryOptions:
     """Options of `passnet dataset query`."""
 
     folder: Path = opt.argument()
@@ -48,7 +48,7 @@ class QueryOptions:
 
 
 @opt.command("query")
-def query_command(options: QueryOptions) -> None:
+def query_command(options: DatasetQueryOptions) -> None:
     """Print the rows of a dataset for which WHERE is true; all rows without it.
 
     WHERE is an expression of SQL over the columns, as DuckDB understands it:
@@ -112,7 +112,7 @@ def _cell(name: str, value: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatsOptions:
+class DatasetStatsOptions:
     """Options of `passnet dataset stats`."""
 
     folder: Path = opt.argument()
@@ -123,7 +123,7 @@ class StatsOptions:
 
 
 @opt.command("stats")
-def stats_command(options: StatsOptions) -> None:
+def stats_command(options: DatasetStatsOptions) -> None:
     """Count the rows of a dataset by kind, domain, dtype and variant, their ops and places."""
     from passnet.core.records.serialise import write_text
     from passnet.data.dataset.query import Dataset
@@ -144,7 +144,7 @@ def stats_command(options: StatsOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowOptions:
+class DatasetShowOptions:
     """Options of `passnet dataset show`."""
 
     folder: Path = opt.argument()
@@ -155,7 +155,7 @@ class ShowOptions:
 
 
 @opt.command("show")
-def show_command(options: ShowOptions) -> None:
+def show_command(options: DatasetShowOptions) -> None:
     """Print one row: its text, arguments, places and nets.
 
     FINGERPRINT is the full fingerprint of the row, or its first characters.

@@ -1,4 +1,4 @@
-"""How commands end: their exit codes, and the sentence that goes with one that is not 0."""
+"""Exit codes of commands, and the sentence of a failure."""
 
 import signal
 import sys

@@ -13,7 +13,7 @@ import click
 
 from passnet.cli.parser import (
     PATH,
-    Part,
+    OptionPart,
     argument,
     command,
     field,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from passnet.judge.settings import RunSettings
     from passnet.judge.suite.suite import Suite
 
-__all__ = ["PATH", "Part", "argument", "command", "field", "fields_of", "part"]
+__all__ = ["PATH", "OptionPart", "argument", "command", "field", "fields_of", "part"]
 
 KINDS = ("classical", "fusible", "single")
 DTYPES = ("float32", "float16", "bfloat16")
@@ -107,6 +107,9 @@ class Shared:
     figure: Path | None = None
     """Draw the figure in this file, NAME.svg or NAME.png."""
 
+    leaderboard: Path = Path("leaderboard")
+    """Use the leaderboard in this folder."""
+
     all: bool = False
     """Include passes that were tried in vain, not only those that win."""
 
@@ -127,7 +130,7 @@ def shared(name: str) -> Any:
 def suite(is_argument: bool = False) -> Any:
     """Return a field for a suite, named by `--suite` or an argument, with the tasks of `--task`."""
 
-    def make(_: type, __: str) -> Part:
+    def make(_: type, __: str) -> OptionPart:
         words = (click.Argument(["suite"], default="demo"),)
         names = words if is_argument else field_part(Shared, "suite").params
         tasks = field_part(Shared, "tasks")
@@ -138,13 +141,13 @@ def suite(is_argument: bool = False) -> Any:
             whole, task_names = open_suite(values["suite"]), tasks.value(values)
             return only_tasks(whole, task_names) if task_names else whole
 
-        return Part((*names, *tasks.params), value)
+        return OptionPart((*names, *tasks.params), value)
 
     return part(make)
 
 
 def plan(*fields: str, jobs: int = 0) -> Any:
-    """Return a field for a `RunPlan`, of which some fields are options."""
+    """Return a field for a `RunPlan`; some of its fields are options."""
 
     def defaults() -> RunPlan:
         from passnet.core.jobs.run_plan import RunPlan
@@ -162,7 +165,7 @@ def judging(*more: str, **judge: Any) -> Any:
 
 
 def judging_of(*paths: str, **judge: Any) -> Any:
-    """Return a field for `RunSettings` of which only some fields are options."""
+    """Return a field for `RunSettings`; only some of its fields are options."""
     return fields_of(lambda: _judging_defaults(**judge), *paths)
 
 

@@ -24,7 +24,7 @@ def graph() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckOptions:
+class GraphCheckOptions:
     """Options of `passnet graph check`."""
 
     paths: tuple[Path, ...] = opt.argument(nargs=-1)
@@ -38,7 +38,7 @@ class CheckOptions:
 
 
 @opt.command("check", graph)
-def graph_check(options: CheckOptions) -> None:
+def graph_check(options: GraphCheckOptions) -> None:
     """Check every graph directory below PATHS.
 
     A graph is parsed, printed, parsed again and compared; then it is built and run under fake
@@ -88,7 +88,7 @@ def graph_check(options: CheckOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowOptions:
+class GraphShowOptions:
     """Options of `passnet graph show`."""
 
     path: Path = opt.argument()
@@ -103,7 +103,7 @@ class ShowOptions:
 
 
 @opt.command("show", graph)
-def graph_show(options: ShowOptions) -> None:
+def graph_show(options: GraphShowOptions) -> None:
     """Print the graph in PATH: its arguments, and every op with the shape it makes.
 
     PATH is a graph directory, or what `passnet extract` wrote: a folder or a Parquet file.

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: a sentence on what is kept and how to go on, and no process that stays."""
+"""Ctrl-C and SIGTERM: one sentence on the results kept and the next step; no process stays."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Interruption:
         raise KeyboardInterrupt
 
     def _speak(self) -> None:
-        """End all other processes, and say what is kept and how to go on, once."""
+        """End all other processes, and print the outlook once."""
         with self._lock:
             if self._has_spoken:
                 return
@@ -67,7 +67,7 @@ class Interruption:
                 os.write(sys.stderr.fileno(), text.encode())
 
     def end(self) -> NoReturn:
-        """Say what is to be said, and end this process and all that it has started."""
+        """Print the outlook, and end this process and all its children."""
         assert self.signal is not None, "no signal came"
         self._speak()
         end_descendants()  # what a thread has started meanwhile
@@ -97,7 +97,7 @@ def interruptible() -> Iterator[Interruption]:
 
 
 def _outlook(command: click.Context | None) -> str:
-    """What of a command is kept, and how to go on with it."""
+    """Return a sentence on the results of a command and its next step."""
     words = shlex.join(["passnet", *sys.argv[1:]])
     folder = None if command is None else _run_folder(command)
     if folder is None:

@@ -33,7 +33,7 @@ def judge_group() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditOptions:
+class JudgeAuditOptions:
     """Options of `passnet judge audit`."""
 
     paths: tuple[Path, ...] = opt.argument(nargs=-1)
@@ -49,7 +49,7 @@ class AuditOptions:
 
 
 @opt.command("audit", judge_group)
-def judge_audit(options: AuditOptions) -> None:
+def judge_audit(options: JudgeAuditOptions) -> None:
     """Judge the corpora PATHS of exploits and honest passes, and print both error rates.
 
     A corpus is a folder of pass folders, each with a case.json. Exits with 1 if an exploit gained
@@ -141,7 +141,7 @@ def _total_lines(total: AuditTotals) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttackOptions:
+class JudgeAttackOptions:
     """Options of `passnet judge attack`."""
 
     cases: Path
@@ -176,7 +176,7 @@ class AttackOptions:
 
 
 @opt.command("attack", judge_group)
-def judge_attack(options: AttackOptions) -> None:
+def judge_attack(options: JudgeAttackOptions) -> None:
     """Attack the judge: play the exploits of a corpus, or let an LLM look for a new one.
 
     Exploits are played directly and compiled, under the rules of their cases. An LLM (--llm, --out)
@@ -196,7 +196,7 @@ def judge_attack(options: AttackOptions) -> None:
         sys.exit(1)
 
 
-def _play(options: AttackOptions) -> list[dict[str, Any]]:
+def _play(options: JudgeAttackOptions) -> list[dict[str, Any]]:
     """Play the exploits of a corpus directly and compiled."""
     from passnet.core.terminal.progress import progress
     from passnet.judge.audit import audit, find_cases
@@ -227,7 +227,7 @@ def _play(options: AttackOptions) -> list[dict[str, Any]]:
         ]
 
 
-def _attack_settings(options: AttackOptions) -> AgentSettings:
+def _attack_settings(options: JudgeAttackOptions) -> AgentSettings:
     from passnet.judge.audit import KERNEL_FOLDER
 
     return replace(
@@ -241,7 +241,7 @@ def _attack_settings(options: AttackOptions) -> AgentSettings:
     )
 
 
-def _let_llm(options: AttackOptions) -> list[dict[str, Any]]:
+def _let_llm(options: JudgeAttackOptions) -> list[dict[str, Any]]:
     """Let an LLM attack; return its state that gained, or else the nearest, of each attempt."""
     from passnet.agent.attack import attacked_graphs, file_finds
     from passnet.agent.run import run_agent
@@ -318,7 +318,7 @@ def _service_limits() -> ServiceLimits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServeOptions:
+class JudgeServeOptions:
     """Options of `passnet judge serve`."""
 
     out: Path
@@ -365,7 +365,7 @@ class ServeOptions:
 
 
 @opt.command("serve", judge_group)
-def judge_serve(options: ServeOptions) -> None:
+def judge_serve(options: JudgeServeOptions) -> None:
     """Judge submissions over HTTP until interrupted: the reward of a training run.
 
     Clients name tasks of the suites, or send the graphs of their tasks. A kill loses nothing: the
@@ -397,7 +397,7 @@ def judge_serve(options: ServeOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DoctorOptions:
+class JudgeDoctorOptions:
     """Options of `passnet judge doctor`."""
 
     sandbox: Sandbox = opt.shared("sandbox")
@@ -406,7 +406,7 @@ class DoctorOptions:
 
 
 @opt.command("doctor", judge_group)
-def judge_doctor(options: DoctorOptions) -> None:
+def judge_doctor(options: JudgeDoctorOptions) -> None:
     """Name the sandbox of this machine, and prove it by trying to get out.
 
     Exits with 1 if an attempt succeeds, and says what to install.

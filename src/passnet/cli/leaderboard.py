@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -28,19 +28,7 @@ def leaderboard_group() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """The option `--leaderboard` of all commands here."""
-
-    leaderboard: Path = Path("leaderboard")
-    """Use the leaderboard in this folder."""
-
-
-def _leaderboard() -> Any:
-    return opt.part(lambda _, name: opt.field_part(Place, name))
-
-
-@dataclass(frozen=True, kw_only=True)
-class AddOptions:
+class LeaderboardAddOptions:
     """Options of `passnet leaderboard add`."""
 
     folder: Path = opt.argument()
@@ -54,7 +42,7 @@ class AddOptions:
     candidates: tuple[str, ...] = opt.field((), option="candidate", metavar="NAME")
     """Add only this candidate of the run, by its name there."""
 
-    leaderboard: Path = _leaderboard()
+    leaderboard: Path = opt.shared("leaderboard")
 
     suites: tuple[Suite, ...] = opt.shared("suites")
 
@@ -62,7 +50,7 @@ class AddOptions:
 
 
 @opt.command("add", leaderboard_group)
-def add_command(options: AddOptions) -> None:
+def add_command(options: LeaderboardAddOptions) -> None:
     """Make the run in FOLDER an entry of a leaderboard, with its trials and pass folders.
 
     The run must be complete, and its numbers must follow from its raw times; else nothing is
@@ -111,12 +99,12 @@ def _run_of(folder: Path, names: tuple[str, ...]) -> tuple[BenchRunInfo, list[Tr
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyOptions:
+class LeaderboardVerifyOptions:
     """Options of `passnet leaderboard verify`."""
 
     names: tuple[str, ...] = opt.argument(nargs=-1, required=False, metavar="[ENTRY]...")
 
-    leaderboard: Path = _leaderboard()
+    leaderboard: Path = opt.shared("leaderboard")
 
     suites: tuple[Suite, ...] = opt.shared("suites")
 
@@ -134,7 +122,7 @@ class VerifyOptions:
 
 
 @opt.command("verify", leaderboard_group)
-def verify_command(options: VerifyOptions) -> None:
+def verify_command(options: LeaderboardVerifyOptions) -> None:
     """Check the entries of a leaderboard from their records, or judge them again.
 
     Each ENTRY, all by default, gets its scores computed again from its raw times, and is checked
@@ -186,7 +174,7 @@ def verify_command(options: VerifyOptions) -> None:
 
 
 def _rejudged(
-    folder: Path, suite: Suite, options: VerifyOptions
+    folder: Path, suite: Suite, options: LeaderboardVerifyOptions
 ) -> tuple[EntryVerification, list[Trial]]:
     from passnet.bench.leaderboard.entry import read_entry
     from passnet.bench.leaderboard.rejudging import rejudge

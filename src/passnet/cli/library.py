@@ -35,7 +35,7 @@ def library_group() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListOptions:
+class LibraryListOptions:
     """Options of `passnet library list`."""
 
     library: Path = opt.argument()
@@ -46,7 +46,7 @@ class ListOptions:
 
 
 @opt.command("list", library_group)
-def list_command(options: ListOptions) -> None:
+def list_command(options: LibraryListOptions) -> None:
     """List the passes of a library: their ops, times and hardware."""
     library = _read(options.library)
     entries = [entry for entry in _entries(library) if options.all or entry.saved_ms > 0]
@@ -62,7 +62,7 @@ def list_command(options: ListOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowOptions:
+class LibraryShowOptions:
     """Options of `passnet library show`."""
 
     library: Path = opt.argument()
@@ -73,7 +73,7 @@ class ShowOptions:
 
 
 @opt.command("show", library_group)
-def show_command(options: ShowOptions) -> None:
+def show_command(options: LibraryShowOptions) -> None:
     """Print an entry: its ops, its results by hardware and time, and the files of its pass."""
     from passnet.passes.library.entries import ENTRIES, PASS_FOLDER
     from passnet.passes.library.store import PassLibrary
@@ -98,7 +98,7 @@ def show_command(options: ShowOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyOptions:
+class LibraryVerifyOptions:
     """Options of `passnet library verify`."""
 
     library: Path = opt.argument()
@@ -113,8 +113,8 @@ class VerifyOptions:
 
 
 @opt.command("verify", library_group)
-def verify_command(options: VerifyOptions) -> None:
-    """Judge the passes of a library again on this machine: those of ENTRY, or all.
+def verify_command(options: LibraryVerifyOptions) -> None:
+    """Judge the passes of a library, or of each ENTRY, again on this machine.
 
     A pass that no longer wins is not used any more; merged passes are used if they win. Exits with
     1 if a pass that won is wrong here.
@@ -155,7 +155,7 @@ def verify_command(options: VerifyOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MergeOptions:
+class LibraryMergeOptions:
     """Options of `passnet library merge`."""
 
     library: Path = opt.argument()
@@ -166,7 +166,7 @@ class MergeOptions:
 
 
 @opt.command("merge", library_group)
-def merge_command(options: MergeOptions) -> None:
+def merge_command(options: LibraryMergeOptions) -> None:
     """Take over the passes of OTHERS, which are libraries, into LIBRARY, which may be new.
 
     They are used once they were judged here: by `passnet library verify`, or when `passnet
@@ -182,7 +182,7 @@ def merge_command(options: MergeOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportOptions:
+class LibraryExportOptions:
     """Options of `passnet library export`."""
 
     library: Path = opt.argument()
@@ -198,8 +198,8 @@ class ExportOptions:
 
 
 @opt.command("export", library_group)
-def export_command(options: ExportOptions) -> None:
-    """Copy passes with their records to a new library: those of ENTRY, or all that win."""
+def export_command(options: LibraryExportOptions) -> None:
+    """Copy passes that win, or each ENTRY, with their records to a new library."""
     from passnet.passes.library.store import PassLibrary
 
     library, out = options.library, options.out
@@ -214,7 +214,7 @@ def export_command(options: ExportOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RemoveOptions:
+class LibraryRemoveOptions:
     """Options of `passnet library remove`."""
 
     library: Path = opt.argument()
@@ -225,7 +225,7 @@ class RemoveOptions:
 
 
 @opt.command("remove", library_group)
-def remove_command(options: RemoveOptions) -> None:
+def remove_command(options: LibraryRemoveOptions) -> None:
     """Remove the passes of some entries."""
     from passnet.passes.library.store import PassLibrary
 

@@ -55,14 +55,14 @@ class FiniteRange(click.FloatRange):
 
 
 @dataclass(frozen=True)
-class Part:
+class OptionPart:
     """Parameters of a command, and the value that one field of its options gets from theirs."""
 
     params: tuple[click.Parameter, ...]
     value: Callable[[Mapping[str, Any]], Any]
 
 
-PartMaker: TypeAlias = Callable[[type, str], Part]
+PartMaker: TypeAlias = Callable[[type, str], OptionPart]
 """Makes the part of a field from the dataclass and the field's name."""
 
 
@@ -83,7 +83,7 @@ class OptionsCommand(click.Command):
         return options.annotation
 
     @cached_property
-    def _parts(self) -> dict[str, Part]:
+    def _parts(self) -> dict[str, OptionPart]:
         return {
             field.name: field.metadata.get("part", field_part)(self._options, field.name)
             for field in dataclasses.fields(self._options)
@@ -121,10 +121,10 @@ def field(default: Any = dataclasses.MISSING, **metadata: Any) -> Any:
 def argument(nargs: int = 1, required: bool = True, metavar: str | None = None) -> Any:
     """Return a field for words of the command line that follow no option."""
 
-    def part(owner: type, name: str) -> Part:
+    def part(owner: type, name: str) -> OptionPart:
         kind = _click_type(_annotation(owner, name), {}, None)
         settings = {"type": kind["type"], "nargs": nargs, "required": required, "metavar": metavar}
-        return Part((click.Argument([name], **settings),), lambda values: values[name])
+        return OptionPart((click.Argument([name], **settings),), lambda values: values[name])
 
     return dataclasses.field(metadata={"part": part})
 
@@ -142,7 +142,7 @@ def fields_of(defaults: Callable[[], Any], *paths: str) -> Any:
         paths: the fields that are options, such as "judge.timing.seconds".
     """
 
-    def part(_: type, __: str) -> Part:
+    def part(_: type, __: str) -> OptionPart:
         settings = defaults()
         options = {path: _settings_option(settings, path) for path in paths}
 
@@ -152,16 +152,16 @@ def fields_of(defaults: Callable[[], Any], *paths: str) -> Any:
                 result = _replaced(result, path.split("."), values[str(option.name)])
             return result
 
-        return Part(tuple(options.values()), value)
+        return OptionPart(tuple(options.values()), value)
 
     return dataclasses.field(metadata={"part": part})
 
 
-def field_part(owner: type, name: str) -> Part:
+def field_part(owner: type, name: str) -> OptionPart:
     """Return the option of a field of a dataclass."""
     [field] = [field for field in dataclasses.fields(owner) if field.name == name]
     option = _option(owner, name, field.default, field.metadata)
-    return Part((option,), lambda values: values[str(option.name)])
+    return OptionPart((option,), lambda values: values[str(option.name)])
 
 
 def _settings_option(settings: Any, path: str) -> click.Option:

@@ -25,7 +25,7 @@ def pass_group() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckOptions:
+class PassCheckOptions:
     """Options of `passnet pass check`."""
 
     folder: Path = opt.argument()
@@ -38,7 +38,7 @@ class CheckOptions:
 
 
 @opt.command("check", pass_group)
-def pass_check(options: CheckOptions) -> None:
+def pass_check(options: PassCheckOptions) -> None:
     """Print the matches of the passes in FOLDER, and near misses where there are none.
 
     FOLDER is a pass folder, or holds one for each task. Its code runs in a sandbox; nothing is

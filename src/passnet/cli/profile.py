@@ -138,8 +138,7 @@ def _make_suite(
     records: Sequence[ProfileRecord], items: Mapping[str, ProfileItem], path: Path, tasks: int
 ) -> None:
     """Write the op sequences that lose most as a suite."""
-    from passnet.bench.profiling.study import slow_suite
-    from passnet.bench.profiling.study import study
+    from passnet.bench.profiling.study import slow_suite, study
     from passnet.judge.suite.suite import write_suite
 
     suite = slow_suite(path.stem, study(records, tasks).sequences, items)

@@ -31,7 +31,7 @@ def suite_group() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListOptions:
+class SuiteListOptions:
     """Options of `passnet suite list`."""
 
     suite: Suite = opt.suite(is_argument=True)
@@ -40,7 +40,7 @@ class ListOptions:
 
 
 @opt.command("list", suite_group)
-def list_command(options: ListOptions) -> None:
+def list_command(options: SuiteListOptions) -> None:
     """List the tasks of a suite: numbers of graphs and nets, and ops."""
     rows = [
         {
@@ -63,7 +63,7 @@ def list_command(options: ListOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowOptions:
+class SuiteShowOptions:
     """Options of `passnet suite show`."""
 
     suite: Suite = opt.suite(is_argument=True)
@@ -79,11 +79,11 @@ class ShowOptions:
 
 
 @opt.command("show", suite_group)
-def show_command(options: ShowOptions) -> None:
+def show_command(options: SuiteShowOptions) -> None:
     """Print the tasks of a suite: their ops, graphs and arguments; with --svg, draw the graphs."""
     from passnet.core.records.serialise import make_folder, write_text
-    from passnet.pages.figures.layout import ABSENT, has_dot
     from passnet.pages.figures.drawing import draw
+    from passnet.pages.figures.layout import ABSENT, has_dot
     from passnet.pages.tables.listing import list_task
 
     for task in options.suite.tasks:
@@ -127,7 +127,7 @@ def _op_notes(graph: TaskGraph, times: bool, fusion: bool) -> list[OpNote]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckOptions:
+class SuiteCheckOptions:
     """Options of `passnet suite check`."""
 
     suite: Suite = opt.suite(is_argument=True)
@@ -141,7 +141,7 @@ class CheckOptions:
 
 
 @opt.command("check", suite_group)
-def check_command(options: CheckOptions) -> None:
+def check_command(options: SuiteCheckOptions) -> None:
     """Find the graphs of a suite that cannot tell a wrong program from a right one.
 
     Wrong programs (zeros, an argument returned as it is, an op left out, ...) are run on every
@@ -175,7 +175,7 @@ def _assembly_plan() -> AssemblyPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MakeOptions:
+class SuiteMakeOptions:
     """Options of `passnet suite make`."""
 
     folder: Path = opt.argument()
@@ -202,7 +202,7 @@ class MakeOptions:
 
 
 @opt.command("make", suite_group)
-def make_command(options: MakeOptions) -> None:
+def make_command(options: SuiteMakeOptions) -> None:
     """Make a suite of the dataset in FOLDER.
 
     The tasks are those that add the most pairs of ops and are rare; each has one graph for every
