@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from passnet.errors import InputError, TrainingStoppedError
-from passnet.pages.figures.study_page import read_study_page
+from passnet.pages.figures.study_page import read_study
 from passnet.pages.figures.training_page import write_run_page
 from passnet.pages.site.build import build_site, read_parts
 from passnet.train.rewards.monitors import MonitorLimits
@@ -27,7 +27,7 @@ def test_a_training_that_monitors_stop_leaves_a_page_that_says_why(tmp_path: Pat
             answer = CHEAT if number > 3 else GOOD
             log.put(replace(answer, number=number, step=number // 4, group=str(number)))
         log.check(1, {"entropy": 0.5})
-    page = read_study_page(run)
+    page = read_study(run).page
     assert page.finding == "8 answers, 50% of them correct, 4 cheats; stopped by cheats."
     steps, last, readings = page.tables
     assert steps.rows == [
@@ -48,7 +48,7 @@ def test_a_page_of_a_training_that_goes_on_is_made_anew(tmp_path: Path) -> None:
         log.put(GOOD)
     with SampleLog(tmp_path, write_page=write_run_page) as log:
         log.put(replace(GOOD, number=1, step=1, reward=None, statuses=("unstable",)))
-    page = read_study_page(tmp_path)
+    page = read_study(tmp_path).page
     assert page.finding.startswith("2 answers, ") and page.tables[0].rows[1][2] == "–"
     assert "Not judged, and without effect on the llm: 1." in page.paragraphs
 
@@ -57,7 +57,7 @@ def test_many_steps_are_thinned_and_the_last_is_shown(tmp_path: Path) -> None:
     with SampleLog(tmp_path, write_page=write_run_page) as log:
         for number in range(95):
             log.put(replace(GOOD, number=number, step=number))
-    rows = read_study_page(tmp_path).tables[0].rows
+    rows = read_study(tmp_path).page.tables[0].rows
     assert len(rows) <= 41 and rows[0][0] == "0" and rows[-1][0] == "94"
 
 

@@ -9,7 +9,7 @@ from passnet.judge.suite.suite import row_of_graph
 from passnet.judge.trial import Trial
 from passnet.train.service.judges import JudgeLostError
 from passnet.train.service.settings import ServiceLimits
-from passnet.train.service.submission import Judged, JudgeItem, Submission, judge_item
+from passnet.train.service.submission import Judged, JudgeJob, Submission, judge_job
 from tests.judge.folders import small_graph
 
 ROW = row_of_graph(small_graph())
@@ -23,12 +23,12 @@ def submission(number: int = 0, **fields: object) -> Submission:
     return Submission(ROW.task, {"a.py": f"x = {number}\n"}, graphs=(ROW,), **fields)  # type: ignore[arg-type]
 
 
-def item(number: int = 0) -> JudgeItem:
-    return judge_item(submission(number), {}, None)
+def job(number: int = 0) -> JudgeJob:
+    return judge_job(submission(number), {}, None)
 
 
 class ScriptedJudge:
-    """Takes the next word of its script for each item: a trial to answer with, "lost", "hang", or
+    """Takes the next word of its script for each job: a trial to answer with, "lost", "hang", or
     "closed" where it does not start; a trial that is right when the script is over.
     """
 
@@ -45,9 +45,9 @@ class ScriptedJudge:
             self.num_opened += 1
             self._is_open = True
 
-    async def judge(self, item: bytes) -> Judged:
+    async def judge(self, job: bytes) -> Judged:
         assert self._is_open
-        self.texts.append(decode(item, JudgeItem).files["a.py"])
+        self.texts.append(decode(job, JudgeJob).files["a.py"])
         word = next(self._script, RIGHT)
         await asyncio.sleep(3600 if word == "hang" else self._seconds)
         if word == "lost":

@@ -1,4 +1,4 @@
-"""Judges are fed one item at a time, and may be lost, hang, or not start: nothing is lost with
+"""Judges are fed one job at a time, and may be lost, hang, or not start: nothing is lost with
 them.
 """
 
@@ -10,7 +10,7 @@ from passnet.errors import MeasureError
 from passnet.train.service.dispatch import Dispatcher
 from passnet.train.service.queue import SubmissionQueue
 from passnet.train.service.submission import Judged
-from tests.train.service.scripted_judge import RIGHT, AbsentJudge, ScriptedJudge, item
+from tests.train.service.scripted_judge import RIGHT, AbsentJudge, ScriptedJudge, job
 
 
 @pytest.fixture
@@ -20,14 +20,14 @@ def queue(tmp_path):
     queue.close()
 
 
-def dispatched(queue, judges, num_items, item_timeout_s=5.0):
-    """The reports on some items, asked for side by side, and the dispatcher."""
+def dispatched(queue, judges, num_jobs, item_timeout_s=5.0):
+    """The reports on some jobs, asked for side by side, and the dispatcher."""
 
     async def run():
         async with Dispatcher(queue, judges, item_timeout_s, idle_s=0.02) as dispatcher:
-            for number in range(num_items):
-                await dispatcher.put(f"id{number}", item(number))
-            asked = [dispatcher.report(f"id{number}", 10) for number in range(num_items)]
+            for number in range(num_jobs):
+                await dispatcher.put(f"id{number}", job(number))
+            asked = [dispatcher.report(f"id{number}", 10) for number in range(num_jobs)]
             reports = await asyncio.gather(*asked)
             assert await dispatcher.report("unknown", 1) is None
             return reports, dispatcher
@@ -35,7 +35,7 @@ def dispatched(queue, judges, num_items, item_timeout_s=5.0):
     return asyncio.run(run())
 
 
-def test_two_judges_work_side_by_side_and_no_item_is_judged_twice(queue):
+def test_two_judges_work_side_by_side_and_no_job_is_judged_twice(queue):
     judges = [ScriptedJudge(name=name, seconds=0.01) for name in ("cpu:0", "cpu:1")]
     reports, dispatcher = dispatched(queue, judges, 20)
     assert all(report.judged == Judged((RIGHT,)) for report in reports)
@@ -64,14 +64,14 @@ def test_an_item_that_takes_too_long_is_a_fault_of_ours_and_its_judge_starts_ane
     assert reports[1].judged == Judged((RIGHT,)) and judge.num_opened == 2
 
 
-def test_a_judge_that_does_not_start_ends_the_service_and_loses_no_item(queue):
+def test_a_judge_that_does_not_start_ends_the_service_and_loses_no_job(queue):
     judge = AbsentJudge()
 
     async def run():
         async with Dispatcher(queue, [judge], 5.0) as dispatcher:
-            await dispatcher.put("id", item())
+            await dispatcher.put("id", job())
             await dispatcher.fed()
 
-    with pytest.raises(MeasureError, match="exit code 1, before its first item"):
+    with pytest.raises(MeasureError, match="exit code 1, before its first job"):
         asyncio.run(run())
     assert judge.num_opened == 3 and queue.counts().waiting == 1

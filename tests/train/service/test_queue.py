@@ -12,8 +12,8 @@ from passnet.core.jobs.children import python_environment
 from passnet.core.records.serialise import decode
 from passnet.errors import InputError
 from passnet.train.service.queue import QUEUE_FILE, QueueCounts, QueueFullError, SubmissionQueue
-from passnet.train.service.submission import Judged, JudgeItem
-from tests.train.service.scripted_judge import CHEAT, RIGHT, UNSTABLE, item
+from passnet.train.service.submission import Judged, JudgeJob
+from tests.train.service.scripted_judge import CHEAT, RIGHT, UNSTABLE, job
 
 
 @pytest.fixture
@@ -25,41 +25,41 @@ def queue(tmp_path):
 
 def test_submissions_are_judged_in_order_and_each_once(queue):
     for number in (0, 1, 0):
-        assert queue.put(f"id{number}", item(number)).state == "waiting"
+        assert queue.put(f"id{number}", job(number)).state == "waiting"
     taken = [queue.take("cpu:0"), queue.take("cpu:0"), queue.take("cpu:0")]
     assert [each and each[0] for each in taken] == ["id0", "id1", None]
-    assert decode(taken[1][1], JudgeItem) == item(1)
-    assert queue.put("id0", item(0)).state == "judging"
+    assert decode(taken[1][1], JudgeJob) == job(1)
+    assert queue.put("id0", job(0)).state == "judging"
     queue.finish("id0", Judged((RIGHT,)))
     queue.finish("id0", Judged(fault="a second answer"))
-    report = queue.put("id0", item(0))
+    report = queue.put("id0", job(0))
     assert report.is_cached and report.judged == Judged((RIGHT,)) and report.judge == "cpu:0"
     assert queue.counts() == QueueCounts(0, 1, 1)
 
 
 @pytest.mark.parametrize("judged", [Judged((UNSTABLE,)), Judged(fault="no clock")])
 def test_what_is_not_known_yet_is_judged_again_when_it_is_asked_for(queue, judged):
-    queue.put("id", item())
+    queue.put("id", job())
     queue.take("cpu:0")
     queue.finish("id", judged)
     assert queue.report("id").judged == judged
-    assert queue.put("id", item()).state == "waiting"
+    assert queue.put("id", job()).state == "waiting"
     assert queue.take("cpu:0")[0] == "id"
 
 
 def test_more_than_may_wait_are_refused_and_the_known_are_not(queue):
     for number in range(3):
-        queue.put(f"id{number}", item(number))
+        queue.put(f"id{number}", job(number))
     with pytest.raises(QueueFullError):
-        queue.put("id3", item(3))
-    assert queue.put("id2", item(2)).state == "waiting"
+        queue.put("id3", job(3))
+    assert queue.put("id2", job(2)).state == "waiting"
     queue.take("cpu:0")
-    queue.put("id3", item(3))
+    queue.put("id3", job(3))
 
 
 def test_a_submission_whose_judge_was_lost_waits_as_the_first(queue):
     for number in (0, 1):
-        queue.put(f"id{number}", item(number))
+        queue.put(f"id{number}", job(number))
     queue.take("cpu:0")
     assert queue.lose("id0") == 1
     assert queue.take("cpu:1")[0] == "id0"
@@ -68,7 +68,7 @@ def test_a_submission_whose_judge_was_lost_waits_as_the_first(queue):
 
 def test_the_files_of_a_cheat_are_kept_for_reading_and_no_others(queue, tmp_path):
     for name, trial in (("right", RIGHT), ("cheat", CHEAT)):
-        queue.put(name, item())
+        queue.put(name, job())
         queue.take("cpu:0")
         queue.finish(name, Judged((trial,)))
     rows = sqlite3.connect(tmp_path / QUEUE_FILE).execute("SELECT id, item FROM submissions")
@@ -81,10 +81,10 @@ import os, sys
 from pathlib import Path
 from passnet.train.service.queue import SubmissionQueue
 from passnet.train.service.submission import Judged
-from tests.train.service.scripted_judge import RIGHT, item
+from tests.train.service.scripted_judge import RIGHT, job
 queue = SubmissionQueue(Path(sys.argv[1]), 100)
 for number in range(3):
-    queue.put(f"id{number}", item(number))
+    queue.put(f"id{number}", job(number))
 queue.take("cpu:0"), queue.take("cpu:0")
 queue.finish("id0", Judged((RIGHT,)))
 os.kill(os.getpid(), 9)

@@ -13,7 +13,7 @@ from passnet.train.service.dispatch import Dispatcher
 from passnet.train.service.judges import RayJudge
 from passnet.train.service.queue import SubmissionQueue
 from passnet.train.service.settings import ServiceSettings
-from passnet.train.service.submission import judge_item
+from passnet.train.service.submission import judge_job
 from tests.train.service.running import submitted
 
 pytestmark = [
@@ -36,11 +36,11 @@ def test_an_actor_that_is_lost_over_an_item_is_followed_by_another(tmp_path):
     run = RunSettings(JudgeSettings(), sandbox=find_sandbox().name)
     judge = RayJudge("ray:0", ServiceSettings(run, "direct"))
     queue = SubmissionQueue(tmp_path, 10)
-    item = judge_item(replace(submitted(), is_timed=False), {}, None)
+    job = judge_job(replace(submitted(), is_timed=False), {}, None)
 
     async def judged():
         async with Dispatcher(queue, [judge], 120.0) as dispatcher:
-            await dispatcher.put("first", item)
+            await dispatcher.put("first", job)
             while not (await dispatcher.counts()).judging:
                 await asyncio.sleep(0.1)
             judge._actor.end()  # as if its machine had gone

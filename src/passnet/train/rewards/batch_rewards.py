@@ -1,12 +1,10 @@
-"""The judge as the reward of a training: a batch of answers judged side by side, and recorded.
-
-What trainers call is `BatchReward`; it keeps every answer in a `SampleLog`.
-"""
+"""The reward of a batch of answers, judged side by side and recorded."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -24,10 +22,10 @@ from passnet.train.rewards.samples import Sample, sample_of
 from passnet.train.service.client import ServiceAddress, judge_all
 from passnet.train.service.submission import (
     Judged,
-    JudgeItem,
+    JudgeJob,
     JudgeReport,
     Submission,
-    judge_item,
+    judge_job,
     submission_id,
 )
 
@@ -40,32 +38,30 @@ MEASURED_AGAIN_EVERY = 8
 
 @dataclass
 class BatchReward:
-    """Rewards of answers, a batch at a time, as trainers ask for them.
-
-    Args:
-        tasks: by the name that rows of the training data have in their column `task`.
-        ask: judges submissions.
-        log: records the answers; entered by the caller.
-        reward: settings of the reward.
-        is_timed: False only compares.
-        held_out: other shapes of tasks, by their names, on which answers must not be wrong.
-        num_batches: number of batches rewarded so far.
-    """
+    """Rewards of answers, a batch at a time, as trainers ask for them."""
 
     tasks: Mapping[str, Task]
+    """Tasks by the name in column `task` of the training data."""
+
     ask: AskJudge
     log: SampleLog
+    """The record of answers, entered by the caller."""
+
     reward: RewardSettings = DEFAULT_REWARD
     is_timed: bool = True
     held_out: Mapping[str, Sequence[TaskGraph]] = field(default_factory=dict)
+    """Other shapes of tasks, by task name, on which answers must not be wrong."""
+
     num_batches: int = 0
+    """Batches rewarded so far."""
+
     _submitted: dict[str, Submission] = field(default_factory=dict)
     _least_ms: dict[str, tuple[float, ...]] = field(default_factory=dict)
     _measured_until: int | None = None
 
     @property
     def samples(self) -> list[Sample]:
-        """The answers so far."""
+        """Answers so far."""
         return self.log.samples
 
     async def rewards(
@@ -79,27 +75,29 @@ class BatchReward:
         """Return the rewards of answers; None for those that could not be judged.
 
         Args:
-            names: tasks of the answers.
-            answers: pass folders; None where there is none.
-            step: of the training.
-            progress: of the training, from 0 to 1.
-            facts: fields of `Sample` that the caller knows, of each answer.
+            names: the task of each answer.
+            answers: pass folders; None for an answer without one.
+            step: step of the training.
+            progress: progress of the training, from 0 to 1.
+            facts: further fields of each answer's `Sample`.
         """
         facts = facts or [{}] * len(names)
         if self._measured_until is None:
             self._measured_until = len(self.samples)
-        pairs = zip(names, answers, strict=True)
-        asked = {n: self._submission(*pair) for n, pair in enumerate(pairs) if pair[1] is not None}
-        distinct = {encode(each): each for each in asked.values()}  # groups repeat themselves
-        judged = await self.ask(list(distinct.values())) if distinct else []
+        submissions = [
+            None if files is None else self._submission(name, files)
+            for name, files in zip(names, answers, strict=True)
+        ]
+        distinct = {encode(submission): submission for submission in submissions if submission}
+        judged = await self.ask(list(distinct.values())) if distinct else []  # groups repeat
         reports = dict(zip(distinct, judged, strict=True))
-        by_number = {number: reports[encode(each)] for number, each in asked.items()}
         rewards = []
-        for number, (name, files, known) in enumerate(zip(names, answers, facts, strict=True)):
-            report = by_number.get(number)
-            sample = self._sample(step, progress, name, files or {}, report, known)
-            if report is not None and sample.is_correct and sample.id is not None:
-                self._submitted[sample.id] = asked[number]
+        for name, submission, more in zip(names, submissions, facts, strict=True):
+            report = reports[encode(submission)] if submission else None
+            files = submission.files if submission else {}
+            sample = self._sample(step, progress, name, files, report, more)
+            if submission and sample.is_correct and sample.id is not None:
+                self._submitted[sample.id] = submission
             self.log.put(sample)
             rewards.append(sample.reward)
         self.num_batches += 1
@@ -107,12 +105,12 @@ class BatchReward:
             await self._measure_again()
         return rewards
 
-    def _submission(self, name: str, files: Files | None) -> Submission:
+    def _submission(self, name: str, files: Files) -> Submission:
         if name not in self.tasks:
             raise InputError(f"the training data asks for task {name!r}, which no suite here has")
         graphs = tuple(row_of_graph(graph) for graph in self.tasks[name].graphs)
         unseen = tuple(row_of_graph(graph) for graph in self.held_out.get(name, ()))
-        return Submission(name, files or {}, graphs=graphs, unseen=unseen, is_timed=self.is_timed)
+        return Submission(name, files, graphs=graphs, unseen=unseen, is_timed=self.is_timed)
 
     def _sample(
         self,
@@ -123,37 +121,34 @@ class BatchReward:
         report: JudgeReport | None,
         facts: Mapping[str, Any],
     ) -> Sample:
+        number = len(self.samples)
         if report is None:  # no pass folder at all
-            return Sample(len(self.samples), step, name, 0.0, **facts)
+            return Sample(number, step, name, 0.0, **facts)
         assert report.judged is not None, "who asks waits until it is judged"
         fault, trials = report.judged.fault, report.judged.trials
         reward = None if fault else task_reward(trials, self.reward, progress)
         facts = {**facts, "fault": fault, "id": report.id}
-        number = len(self.samples)
         return sample_of(number, step, name, reward, trials, files, self._least(name), **facts)
 
     def _least(self, name: str) -> tuple[float, ...]:
         """Return the least milliseconds of each graph of a task here; empty without shapes."""
         if name not in self._least_ms:
-            try:
-                graphs = self.tasks[name].graphs
-                self._least_ms[name] = tuple(one_kernel_us(each.graph) / 1e3 for each in graphs)
-            except GraphError:
-                self._least_ms[name] = ()
+            graphs = self.tasks[name].graphs
+            self._least_ms[name] = ()
+            with suppress(GraphError):
+                self._least_ms[name] = tuple(one_kernel_us(row.graph) / 1e3 for row in graphs)
         return self._least_ms[name]
 
     async def _measure_again(self) -> None:
         """Measure the fastest of the last answers again, and record the new speedups."""
         last = self.samples[self._measured_until :]
         self._measured_until = len(self.samples)
-        chosen = [each for each in to_measure_again(last) if each.id in self._submitted]
-        again = [replace(self._submitted[each.id or ""], repeat=1) for each in chosen]
-        reports = await self.ask(again)
-        for sample, report in zip(chosen, reports, strict=True):
+        fastest = [sample for sample in to_measure_again(last) if sample.id in self._submitted]
+        again = [replace(self._submitted[sample.id or ""], repeat=1) for sample in fastest]
+        for sample, report in zip(fastest, await self.ask(again), strict=True):
             lows = [trial.speedup_low for trial in (report.judged.trials if report.judged else ())]
             if lows and None not in lows:
-                again_low = min(filter(None, lows))
-                self.log.put(replace(sample, speedup_again=again_low))
+                self.log.put(replace(sample, speedup_again=min(filter(None, lows))))
         self._submitted.clear()
 
 
@@ -162,15 +157,15 @@ def service_judge(address: ServiceAddress) -> AskJudge:
     return partial(judge_all, address)
 
 
-def own_judge(judge: Callable[[JudgeItem], Judged]) -> AskJudge:
+def own_judge(judge: Callable[[JudgeJob], Judged]) -> AskJudge:
     """Return a judge of batches in this process, one answer after another; see `open_judging`."""
 
     async def ask(submissions: Sequence[Submission]) -> list[JudgeReport]:
         reports = []
         for submission in submissions:
-            item = judge_item(submission, {}, None)
-            judged = await asyncio.to_thread(judge, item)
-            report_id = submission_id(item, "", submission.repeat)
+            job = judge_job(submission, {}, None)
+            judged = await asyncio.to_thread(judge, job)
+            report_id = submission_id(job, "", submission.repeat)
             reports.append(JudgeReport(report_id, "done", judged))
         return reports
 

@@ -1,9 +1,8 @@
-"""The agent's tools as an environment of TRL: what `GRPOTrainer(environment_factory=...)` takes.
+"""The agent's tools as an environment of TRL, for `GRPOTrainer(environment_factory=...)`.
 
 TRL makes an instance for each rollout of a batch, resets it with the columns of its row, and offers
-its public methods as tools, with their docstrings. It calls these one rollout after another and
-would await rewards of environments one by one; so the reward is one function over the batch, which
-judges side by side (`TrlReward`). Answers of tools are masked out of the loss by TRL itself.
+its public methods as tools, with their docstrings. It would await the rewards of environments one
+by one, so the reward is one function over the batch (`TrlReward`).
 
 Source: TRL 1.16.0, `trl/trainer/grpo_trainer.py` (`_tool_call_loop`, `_calculate_rewards`).
 """
@@ -15,18 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from passnet.agent.attempts import tools
 from passnet.agent.attempts.session import Session
-from passnet.agent.attempts.tools import Action as ToolAction
-from passnet.agent.attempts.tools import (
-    CheckMatch,
-    Create,
-    Delete,
-    Evaluate,
-    Replace,
-    ShowGraph,
-    Submit,
-    View,
-)
 from passnet.agent.prompt import system_prompt, task_prompt
 from passnet.errors import ActionError, InputError
 from passnet.judge.desk.desk import StateJudge
@@ -37,10 +26,7 @@ from passnet.train.rewards.reward import answer_files
 
 
 class PassEnvironment:
-    """One rollout: a pass folder, the tools on it, and what was evaluated.
-
-    Its public methods but `reset` are what the llm sees as tools.
-    """
+    """One rollout; the LLM sees its public methods but `reset` as tools."""
 
     def __init__(self, tasks: Mapping[str, Task], judge: StateJudge) -> None:
         self._tasks = tasks
@@ -48,9 +34,7 @@ class PassEnvironment:
         self._session: Session | None = None
 
     def reset(self, task: str, start: str = "", **_: Any) -> None:
-        """Begin an attempt at a task, which the row of the training data names, with an empty
-        folder or with one in its column `start`, as an answer has it: a teacher's, to be bettered.
-        """
+        """Begin an attempt at a task, with an empty folder or with that of the answer `start`."""
         if task not in self._tasks:
             raise InputError(f"the training data asks for task {task!r}, which no suite here has")
         self._session = Session(self._tasks[task], self._judge)
@@ -58,14 +42,14 @@ class PassEnvironment:
 
     @property
     def submitted(self) -> Files:
-        """The submission: the best evaluated state, or else the folder as it is."""
+        """Submission: the best evaluated state, or else the present folder."""
         session = self._session
         assert session is not None, "TRL resets an environment before it is used"
         if session.best is not None:
             return session.evaluations[session.best].files
         return dict(session.files)
 
-    def _act(self, action: ToolAction) -> str:
+    def _act(self, action: tools.Action) -> str:
         assert self._session is not None, "TRL resets an environment before it is used"
         try:
             return self._session.act(action)
@@ -78,11 +62,8 @@ class PassEnvironment:
 
         Args:
             name: File name as the list of files has it, such as FuseNorm.py.
-
-        Returns:
-            The lines, or the list.
         """
-        return self._act(View(name))
+        return self._act(tools.View(name))
 
     def create(self, name: str, text: str) -> str:
         """Write a file of the pass folder, new or in place of the old one.
@@ -90,11 +71,8 @@ class PassEnvironment:
         Args:
             name: File name, such as FuseNorm.py.
             text: The whole text of the file.
-
-        Returns:
-            What was written.
         """
-        return self._act(Create(name, text))
+        return self._act(tools.Create(name, text))
 
     def replace(self, name: str, old: str, new: str) -> str:
         """Exchange a piece of a file's text that is in it exactly once.
@@ -103,62 +81,40 @@ class PassEnvironment:
             name: File name, such as FuseNorm.py.
             old: The text to look for, as it is in the file, spaces and line ends included.
             new: What to put in its place.
-
-        Returns:
-            What was changed.
         """
-        return self._act(Replace(name, old, new))
+        return self._act(tools.Replace(name, old, new))
 
     def delete(self, name: str) -> str:
         """Delete a file of the pass folder.
 
         Args:
             name: File name, such as FuseNorm.py.
-
-        Returns:
-            What was deleted.
         """
-        return self._act(Delete(name))
+        return self._act(tools.Delete(name))
 
     def show_graph(self, graph: int = 0) -> str:
         """Show a graph of the task op by op: shapes, bytes, the least time of each op.
 
         Args:
             graph: Number of the graph in the table of the task, from 0.
-
-        Returns:
-            The graph as text.
         """
-        return self._act(ShowGraph(graph))
+        return self._act(tools.ShowGraph(graph))
 
     def check_match(self) -> str:
-        """Try where the passes of the folder match, without timing anything.
-
-        Returns:
-            Where they match; for a miss, how near it came.
-        """
-        return self._act(CheckMatch())
+        """Try where the passes of the folder match, without timing anything."""
+        return self._act(tools.CheckMatch())
 
     def evaluate(self) -> str:
-        """Judge the pass folder on all graphs of the task: correctness and speed, the score first.
-
-        Returns:
-            The score, then a line for each graph.
-        """
-        return self._act(Evaluate())
+        """Judge the pass folder on all graphs of the task: score, correctness and speed."""
+        return self._act(tools.Evaluate())
 
     def submit(self) -> str:
-        """End the attempt. The evaluated state with the highest score is what is submitted.
-
-        Returns:
-            What was submitted.
-        """
-        return self._act(Submit())
+        """End the attempt. The evaluated state with the highest score is what is submitted."""
+        return self._act(tools.Submit())
 
 
 class RewardedEnvironment(PassEnvironment):
-    """One rollout that asks for its own reward, as TRL's asynchronous trainer wants it: there
-    rollouts go on side by side, and a reward function is given no environments.
+    """One rollout that asks for its own reward, as TRL's asynchronous trainer requires.
 
     It inherits because TRL lists the methods of the class as tools.
     """
@@ -170,19 +126,17 @@ class RewardedEnvironment(PassEnvironment):
     async def get_reward(self) -> float | None:
         """Return the reward of the submission; None where it could not be judged."""
         assert self._session is not None, "TRL resets an environment before it is used"
-        name = self._session.task.name
-        step = self._batch.num_batches
-        [reward] = await self._batch.rewards([name], [self.submitted or None], step, 1.0)
+        names, step = [self._session.task.name], self._batch.num_batches
+        [reward] = await self._batch.rewards(names, [self.submitted or None], step, 1.0)
         return reward
 
 
 def environment_factory(
     tasks: Mapping[str, Task], judge: StateJudge, rewarded_by: BatchReward | None = None
 ) -> Callable[[], PassEnvironment]:
-    """Return a factory of environments for TRL; they share the judge, as TRL calls tools in turn.
+    """Return a factory of environments for TRL, which share a judge that the caller entered.
 
-    `judge` was entered, and stays so while it is trained. With `rewarded_by` environments ask for
-    their own rewards, for the asynchronous trainer.
+    With `rewarded_by` environments ask for their own rewards, for the asynchronous trainer.
     """
     if rewarded_by is not None:
         return partial(RewardedEnvironment, tasks, judge, rewarded_by)
@@ -210,18 +164,15 @@ def chat_rows(tasks: Mapping[str, Task], judge: StateJudge, num_turns: int) -> l
 
 @dataclass(frozen=True)
 class TrlReward:
-    """The reward function of a TRL trainer: one call for a batch, judged side by side.
+    """The reward function of a TRL trainer, which asynchronous trainers can pickle.
 
-    Rows need a column `task`. With environments, what each submits is judged; without, answers are
-    read as pass folders. It can be pickled, as asynchronous trainers ask for.
-
-    Args:
-        batch: what judges and records.
-        num_batches: of the training, for trainers that do not say how far they are.
+    Rows need a column `task`. It judges the submissions of environments; without environments it
+    reads answers as pass folders.
     """
 
     batch: BatchReward
     num_batches: int = 1
+    """Batches of the training, for trainers that do not report their progress."""
 
     async def __call__(
         self,
@@ -237,7 +188,7 @@ class TrlReward:
         if environments is None:
             answers = [answer_files(_text(completion)) for completion in completions]
         else:
-            answers = [each.submitted or None for each in environments]
+            answers = [environment.submitted or None for environment in environments]
         step, num_steps = self.batch.num_batches, self.num_batches
         if trainer_state is not None:
             step, num_steps = trainer_state.global_step, trainer_state.max_steps
@@ -246,9 +197,9 @@ class TrlReward:
         rewards = await self.batch.rewards(task, answers, step, progress, facts)
         if log_metric is not None:
             last = self.batch.samples[-len(rewards) :]
-            log_metric("judge/correct", sum(each.is_correct for each in last) / len(last))
-            log_metric("judge/cheats", sum(each.is_cheat for each in last) / len(last))
-            log_metric("judge/unknown", sum(each.reward is None for each in last) / len(last))
+            log_metric("judge/correct", sum(sample.is_correct for sample in last) / len(last))
+            log_metric("judge/cheats", sum(sample.is_cheat for sample in last) / len(last))
+            log_metric("judge/unknown", sum(sample.reward is None for sample in last) / len(last))
         return rewards
 
 

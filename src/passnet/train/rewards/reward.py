@@ -1,7 +1,7 @@
 """Answers of an LLM as pass folders, and the reward of an answer's trials.
 
-A correct answer at eager torch's speed earns 1, three times that speed 1.48, the most that speed
-earns. A result that the judge does not know is None and never 0: a trainer leaves it out.
+A correct answer earns 1 at eager torch's speed, and at most 1.48, at three times that speed. An
+unknown result is None and never 0: a trainer leaves it out.
 """
 
 import math
@@ -17,10 +17,10 @@ from passnet.judge.trial import Trial
 from passnet.passes.files import Files, created
 
 Stage: TypeAlias = Literal["nothing", "expands", "compiles", "matches", "right_form", "correct"]
-"""Progress of an answer, each stage beyond those before it."""
+"""Progress of an answer, in order."""
 
 UNKNOWN: tuple[Status, ...] = ("unstable", "reference_error")
-"""Statuses that say nothing about the answer: the machine was too busy, or the reference failed."""
+"""Statuses that say nothing about the answer."""
 
 _BEFORE_MATCHING: dict[Status, Stage] = {"compile_error": "expands", "no_match": "compiles"}
 _WITH_OUTPUTS: tuple[Status, ...] = ("wrong_shape", "wrong_dtype")
@@ -28,27 +28,28 @@ _WITH_OUTPUTS: tuple[Status, ...] = ("wrong_shape", "wrong_dtype")
 
 @dataclass(frozen=True, slots=True)
 class RewardSettings:
-    """Settings of the reward.
-
-    Args:
-        most_speedup: a speedup beyond this earns no more; how far lower bounds of honest kernels
-            reach is where rewards for timing luck and for cheats begin.
-        expands: credit for an answer that is a pass folder.
-        compiles: for one whose folder loads.
-        matches: for one with a pass that matches.
-        right_form: for one whose outputs have the right shapes and dtypes.
-        replaced_weight: times the share of the least time of the graph's ops that the passes
-            replace, on top of a correct answer: without it the cheapest op is all that is fused.
-        flagged_at_most: what an answer with a flag earns at most, until a person has read it.
-    """
+    """Settings of the reward; its credits are for incorrect answers and decay to 0."""
 
     most_speedup: float = 3.0
+    """A speedup beyond this earns no more: honest kernels rarely reach further."""
+
     expands: float = 0.02
+    """Credit for an answer that is a pass folder."""
+
     compiles: float = 0.05
+    """Credit for a folder that loads."""
+
     matches: float = 0.1
+    """Credit for a pass that matches."""
+
     right_form: float = 0.2
+    """Credit for outputs of the right shapes and dtypes."""
+
     replaced_weight: float = 0.25
+    """Weight of the replaced share of a graph's least time, so that more than one op is fused."""
+
     flagged_at_most: float = 1.0
+    """Most that an answer with a flag earns until a person has read it."""
 
 
 DEFAULT_REWARD = RewardSettings()
@@ -57,9 +58,7 @@ DEFAULT_REWARD = RewardSettings()
 def speed_reward(factor: float, most_speedup: float = 3.0) -> float:
     """Return the reward of a speedup: `clip(1 + log10(factor), 0, 1 + log10(most_speedup))`.
 
-    Args:
-        factor: the lower bound of the speedup's interval, so that luck earns nothing.
-        most_speedup: a speedup beyond this earns no more.
+    `factor` is the lower bound of the speedup's interval, so that luck earns nothing.
 
     Examples:
         >>> speed_reward(1.0), round(speed_reward(2.0), 3), speed_reward(0.05)
@@ -79,12 +78,12 @@ def is_correct(trial: Trial) -> bool:
 
 
 def is_flagged(trial: Trial) -> bool:
-    """Return True if a finding should be read by a person, without being proven."""
+    """Return True if a person should read one of the findings."""
     return any(finding.weight == "flag" for finding in trial.findings)
 
 
 def stage_of(trial: Trial) -> Stage:
-    """How far the answer behind a trial came; an answer that is no pass folder has no trial."""
+    """Return the stage that the answer of a trial reached."""
     if trial.status in _BEFORE_MATCHING:
         return _BEFORE_MATCHING[trial.status]
     if trial.status == "cheat":
@@ -95,26 +94,8 @@ def stage_of(trial: Trial) -> Stage:
     return "matches" if has_match else "expands"
 
 
-def staged_credit(stage: Stage, settings: RewardSettings, progress: float) -> float:
-    """Return the credit for the progress of an incorrect answer.
-
-    Args:
-        stage: how far.
-        settings: what each stage is worth at the beginning.
-        progress: of the training, from 0 to 1, when credit has decayed to nothing.
-    """
-    assert 0 <= progress <= 1, f"progress is a share, not {progress}"
-    if stage in ("nothing", "correct"):
-        return 0.0
-    return getattr(settings, stage) * (1 - progress)
-
-
 def replaced_share(least_us: Sequence[float], replaced: Collection[int]) -> float:
-    """Return the share of some ops in the least time of a graph's ops.
-
-    Args:
-        least_us: the least time of each op alone, in microseconds or any unit.
-        replaced: the indices of the ops that passes replace.
+    """Return the share of some ops, by their indices, in the least time of a graph's ops.
 
     Examples:
         >>> replaced_share([8.0, 1.0, 1.0], [1, 2])
@@ -122,22 +103,6 @@ def replaced_share(least_us: Sequence[float], replaced: Collection[int]) -> floa
     """
     total = sum(least_us)
     return sum(least_us[index] for index in set(replaced)) / total if total else 0.0
-
-
-def correct_reward(speedup: float | None, settings: RewardSettings, replaced: float) -> float:
-    """Return the reward of a correct answer.
-
-    Args:
-        speedup: lower bound of its speedup; None where it was not timed.
-        settings: of the reward.
-        replaced: share of its graph's least time that it replaces.
-
-    Examples:
-        >>> correct_reward(None, DEFAULT_REWARD, replaced=1.0)
-        1.25
-    """
-    factor = 1.0 if speedup is None else speedup
-    return speed_reward(factor, settings.most_speedup) + settings.replaced_weight * replaced
 
 
 def trial_reward(
@@ -148,23 +113,25 @@ def trial_reward(
 ) -> float | None:
     """Return the reward of an answer on one graph; None where the judge does not know it.
 
-    A correct answer that was not to be timed earns what eager torch's speed does. A cheat earns 0,
-    and its trial is to be kept for reading.
+    A correct answer that was not timed earns as much as at eager torch's speed. A cheat earns 0.
 
     Args:
-        trial: how the judge found it.
-        settings: what is rewarded.
-        progress: of the training, from 0 to 1; credit for what is not correct decays with it.
-        replaced: the share of the graph's least time that its passes replace.
+        trial: the trial of the answer.
+        settings: settings of the reward.
+        progress: progress of the training, from 0 to 1.
+        replaced: share of the graph's least time that its passes replace.
     """
+    assert 0 <= progress <= 1, f"progress is a share, not {progress}"
     if trial.status in UNKNOWN:
         return None
     if trial.status == "cheat":
         return 0.0
     if not is_correct(trial):
-        return staged_credit(stage_of(trial), settings, progress)
-    reward = correct_reward(trial.speedup_low, settings, replaced)
-    # A slow kernel that is right is never worth less than one that is wrong.
+        stage = stage_of(trial)
+        return 0.0 if stage == "nothing" else getattr(settings, stage) * (1 - progress)
+    factor = 1.0 if trial.speedup_low is None else trial.speedup_low
+    reward = speed_reward(factor, settings.most_speedup) + settings.replaced_weight * replaced
+    # A slow correct kernel never earns less than a wrong one.
     reward = max(reward, settings.right_form * (1 - progress))
     return min(reward, settings.flagged_at_most) if is_flagged(trial) else reward
 
@@ -182,8 +149,8 @@ def task_reward(
     if any(trial.status == "cheat" for trial in trials):
         return 0.0
     rewards = [trial_reward(trial, settings, progress, replaced) for trial in trials]
-    known = [reward for reward in rewards if reward is not None]
-    return sum(known) / len(known) if known else None
+    known_rewards = [reward for reward in rewards if reward is not None]
+    return sum(known_rewards) / len(known_rewards) if known_rewards else None
 
 
 _FILE = re.compile(
@@ -204,9 +171,9 @@ def answer_files(text: str) -> Files | None:
         True
     """
     files: Files = {}
-    for found in _FILE.finditer(text):
+    for match in _FILE.finditer(text):
         try:
-            files = created(files, found["name"], found["text"])
+            files = created(files, match["name"], match["text"])
         except ActionError:
             return None
     return files or None

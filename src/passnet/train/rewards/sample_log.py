@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from passnet.core.jobs.run_folder import last_records
-from passnet.core.records.serialise import LineWriter, drop_lines, make_folder
+from passnet.core.records.serialise import LineWriter, make_folder
 from passnet.train.rewards.monitors import (
     MONITORS_FILE,
     MonitorLimits,
@@ -27,13 +27,11 @@ class SampleLog:
     """Folder of the run."""
 
     limits: MonitorLimits = MonitorLimits()
-    """Limits of the monitors."""
-
     write_page: Callable[[Path], object] | None = None
-    """Writes the run's page into its folder when the log is left."""
+    """Writer of the run's page into its folder, called when the log is left."""
 
     samples: list[Sample] = field(default_factory=list)
-    """The answers so far, by their number."""
+    """Answers so far, by number."""
 
     _writer: LineWriter | None = None
 
@@ -59,20 +57,10 @@ class SampleLog:
         self._writer.write(sample)
         self.samples[sample.number : sample.number + 1] = [sample]
 
-    def forget_from(self, step: int) -> None:
-        """Remove the records of a step and of later ones, which a resumed training repeats.
-
-        Call it before the log is entered.
-        """
-        drop_lines(self.out / SAMPLES_FILE, Sample, lambda sample: sample.step >= step)
-        drop_lines(self.out / MONITORS_FILE, MonitorRecord, lambda record: record.step > step)
-
     def check(self, step: int, logs: Mapping[str, float]) -> MonitorRecord:
-        """Read the monitors at a step, record their readings and return them.
+        """Record and return the readings of the monitors at a step of the training.
 
-        Args:
-            step: of the training.
-            logs: the trainer's own numbers, as TRL names them.
+        `logs` are the trainer's own numbers, as TRL names them.
 
         Raises:
             TrainingStoppedError: a reading is beyond its limit.

@@ -1,11 +1,11 @@
-"""The record of one answer in a training, and of its verdict."""
+"""The record of one answer in a training, with its verdict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
-from passnet.train.rewards.reward import is_correct, is_flagged
+from passnet.train.rewards.reward import is_correct
 
 SAMPLES_FILE = "samples.jsonl"
 
@@ -15,53 +15,59 @@ HELD_OUT = ("hard_coded_shape", "held_out_shape")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One answer, judged.
-
-    Args:
-        number: of the answer in its run, from 0; a later record of the same number replaces it.
-        step: of the training.
-        group: what answers that are compared with each other share: the prompt, by its task.
-        reward: what it earned; None where nothing is known of it.
-        statuses: of its trials.
-        is_correct: on every graph.
-        is_right_where_run: a run of its loops showed nothing wrong, and it was not judged.
-        cheats: names of findings that reject it.
-        flags: names of findings for a person to read.
-        fails_held_out: on shapes that it has not seen it is wrong, or does not match.
-        speedup_low: the lower bound of the speedup, the least of its graphs; None unless all were
-            timed.
-        speedup_again: the same, measured again; None where it was not.
-        floor_ratio: its time over the least that reading and writing its tensors takes, the least
-            of its graphs.
-        num_tokens: of the answer, without what the environment said.
-        is_truncated: it was cut off.
-        fault: what of ours failed, in a sentence.
-        id: of the submission, where a service judged it.
-        files: the pass folder, kept of those that a person should read: cheats and flagged ones.
-    """
+    """One judged answer."""
 
     number: int
+    """Number in the run, from 0; a later record of the same number replaces this one."""
+
     step: int
     group: str
+    """Task whose answers are compared with each other."""
+
     reward: float | None
+    """None where the judge could not decide."""
+
     statuses: tuple[str, ...] = ()
+    """Statuses of its trials."""
+
     is_correct: bool = False
+    """Correct on every graph."""
+
     is_right_where_run: bool = False
+    """Passed a run of its loops, but was not judged."""
+
     cheats: tuple[str, ...] = ()
+    """Names of findings that reject it."""
+
     flags: tuple[str, ...] = ()
+    """Names of findings for a person to read."""
+
     fails_held_out: bool = False
     speedup_low: float | None = None
+    """Least lower bound of the speedup over its graphs; None unless all were timed."""
+
     speedup_again: float | None = None
+    """`speedup_low` of a second measurement."""
+
     floor_ratio: float | None = None
+    """Least ratio over its graphs of its time to that of reading and writing the tensors."""
+
     num_tokens: int | None = None
+    """Tokens of the answer, without those of the environment."""
+
     is_truncated: bool = False
     fault: str | None = None
+    """Failure of our own machinery, in a sentence."""
+
     id: str | None = None
+    """Id of the submission to a service."""
+
     files: Files | None = None
+    """The pass folder of a cheat or a flagged answer, for a person to read."""
 
     @property
     def is_cheat(self) -> bool:
-        """True if the judge proved that it cheats."""
+        """True if the judge proved a cheat."""
         return bool(self.cheats)
 
 
@@ -75,28 +81,27 @@ def sample_of(
     least_ms: Sequence[float] = (),
     **facts: object,
 ) -> Sample:
-    """Make the record of an answer from its trials.
+    """Return the record of an answer with trials.
 
     Args:
-        number: of the answer in its run.
-        step: of the training.
-        group: what it is compared within.
-        reward: what it earned.
-        trials: one a graph, none where it was not judged.
+        number: number of the answer in its run.
+        step: step of the training.
+        group: task whose answers are compared.
+        reward: reward of the answer.
+        trials: one a graph.
         files: its pass folder.
-        least_ms: the least time of each graph, to read its arguments and write its results.
-        facts: fields of `Sample` that trials do not tell.
+        least_ms: least time of each graph, to read its arguments and write its results.
+        facts: further fields of `Sample`.
     """
-    findings = [found for trial in trials for found in trial.findings]
-    cheats = tuple(sorted({found.name for found in findings if found.weight == "reject"}))
-    flags = tuple(sorted({found.name for found in findings if found.weight == "flag"}))
+    findings = [finding for trial in trials for finding in trial.findings]
+    cheats = tuple(sorted({finding.name for finding in findings if finding.weight == "reject"}))
+    flags = tuple(sorted({finding.name for finding in findings if finding.weight == "flag"}))
     lows = [trial.speedup_low for trial in trials]
     ratios = [
         trial.candidate_ms / floor
         for trial, floor in zip(trials, least_ms, strict=False)
         if trial.candidate_ms is not None and floor > 0
     ]
-    is_to_be_read = bool(cheats) or any(map(is_flagged, trials))
     return Sample(
         number=number,
         step=step,
@@ -106,9 +111,9 @@ def sample_of(
         is_correct=bool(trials) and all(map(is_correct, trials)),
         cheats=cheats,
         flags=flags,
-        fails_held_out=any(found.name in HELD_OUT for found in findings),
+        fails_held_out=any(finding.name in HELD_OUT for finding in findings),
         speedup_low=None if not lows or None in lows else min(low for low in lows if low),
         floor_ratio=min(ratios, default=None),
-        files=dict(files) if is_to_be_read else None,
+        files=dict(files) if cheats or flags else None,
         **facts,  # type: ignore[arg-type]
     )

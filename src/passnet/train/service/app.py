@@ -20,7 +20,7 @@ from passnet.judge.suite.suite import Suite
 from passnet.train.service.dispatch import Dispatcher
 from passnet.train.service.queue import QueueFullError
 from passnet.train.service.settings import ServiceLimits
-from passnet.train.service.submission import Submission, judge_item, submission_id
+from passnet.train.service.submission import Submission, judge_job, submission_id
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
@@ -39,13 +39,7 @@ def make_app(
 ) -> Starlette:
     """Return the application: submissions to put, reports to get, and the service's state.
 
-    Args:
-        dispatcher: feeds the judges; entered by the caller.
-        suites: suites whose tasks clients may name.
-        held_out: other shapes of these tasks.
-        token: required of every request but those to `/healthz`.
-        digest: of settings and environment; see `settings.settings_digest`.
-        limits: of requests.
+    The caller has entered the dispatcher. Every request but those to `/healthz` needs the token.
     """
 
     async def put(request: Request) -> Response:
@@ -58,11 +52,11 @@ def make_app(
             return _refusal(413, f"a request may have {limits.body_bytes} bytes")
         try:
             submission = decode(body, Submission, "submission")
-            item = await run_in_threadpool(judge_item, submission, suites, held_out)
+            job = await run_in_threadpool(judge_job, submission, suites, held_out)
         except InputError as cause:
             return _refusal(400, str(cause))
         try:
-            report = await dispatcher.put(submission_id(item, digest, submission.repeat), item)
+            report = await dispatcher.put(submission_id(job, digest, submission.repeat), job)
         except QueueFullError:
             retry = str(dispatcher.retry_after_s())
             return _refusal(429, "too many submissions wait", {"Retry-After": retry})
@@ -79,10 +73,9 @@ def make_app(
         return _json(report)
 
     async def status(_: Request) -> Response:
-        counts = await dispatcher.counts()
         return _json(
             {
-                "queue": counts,
+                "queue": await dispatcher.counts(),
                 "judged": dispatcher.num_judged,
                 "judges_lost": dispatcher.num_lost,
                 "busy_ratio": dispatcher.busy_ratio,
@@ -124,11 +117,6 @@ def _token_guard(token: str) -> Callable[[Endpoint], Endpoint]:
 
 
 async def _body(request: Request, limits: ServiceLimits) -> bytes:
-    """Return the body of a request.
-
-    Raises:
-        _TooLargeError: it has too many bytes.
-    """
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -137,9 +125,9 @@ async def _body(request: Request, limits: ServiceLimits) -> bytes:
     return bytes(body)
 
 
-def _json(record: Any, status: int = 200) -> Response:
-    return Response(encode(record), status, media_type="application/json")
+def _json(record: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(encode(record), status, headers=headers, media_type="application/json")
 
 
 def _refusal(status: int, text: str, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(encode({"error": text}), status, headers=headers, media_type="application/json")
+    return _json({"error": text}, status, headers)

@@ -1,7 +1,4 @@
-"""A client of the reward service: it asks again until it has an answer or its time is over.
-
-`ServiceDesk` lets an agent's session judge through it.
-"""
+"""A client of the reward service, which asks again until it has an answer or its time is over."""
 
 from __future__ import annotations
 
@@ -39,10 +36,8 @@ class ServiceAddress:
     """As `passnet judge serve` prints it."""
 
     token: str
-    """The service's token."""
-
     timeout_s: float = 900.0
-    """Time for one answer in all; after it the report is a fault of ours, never a zero."""
+    """Time for one answer; after it the report is a fault of ours, never a zero."""
 
     wait_s: float = 25.0
     """Longest wait of one request."""
@@ -54,10 +49,10 @@ class ServiceAddress:
 async def judge_all(
     address: ServiceAddress, submissions: Sequence[Submission]
 ) -> list[JudgeReport]:
-    """Return the reports on submissions, in their order, all asked for side by side.
+    """Return the reports on submissions, in their order, judged side by side.
 
-    A service that is busy, restarts or cannot be reached is asked again until `timeout_s` is over;
-    a submission without an answer by then gets a report with a fault.
+    A service that is busy, restarts or cannot be reached is asked again until `timeout_s` is over.
+    A submission without an answer by then gets a report with a fault.
 
     Raises:
         InputError: httpx is not installed, the token is wrong, or the service refuses a submission.
@@ -122,7 +117,7 @@ async def _report(
 async def _reply(
     http: httpx.AsyncClient, submission_id: str | None, body: bytes, wait_s: float
 ) -> httpx.Response | str:
-    """Return the service's answer, or in words the reason why there is none."""
+    """Return the service's answer, or the reason why there is none."""
     import httpx
 
     try:
@@ -149,14 +144,11 @@ def _retry_after_s(reply: Any) -> float:
 class ServiceDesk:
     """A session's judge that asks a service; a `judge.desk.desk.StateJudge`.
 
-    Args:
-        address: of the service.
-        settings: for the text of prompts; the service judges by its own.
-        is_timed: False only compares.
+    `settings` are for the text of prompts; the service judges by its own.
     """
 
     root = "/nowhere"
-    """Stands for no folder: messages of a service contain none."""
+    """A stand-in: messages of a service contain no folder."""
 
     def __init__(
         self, address: ServiceAddress, settings: RunSettings, is_timed: bool = True
@@ -185,13 +177,9 @@ class ServiceDesk:
         Raises:
             MeasureError: the service failed, or gave no answer in time.
         """
-        submission = Submission(
-            task.name,
-            files,
-            graphs=tuple(map(row_of_graph, task.graphs)),
-            unseen=tuple(map(row_of_graph, unseen)),
-            is_timed=is_timed and self._is_timed,
-        )
+        graphs, held_out = tuple(map(row_of_graph, task.graphs)), tuple(map(row_of_graph, unseen))
+        is_timed = is_timed and self._is_timed
+        submission = Submission(task.name, files, graphs=graphs, unseen=held_out, is_timed=is_timed)
         [report] = judge_all_now(self._address, [submission])
         if report.judged is None or report.judged.fault is not None:
             fault = "no answer" if report.judged is None else report.judged.fault
@@ -199,11 +187,7 @@ class ServiceDesk:
         return list(report.judged.trials)
 
     def check_matches(self, task: Task, files: Files) -> list[GraphMatches]:
-        """Return where the passes of a folder match, from an untimed comparison.
-
-        Raises:
-            MeasureError: the service failed, or gave no answer in time.
-        """
+        """Return the matches of a folder's passes, from an untimed `judge`."""
         return [_matches(trial) for trial in self.judge(task, files, is_timed=False)]
 
 

@@ -1,4 +1,4 @@
-"""The way of items from the queue to judges and back, one at a time to each judge."""
+"""The dispatcher, which feeds each judge one job at a time from the queue."""
 
 from __future__ import annotations
 
@@ -13,30 +13,24 @@ from typing import TypeVar
 from passnet.errors import MeasureError, PassnetError
 from passnet.train.service.judges import JudgeLostError, ServiceJudge
 from passnet.train.service.queue import QueueCounts, SubmissionQueue
-from passnet.train.service.submission import Judged, JudgeItem, JudgeReport
+from passnet.train.service.submission import Judged, JudgeJob, JudgeReport
 
 T = TypeVar("T")
 
 MAX_LOSSES = 3
-"""Most judges that a submission may cost before it is given up as a fault of ours."""
+"""Lost judges after which a submission is given up as a fault of ours."""
 
 IDLE_S = 1.0
-"""Pause before a judge without work looks again, and before another start of a judge."""
+"""Pause of an idle judge, and before another start of a judge."""
 
 NUM_RECENT = 64
-"""Number of judging times from which `retry_after_s` estimates."""
+"""Number of judging times that `retry_after_s` averages."""
 
 
 class Dispatcher:
     """Feeds judges from a queue for as long as the block runs.
 
     One thread reads and writes the queue, so that nobody else waits for the disk.
-
-    Args:
-        queue: the submissions.
-        judges: each gets one item at a time.
-        item_timeout_s: for one item, after which its judge is ended.
-        idle_s: pause before a judge without work looks again.
     """
 
     def __init__(
@@ -56,11 +50,9 @@ class Dispatcher:
         self._recent_s: deque[float] = deque([1.0], NUM_RECENT)
         self._started = time.monotonic()
         self.busy_s = 0.0
-        """Seconds of work of all judges together."""
         self.num_judged = 0
-        """Items judged since the service began."""
         self.num_lost = 0
-        """Judges lost since then."""
+        """Number of lost judges."""
 
     async def __aenter__(self) -> Dispatcher:
         self._tasks = [asyncio.create_task(self._feed(judge)) for judge in self._judges]
@@ -76,25 +68,17 @@ class Dispatcher:
 
     @property
     def busy_ratio(self) -> float:
-        """Share of their time for which judges were busy."""
+        """Share of the judges' time in which they were busy."""
         passed_s = (time.monotonic() - self._started) * len(self._judges)
         return self.busy_s / passed_s if passed_s else 0.0
 
     async def fed(self) -> None:
-        """Wait while judges are fed.
-
-        Raises:
-            MeasureError: a judge does not start.
-        """
+        """Wait while judges are fed; raise MeasureError if one does not start."""
         await asyncio.gather(*self._tasks)
 
-    async def put(self, submission: str, item: JudgeItem) -> JudgeReport:
-        """Return the state of a submission, which starts to wait if it is new.
-
-        Raises:
-            QueueFullError: too many wait.
-        """
-        report = await self._on_disk(lambda: self._queue.put(submission, item))
+    async def put(self, submission: str, job: JudgeJob) -> JudgeReport:
+        """Return the state of a submission, which starts to wait if it is new; see the queue's."""
+        report = await self._on_disk(lambda: self._queue.put(submission, job))
         if report.state == "waiting":
             self._arrived.set()
         return report
@@ -102,7 +86,7 @@ class Dispatcher:
     async def report(self, submission: str, wait_s: float = 0.0) -> JudgeReport | None:
         """Return the state of a submission once it is done, or after `wait_s` seconds."""
         if wait_s > 0:
-            ended = self._ended[submission]  # before the look at the disk, not to miss its end
+            ended = self._ended[submission]  # before the disk is read, not to miss its end
             report = await self._on_disk(lambda: self._queue.report(submission))
             if report is None or report.state == "done":
                 self._forget(submission, ended)
@@ -117,10 +101,7 @@ class Dispatcher:
         return await self._on_disk(self._queue.counts)
 
     def retry_after_s(self) -> int:
-        """Return when a refused client should ask again.
-
-        A tenth of the waiting submissions should be judged by then; a minute at most.
-        """
+        """Return the time in which a tenth of a full queue is judged; at most a minute."""
         mean_s = sum(self._recent_s) / len(self._recent_s)
         tenth_s = mean_s * max(self._queue.max_waiting // 10, 1) / max(len(self._judges), 1)
         return max(1, min(60, round(tenth_s)))
@@ -129,19 +110,19 @@ class Dispatcher:
         return await asyncio.get_running_loop().run_in_executor(self._disk, action)
 
     async def _feed(self, judge: ServiceJudge) -> None:
-        """Give a judge one item after another, for ever."""
+        """Give a judge one job after another, for ever."""
         while True:
             await self._open(judge)
-            self._arrived.clear()  # before the look, not to miss what comes after it
+            self._arrived.clear()  # before the queue is read, not to miss an arrival
             work = await self._on_disk(lambda: self._queue.take(judge.name))
             if work is None:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._idle_s):
                         await self._arrived.wait()
                 continue
-            submission, item = work
+            submission, job = work
             start = time.monotonic()
-            judged = await self._judged(judge, submission, item)
+            judged = await self._judged(judge, submission, job)
             seconds = time.monotonic() - start
             self.busy_s += seconds
             if judged is None:
@@ -152,25 +133,21 @@ class Dispatcher:
             self._forget(submission, self._ended[submission])
 
     async def _open(self, judge: ServiceJudge) -> None:
-        """Start a judge unless it runs.
-
-        Raises:
-            MeasureError: it did not start several times.
-        """
+        """Start a judge unless it runs."""
         for attempt in range(1, MAX_LOSSES + 1):
             try:
                 return await judge.open()
             except JudgeLostError as cause:
                 if attempt == MAX_LOSSES:
-                    raise MeasureError(f"{cause}, before its first item") from cause
+                    raise MeasureError(f"{cause}, before its first job") from cause
                 await asyncio.sleep(self._idle_s)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _judged(self, judge: ServiceJudge, submission: str, item: bytes) -> Judged | None:
-        """Return the result of an item; None where the judge was lost and the item waits again."""
+    async def _judged(self, judge: ServiceJudge, submission: str, job: bytes) -> Judged | None:
+        """Return the result of a job; None where the judge was lost and the job waits again."""
         try:
             async with asyncio.timeout(self._item_timeout_s):
-                return await judge.judge(item)
+                return await judge.judge(job)
         except TimeoutError:
             await judge.close()
             return Judged(fault=f"not judged in {self._item_timeout_s:g} s")

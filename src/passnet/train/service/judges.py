@@ -1,24 +1,26 @@
-"""The judges of a service, which take one item at a time and may be lost over it."""
+"""The judges of a service: processes here, or actors of a Ray cluster."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from passnet.bench.cluster import device_of
 from passnet.core.jobs.actors import OpenActor
 from passnet.core.jobs.children import python_command, python_environment
 from passnet.core.records.serialise import decode, encode
-from passnet.train.service.judging import READY, open_judging
+from passnet.judge.desk.desk import JudgeDesk
+from passnet.train.service.judging import READY, judge_one
 from passnet.train.service.settings import JudgeDevice, ServiceSettings
-from passnet.train.service.submission import Judged, JudgeItem
+from passnet.train.service.submission import Judged, JudgeJob
 
 MAX_LINE_BYTES = 64 * 2**20
-"""Most bytes of one answer, which holds trials with all their times."""
+"""Most bytes of one answer."""
 
 
 class JudgeLostError(Exception):
@@ -26,28 +28,20 @@ class JudgeLostError(Exception):
 
 
 class ServiceJudge(Protocol):
-    """A judge of one item at a time, which can be started again after it was lost."""
+    """A judge of one job at a time, which can be started again after a loss."""
 
     name: str
 
     async def open(self) -> None:
-        """Start the judge unless it runs.
-
-        Raises:
-            JudgeLostError: it does not start.
-        """
+        """Start the judge unless it runs; raise JudgeLostError if it does not start."""
         ...
 
-    async def judge(self, item: bytes) -> Judged:
-        """Return the result of an item given as JSON; the judge is open.
-
-        Raises:
-            JudgeLostError: the judge is gone.
-        """
+    async def judge(self, job: bytes) -> Judged:
+        """Return the result of a job given as JSON; raise JudgeLostError if the judge is gone."""
         ...
 
     async def close(self) -> None:
-        """End the judge at once, and its work with it; `open` starts another one."""
+        """End the judge and its work at once; `open` starts another one."""
         ...
 
 
@@ -61,11 +55,6 @@ class ProcessJudge:
         on_device = replace(run, judge=replace(run.judge, device=device.kind))
         self._settings = replace(settings, run=on_device)
         self._process: asyncio.subprocess.Process | None = None
-
-    @property
-    def pid(self) -> int | None:
-        """Id of the judging process, while there is one."""
-        return None if self._process is None else self._process.pid
 
     async def open(self) -> None:
         """See `ServiceJudge`."""
@@ -89,14 +78,14 @@ class ProcessJudge:
         if await self._process.stdout.readline() != READY:
             raise JudgeLostError(await self._ending())
 
-    async def judge(self, item: bytes) -> Judged:
+    async def judge(self, job: bytes) -> Judged:
         """See `ServiceJudge`."""
         process = self._process
         assert process is not None and process.stdin is not None, "it was opened"
         assert process.stdout is not None, "it is a pipe"
         line = b""
         with suppress(OSError):
-            process.stdin.write(item + b"\n")
+            process.stdin.write(job + b"\n")
             await process.stdin.drain()
             line = await process.stdout.readline()
         if not line.endswith(b"\n"):
@@ -112,7 +101,7 @@ class ProcessJudge:
             await process.wait()
 
     async def _ending(self) -> str:
-        """Return how the process ended; one that still runs is ended."""
+        """End the process if it still runs, and describe its end."""
         process = self._process
         assert process is not None, "it was started"
         with suppress(TimeoutError):
@@ -140,11 +129,11 @@ class RayJudge:
             opener = partial(_open_in_actor, self._settings)
             self._actor = await asyncio.to_thread(OpenActor, opener, device_of(self._settings.run))
 
-    async def judge(self, item: bytes) -> Judged:
+    async def judge(self, job: bytes) -> Judged:
         """See `ServiceJudge`."""
         assert self._actor is not None, "it was opened"
         try:
-            return decode(await self._actor.work(item), Judged)
+            return decode(await self._actor.work(job), Judged)
         except self._actor.lost as cause:
             await self.close()
             reason = str(cause).strip().partition("\n")[0]
@@ -157,13 +146,7 @@ class RayJudge:
             actor.end()
 
 
-def _open_in_actor(settings: ServiceSettings) -> Any:
-    """Return the judge of items given as JSON; it ends with the actor's process."""
-    judging = open_judging(settings)
-    judge = judging.__enter__()
-
-    def answer(item: bytes) -> bytes:
-        assert judging is not None, "it is held open"
-        return encode(judge(decode(item, JudgeItem)))
-
-    return answer
+def _open_in_actor(settings: ServiceSettings) -> Callable[[bytes], bytes]:
+    """Return the judge of jobs given as JSON; it ends with the actor's process."""
+    desk = JudgeDesk(settings.run, settings.call).__enter__()
+    return lambda job: encode(judge_one(desk, decode(job, JudgeJob)))

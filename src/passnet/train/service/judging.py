@@ -1,8 +1,7 @@
-"""Items judged one after another, in this process or in one that a service starts.
+"""Jobs judged one after another, in this process or in one that a service starts.
 
-`python -m passnet.train.service.judging SETTINGS` reads items from standard input, a JSON line
-each, and answers each with a line on standard output. It ends when its input does, or with the
-process that started it.
+`python -m passnet.train.service.judging SETTINGS` answers jobs, a JSON line each, from standard
+input to standard output. It ends with its input, or with the process that started it.
 """
 
 from __future__ import annotations
@@ -22,26 +21,26 @@ from passnet.judge.score.status import Status
 from passnet.judge.suite.suite import graph_of_row, make_suite
 from passnet.judge.verdict import Evidence, decide
 from passnet.train.service.settings import ServiceSettings
-from passnet.train.service.submission import Judged, JudgeItem
+from passnet.train.service.submission import Judged, JudgeJob
 
 READY = b"ready\n"
-"""The line that a judging process writes before its first item."""
+"""The line that a judging process writes before its first job."""
 
 
 @contextmanager
-def open_judging(settings: ServiceSettings) -> Iterator[Callable[[JudgeItem], Judged]]:
-    """Hold a judge of items open, in processes of its own, for as long as the block runs."""
+def open_judging(settings: ServiceSettings) -> Iterator[Callable[[JudgeJob], Judged]]:
+    """Hold a judge of jobs open for as long as the block runs."""
     with JudgeDesk(settings.run, settings.call) as desk:
         yield partial(judge_one, desk)
 
 
-def judge_one(desk: JudgeDesk, item: JudgeItem) -> Judged:
-    """Judge an item; a pass folder that cannot be used at all does not compile."""
-    graphs = [graph_of_row(row, row.name) for row in item.graphs]
-    unseen = [graph_of_row(row, row.name) for row in item.unseen]
+def judge_one(desk: JudgeDesk, job: JudgeJob) -> Judged:
+    """Judge a job; an unusable pass folder counts as one that does not compile."""
+    graphs = [graph_of_row(row, row.name) for row in job.graphs]
+    unseen = [graph_of_row(row, row.name) for row in job.unseen]
     task = make_suite("submitted", graphs).tasks[0]
     try:
-        trials = desk.judge(task, item.files, unseen, item.is_timed)
+        trials = desk.judge(task, job.files, unseen, job.is_timed)
     except PassFolderError as cause:
         failure: tuple[Status, str] = ("compile_error", plain(str(cause), desk.root))
         evidence = [Evidence(task.name, graph.name, NAME, failure=failure) for graph in graphs]
@@ -54,16 +53,16 @@ def judge_one(desk: JudgeDesk, item: JudgeItem) -> Judged:
 
 
 def main(settings: str) -> None:
-    """Judge the items of standard input until there are no more."""
+    """Judge the jobs of standard input until there are no more."""
     end_with_parent()
-    items, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", 0)
+    jobs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", 0)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # the output of libraries is no answer
     with open_judging(decode(settings, ServiceSettings)) as judge:
         answers.write(READY)
-        while line := items.readline():
-            answers.write(encode(judge(decode(line, JudgeItem))) + b"\n")
+        while line := jobs.readline():
+            answers.write(encode(judge(decode(line, JudgeJob))) + b"\n")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from passnet.core.records.serialise import decode, encode
 from passnet.errors import InputError
-from passnet.train.service.submission import Judged, JudgeItem, JudgeReport
+from passnet.train.service.submission import Judged, JudgeJob, JudgeReport
 
 QUEUE_FILE = "queue.sqlite"
 
@@ -31,7 +31,7 @@ CREATE INDEX IF NOT EXISTS by_state ON submissions (state, number);
 
 
 class QueueFullError(Exception):
-    """The queue holds as many submissions as may wait."""
+    """Too many submissions wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,6 @@ class SubmissionQueue:
 
     def __init__(self, folder: Path, max_waiting: int) -> None:
         self.max_waiting = max_waiting
-        """Most submissions that may wait."""
         try:
             self._rows = sqlite3.connect(
                 folder / QUEUE_FILE, isolation_level=None, check_same_thread=False
@@ -68,33 +67,27 @@ class SubmissionQueue:
         """Close the file."""
         self._rows.close()
 
-    def put(self, submission: str, item: JudgeItem) -> JudgeReport:
-        """Return the state of a submission.
-
-        It starts to wait if it is new, or if judging it again may say more than the last time.
+    def put(self, submission: str, job: JudgeJob) -> JudgeReport:
+        """Return the state of a submission, which starts to wait if it is new or not final.
 
         Raises:
             QueueFullError: too many wait.
         """
         report = self.report(submission)
         if report is not None and (report.judged is None or report.judged.is_final):
-            return report if report.judged is None else _cached(report)
+            return replace(report, is_cached=report.judged is not None)
         if self.counts().waiting >= self.max_waiting:
             raise QueueFullError
         self._rows.execute(
             "INSERT INTO submissions (id, state, item, put_at) VALUES (?, 'waiting', ?, ?)"
             " ON CONFLICT (id) DO UPDATE SET state='waiting', item=excluded.item, judged=NULL,"
             " num_losses=0, put_at=excluded.put_at, began_at=NULL, ended_at=NULL",
-            (submission, encode(item), time.time()),
+            (submission, encode(job), time.time()),
         )
         return JudgeReport(submission, "waiting")
 
     def take(self, judge: str) -> tuple[str, bytes] | None:
-        """Give a judge the submission that has waited longest; None where none waits.
-
-        Returns:
-            Its id, and its item as JSON.
-        """
+        """Return id and job (JSON) of the submission that has waited longest; None without any."""
         row = self._rows.execute(
             "UPDATE submissions SET state='judging', judge=?, began_at=? WHERE number="
             " (SELECT number FROM submissions WHERE state='waiting' ORDER BY put_at, number"
@@ -114,9 +107,9 @@ class SubmissionQueue:
 
     def finish(self, submission: str, judged: Judged) -> None:
         """Record the result of a submission; its files stay on record only if it cheats."""
-        item = "item" if judged.has_cheat else "NULL"
+        job = "item" if judged.has_cheat else "NULL"
         self._rows.execute(
-            f"UPDATE submissions SET state='done', judged=?, item={item}, ended_at=?"
+            f"UPDATE submissions SET state='done', judged=?, item={job}, ended_at=?"
             " WHERE id=? AND state!='done'",
             (encode(judged), time.time(), submission),
         )
@@ -146,7 +139,3 @@ class SubmissionQueue:
         rows = self._rows.execute("SELECT state, COUNT(*) FROM submissions GROUP BY state")
         by_state = dict(rows.fetchall())
         return QueueCounts(*(by_state.get(state, 0) for state in ("waiting", "judging", "done")))
-
-
-def _cached(report: JudgeReport) -> JudgeReport:
-    return replace(report, is_cached=True)

@@ -38,17 +38,15 @@ MIN_TOKEN_CHARACTERS = 16
 
 @dataclass(frozen=True)
 class ServicePlan:
-    """All that a service is started with."""
+    """The arguments of a service."""
 
     out: Path
-    """Folder of the service, with its queue, which goes on where it stopped."""
+    """Folder of the service; its queue goes on where it stopped."""
 
     devices: Sequence[JudgeDevice]
     """The devices of the judges, one each."""
 
     settings: ServiceSettings
-    """How submissions are judged; `devices` set the kind of device."""
-
     suites: Mapping[str, Suite] = field(default_factory=dict)
     """Suites whose tasks clients may name."""
 
@@ -56,10 +54,7 @@ class ServicePlan:
     """Other shapes of these tasks, on which passes must not be wrong."""
 
     limits: ServiceLimits = ServiceLimits()
-
     host: str = LOOPBACK
-    """The address to listen on."""
-
     port: int = 0
     """The port; 0 takes a free one."""
 
@@ -117,7 +112,13 @@ async def _serve(
         capture_signals = staticmethod(nullcontext)  # type: ignore[assignment]
 
     host, port = listener.getsockname()[:2]
-    async with Dispatcher(queue, _judges(plan, settings), plan.limits.item_timeout_s) as dispatcher:
+    judges: list[ServiceJudge] = [
+        RayJudge(f"ray:{device.number}", settings)
+        if plan.on_ray
+        else ProcessJudge(device, settings)
+        for device in plan.devices
+    ]
+    async with Dispatcher(queue, judges, plan.limits.item_timeout_s) as dispatcher:
         app = make_app(dispatcher, plan.suites, plan.held_out, token, digest, plan.limits)
         config = uvicorn.Config(
             app,
@@ -142,19 +143,8 @@ async def _serve(
                     await task
 
 
-def _judges(plan: ServicePlan, settings: ServiceSettings) -> list[ServiceJudge]:
-    if plan.on_ray:
-        return [RayJudge(f"ray:{device.number}", settings) for device in plan.devices]
-    return [ProcessJudge(device, settings) for device in plan.devices]
-
-
 @contextmanager
 def _listening(host: str, port: int) -> Iterator[socket.socket]:
-    """Open a socket that listens.
-
-    Raises:
-        InputError: the address or the port cannot be used.
-    """
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family, backlog=2048)
@@ -167,7 +157,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def _kept_token(out: Path) -> str:
-    """Read the token in a folder, which only its owner can read; make it if there is none."""
+    """Return the token in a folder, made if there is none; only its owner can read it."""
     path = out / TOKEN_FILE
     with suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -177,11 +167,7 @@ def _kept_token(out: Path) -> str:
 
 
 def _same_as_before(out: Path, settings: ServiceSettings, environment: Environment) -> str:
-    """Return the digest of settings and environment, after a check against the folder's.
-
-    Raises:
-        InputError: the folder's answers have others.
-    """
+    """Return the digest of settings and environment, after a check against the folder's."""
     digest = settings_digest(settings, environment)
     path = out / SERVICE_FILE
     if path.exists():

@@ -15,7 +15,7 @@ _DEVICE = re.compile(r"(cpu|cuda):(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class JudgeDevice:
-    """The device of one judge; judges on the same GPU, or on the CPU, take turns to measure."""
+    """The device of one judge; judges on one GPU, or on the CPU, take turns to measure."""
 
     kind: str
     number: int
@@ -63,7 +63,7 @@ class ServiceLimits:
 
 @dataclass(frozen=True, slots=True)
 class ServiceInfo:
-    """The record of a service in its folder: the settings and environment of its answers."""
+    """The record of a service in its folder."""
 
     schema_version: int
     settings: ServiceSettings
@@ -72,12 +72,9 @@ class ServiceInfo:
 
 def settings_digest(settings: ServiceSettings, environment: Environment) -> str:
     """Hash the settings, hardware and versions that an answer depends on."""
+    names = ("cpu", "python", "torch", "passnet", "compiler")
     facts = (
-        environment.cpu,
-        environment.python,
-        environment.torch,
-        environment.passnet,
-        environment.compiler,
+        *(getattr(environment, name) for name in names),
         environment.gpu and environment.gpu.name,
     )
     return hashlib.sha256(encode((SCHEMA_VERSION, settings, facts))).hexdigest()

@@ -23,11 +23,7 @@ class Submission:
     """A pass folder to judge on a task."""
 
     task: str
-    """Name of the task."""
-
     files: Files
-    """The pass folder."""
-
     suite: str | None = None
     """A suite of the service that has the task; None where `graphs` are the task."""
 
@@ -35,19 +31,16 @@ class Submission:
     """The graphs of a task that the service does not know."""
 
     unseen: tuple[SuiteRow, ...] = ()
-    """Graphs of the task in other shapes, on which passes must not be wrong; the service has its
-    own for tasks of its suites."""
+    """Other shapes of these graphs, on which passes must not be wrong."""
 
     is_timed: bool = True
-    """False only compares."""
-
     repeat: int = 0
-    """Another number than before asks for another judgement."""
+    """A new number asks for another judgement."""
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeItem:
-    """A submission as a judge gets it, complete, so that judges know no suites."""
+class JudgeJob:
+    """A complete submission, whose judge needs to know no suites."""
 
     graphs: tuple[SuiteRow, ...]
     unseen: tuple[SuiteRow, ...]
@@ -57,14 +50,14 @@ class JudgeItem:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The result of an item: trials, or a fault of ours in a sentence and no trials."""
+    """The result of a job: trials, or a fault of ours in a sentence."""
 
     trials: tuple[Trial, ...] = ()
     fault: str | None = None
 
     @property
     def is_final(self) -> bool:
-        """True if judging again could say no more: no fault of ours, and nothing unstable."""
+        """True without faults and unstable trials: another judgement would say no more."""
         return self.fault is None and all(trial.status != "unstable" for trial in self.trials)
 
     @property
@@ -81,7 +74,6 @@ class JudgeReport:
     """Hash of its content."""
 
     state: SubmissionState
-
     judged: Judged | None = None
     """The result, once the state is "done"."""
 
@@ -92,18 +84,13 @@ class JudgeReport:
     """Judges lost over it."""
 
     waited_s: float | None = None
-    """Seconds in the queue."""
-
     judged_s: float | None = None
-    """Seconds with a judge."""
-
     judge: str | None = None
-    """Name of the judge."""
 
 
-def judge_item(
+def judge_job(
     submission: Submission, suites: Mapping[str, Suite], held_out: Suite | None
-) -> JudgeItem:
+) -> JudgeJob:
     """Check a submission and complete it with the graphs of its task.
 
     Raises:
@@ -122,7 +109,7 @@ def judge_item(
             make_suite(where, [graph_of_row(row, where) for row in part])
         if not graphs or any(row.task != submission.task for row in (*graphs, *unseen)):
             raise InputError(f"give graphs of task {submission.task}, or the suite that it is in")
-        return JudgeItem(graphs, unseen, files, submission.is_timed)
+        return JudgeJob(graphs, unseen, files, submission.is_timed)
     if submission.suite not in suites:
         names = ", ".join(suites) or "none"
         raise InputError(
@@ -135,16 +122,11 @@ def judge_item(
         raise InputError(f"suite {submission.suite} has no task {submission.task!r}{hint}")
     graphs = tuple(row_of_graph(graph) for graph in tasks[submission.task].graphs)
     unseen = tuple(row_of_graph(graph) for graph in held_out_graphs(held_out, submission.task))
-    return JudgeItem(graphs, unseen, files, submission.is_timed)
+    return JudgeJob(graphs, unseen, files, submission.is_timed)
 
 
-def submission_id(item: JudgeItem, settings_digest: str, repeat: int) -> str:
-    """Return the id of an item, equal for equal graphs, files, settings and number of repeats.
-
-    The origins of the graphs make no difference.
-    """
-    bare = [
-        tuple(replace(row, source="null") for row in rows) for rows in (item.graphs, item.unseen)
-    ]
-    content = encode((bare, sorted(item.files.items()), item.is_timed, settings_digest, repeat))
+def submission_id(job: JudgeJob, settings_digest: str, repeat: int) -> str:
+    """Hash the graphs but their origins, the files, the settings and the number of repeats."""
+    bare = [tuple(replace(row, source="null") for row in rows) for rows in (job.graphs, job.unseen)]
+    content = encode((bare, sorted(job.files.items()), job.is_timed, settings_digest, repeat))
     return hashlib.sha256(content).hexdigest()[:32]
