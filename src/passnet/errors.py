@@ -36,9 +36,7 @@ class ActionError(InputError):
 
 
 class AuthorError(PassnetError):
-    """A failure of a pass author: an LLM without a key or of an unknown name, or a compiler that
-    cannot lower the graph.
-    """
+    """A failure of a pass author: an LLM without a key or name, or a graph no compiler lowers."""
 
 
 class CaptureError(PassnetError):
@@ -50,7 +48,7 @@ class CutError(PassnetError):
 
 
 class BackendError(PassnetError):
-    """A net cannot be run in some way; the text says why."""
+    """A net that a backend cannot run; the text says why."""
 
 
 class FusionError(PassnetError):
@@ -73,9 +71,7 @@ class TrainingStoppedError(PassnetError):
 def boundary(error: type[PassnetError], what: str) -> Iterator[None]:
     """Re-raise any foreign error of the block as `error`, with its cause.
 
-    Args:
-        error: the type named after the boundary that is crossed.
-        what: a phrase for what was being done, for example "loading pass FuseNorm".
+    `what` is a phrase for what was being done, for example "loading pass FuseNorm".
     """
     try:
         yield
@@ -122,10 +118,7 @@ def os_error_sentence(cause: OSError) -> str:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let an OSError of the block name the file that it writes.
-
-    Python names it when a file is opened, but not when a write does not fit.
-    """
+    """Name the written file in an OSError of the block; Python does so only on opening."""
     try:
         yield
     except OSError as cause:
@@ -135,9 +128,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """Return a question that offers up to three choices like a misspelt word; empty if none is.
-
-    Of words with slashes only the part after the last is compared.
+    """Return a question that offers up to three similar words; empty if there is none.
 
     Examples:
         >>> did_you_mean("inductr", ["eager", "null", "inductor"])

@@ -9,14 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """The machine that a pass was timed on.
-
-    Args:
-        device: "cpu" or "cuda".
-        name: of the processor, or of the card.
-        num_threads: of the processor, for a call.
-        torch: the first two numbers of its version.
-    """
+    """The machine that a pass was timed on: `device` "cpu" or "cuda", `torch` a minor version."""
 
     device: str
     name: str
@@ -30,12 +23,7 @@ class Hardware:
 
 
 def this_hardware(num_threads: int = 1, device: str = "cpu") -> Hardware:
-    """Return the hardware of this process with a number of threads; for "cuda", ask torch for the
-    card.
-
-    Raises:
-        RuntimeError: there is no card.
-    """
+    """Return this process's hardware; device "cuda" raises a RuntimeError without a card."""
     name = processor_name()
     if device == "cuda":
         import torch
@@ -50,15 +38,11 @@ _KIND_NUMBERS = {
     "CPU implementer": "implementer",
     "CPU part": "part",
 }
-"""Fields of /proc/cpuinfo that tell kinds of processors apart, on x86 and ARM, and our names for
-them."""
+"""Fields of /proc/cpuinfo that tell kinds of processors apart (x86, ARM), and our names."""
 
 
 def processor_name() -> str:
-    """Return the processor's name and the numbers of its kind.
-
-    Virtual machines call generations with different instructions alike ("AMD EPYC").
-    """
+    """Return the processor's name with the numbers of its kind, since VMs share names."""
     facts = processor_facts()
     name = facts.get("model name") or platform.processor() or platform.machine()
     numbers = [f"{word} {facts[key]}" for key, word in _KIND_NUMBERS.items() if key in facts]

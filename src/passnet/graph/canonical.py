@@ -89,15 +89,10 @@ class _Numbering:
 
 
 def canonical_lines(program: Program) -> tuple[list[str], list[str], list[str]]:
-    """Return the canonical form of a program, one line per op and one for the outputs.
+    """Return canonical lines of a program without literals, lines with them, and its arguments.
 
-    Values are numbered by first use, so that names and the order of the arguments of `forward` do
-    not matter; liveness hints and aliases leave no trace; tuples and lists are equal; devices are
-    left out.
-
-    Returns:
-        The lines without literals, the lines with them, and the names of the arguments in the
-        order of their numbers (arguments that no op or output reads are not listed).
+    Values are numbered by first use: names, order of arguments, aliases, hints, devices and kinds
+    of sequences leave no trace. Arguments that nothing reads are not listed.
     """
     numbering = _Numbering()
     structure: list[str] = []
@@ -124,11 +119,7 @@ def _digest(lines: list[str]) -> str:
 
 
 def fingerprints(graph: Graph) -> Fingerprints:
-    """Return the three fingerprints of a graph.
-
-    Raises:
-        GraphError: an argument that is used has no spec although others have one.
-    """
+    """Return a graph's fingerprints; raise GraphError if only some used arguments have specs."""
     structure, literals, inputs = canonical_lines(graph.program)
     full = None
     if graph.tensors or not graph.program.params:

@@ -119,10 +119,9 @@ class Program:
 class TensorSpec:
     """The record of one argument of a graph.
 
-    `dtype` is torch's name without the prefix ("float32"); `mean` and `std` describe the values
-    seen at capture (None when not measured); `min_val` and `max_val` bound integers; `data` holds
-    the values themselves, flat, where they were few. `keys` lists the fields as they stood in the
-    file, so that writing it back adds and drops none. `role` says which meta file holds it.
+    `dtype` is torch's name without prefix ("float32"); `mean` and `std` describe the captured
+    values (None if not measured); `min_val` and `max_val` bound integers; `data` holds few values,
+    flat. `keys` lists the fields as they stood in the file, and `role` names that meta file.
     """
 
     name: str
@@ -146,8 +145,6 @@ class TensorSpec:
 
 def main_float(tensors: Iterable[TensorSpec]) -> str | None:
     """Return the floating-point dtype of most elements of a graph's arguments; None without any.
-
-    Elements are counted, since a convolution in bfloat16 may have four norm parameters in float32.
 
     Examples:
         >>> main_float([TensorSpec("x", (2,), "bfloat16"), TensorSpec("y", (1,), "float32")])

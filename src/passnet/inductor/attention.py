@@ -1,7 +1,6 @@
 """Library kernels for attention and convolution on CUDA, and the layouts of their results.
 
-Torch chooses inside its build for CUDA, out of reach of a build for CPUs; these are its rules, as
-far as they change what is fused around the call.
+Torch's own choice is out of reach of a build for CPUs.
 
 Source: torch 2.13, aten/src/ATen/native/transformers/attention.cpp, cuda/sdp_utils.cpp and
 native/ConvUtils.h.
@@ -36,11 +35,9 @@ def attention_on_cuda(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> torch.Tensor:
-    """Compute `scaled_dot_product_attention` by the parts it has on GPUs of capability 8.0 or
-    later.
+    """Compute `scaled_dot_product_attention` by its parts on GPUs of capability 8.0 or later.
 
-    cuDNN's kernel, which torch prefers on some GPUs for halves, stands where flash or
-    memory-efficient attention does here: each is one call.
+    cuDNN's kernel is one call too, and stands where flash or memory-efficient attention does.
     """
     aten = torch.ops.aten
     if attn_mask is not None and attn_mask.dtype == torch.bool:
@@ -97,10 +94,7 @@ def _fits_efficient(parts: Parts) -> bool:
 
 
 def _is_plain(parts: Parts, enable_gqa: bool) -> bool:
-    """Return whether the three are 4-dimensional, not empty, and of one batch.
-
-    Heads are of one number, or shared evenly where `enable_gqa` says so.
-    """
+    """Return whether the three are 4-dimensional, not empty, of one batch, and match in heads."""
     if any(part.dim() != 4 or 0 in part.shape or part.stride(-1) != 1 for part in parts):
         return False
     query, key, value = parts

@@ -10,12 +10,10 @@ Clock: TypeAlias = Callable[[], int]
 
 WALL: Clock = time.perf_counter_ns
 OWN: Clock = time.thread_time_ns
-"""Wall time, and CPU time of this thread, which excludes time spent on other work. A reading of the
-latter takes a third of a microsecond."""
+"""Wall time, and CPU time of this thread, whose reading takes a third of a microsecond."""
 
 OWN_FROM_MS = 1.0
-"""Shortest call of one thread that `OWN` times: hardly one this long runs without interruption on a
-busy machine."""
+"""Shortest call of one thread that `OWN` times; few this long run without interruption."""
 
 NUM_CALLS = 200
 NUM_REPEATS = 30
@@ -23,13 +21,10 @@ NUM_REPEATS = 30
 
 @dataclass(frozen=True, slots=True)
 class ClockCost:
-    """Nanoseconds that our clocks cost: `within` the time that they measure, and `beside` it.
+    """Nanoseconds that our clocks cost, `within` and `beside` the time that they measure.
 
-    Args:
-        kernel_within, kernel_beside: of one around a kernel.
-        layer_within: of one around what Dynamo calls, or around a generated program.
-        graph_beside, program_beside: of these.
-        sums: of what a generated program does beside its clocks to hand on what they told.
+    A kernel clock is around one kernel, a layer clock around a graph or a generated program; `sums`
+    is a program's cost of handing its clocks' sums on.
     """
 
     kernel_within: float
@@ -43,9 +38,7 @@ class ClockCost:
 def layer_with_clock(
     inner: Callable[..., Any], spent: list[int], slot: int, count: int, clock: Clock
 ) -> Callable[..., Any]:
-    """Return a wrapper that adds each call's nanoseconds to `spent[slot]`, and 1 to
-    `spent[count]`.
-    """
+    """Return a wrapper that adds a call's nanoseconds to `spent[slot]`, 1 to `spent[count]`."""
 
     def layer(*arguments: Any) -> Any:
         start = clock()
@@ -58,9 +51,7 @@ def layer_with_clock(
 
 
 def least_kernel_clock(clock: Clock) -> tuple[float, float]:
-    """Return a kernel clock's nanoseconds within and beside the measured time: the least of many
-    tries.
-    """
+    """Return a kernel clock's least nanoseconds within and beside the measured time."""
     return min((_kernel_clocks(clock) for _ in range(NUM_REPEATS)), key=sum)
 
 

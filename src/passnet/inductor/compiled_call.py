@@ -1,7 +1,4 @@
-"""The layers of a torch.compile call: Dynamo's, AOTAutograd's and Inductor's program.
-
-One compilation serves all.
-"""
+"""The layers of one torch.compile call: Dynamo's, AOTAutograd's and Inductor's program."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -21,18 +18,15 @@ DYNAMO_NAME = "__compiled_fn"
 """Prefix of the globals that Dynamo's bytecode calls compiled graphs by."""
 
 SETTINGS: dict[str, Any] = {"fx_graph_cache": False, "compile_threads": 1}
-"""Settings of Inductor: it starts no compiling processes and generates programs anew, so that all
-layers exist. Compiled kernels still come from its cache."""
+"""Settings of Inductor: no compiling processes, and programs made anew so that all layers exist."""
 
 
 @dataclass(slots=True)
 class GraphLayers:
-    """One graph of a compiled function.
+    """One graph of a compiled function, which Dynamo calls by the global `name` of `scope`.
 
-    Args:
-        compiled: what the compiler gave Dynamo, which calls it by the global `name` of `scope`.
-        inductor: Inductor's own objects, one for each program that it generated.
-        arguments: what the graph was last called with while `recorded`.
+    `inductor` holds Inductor's object of each generated program, `arguments` those of the last call
+    under `record_calls`.
     """
 
     compiled: Callable[..., Any]
@@ -67,11 +61,7 @@ class CompiledLayers:
 
 @contextmanager
 def compiling(function: Callable[..., Any]) -> Iterator[CompiledLayers]:
-    """Compile a function as `torch.compile` does by default; the block calls it until all is
-    compiled.
-
-    The layers stay after the block.
-    """
+    """Compile a function as torch.compile does; the block calls it until all is compiled."""
     torch._dynamo.reset()
     layers = CompiledLayers(function)
     install = OutputGraph.install_global_unsafe

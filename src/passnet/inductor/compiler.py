@@ -16,8 +16,7 @@ import torch.fx
 from torch._C._dynamo import guards
 
 empty_strided_cpu: Callable[..., torch.Tensor] = vars(guards)["_empty_strided_cpu"]
-"""Allocator of CPU tensors from shape, strides and dtype, twice as fast as `torch.empty_strided`;
-tracers do not see it."""
+"""Allocator of CPU tensors, twice as fast as `torch.empty_strided`; tracers do not see it."""
 
 
 def import_compilers() -> None:
@@ -76,9 +75,8 @@ def trace_backward(
 ) -> None:
     """Trace a graph through autograd and call `keep` with its backward graph, in ops of aten.
 
-    Its arguments are the values saved by the forward pass and the gradients of the outputs; its
-    outputs are the gradients of the arguments. `keep` also gets values that look like its
-    arguments, and is not called if no argument needs a gradient. `module` stays as it is.
+    That graph maps saved values and gradients of outputs to gradients of arguments; `keep` also
+    gets example values, and is not called if no argument needs a gradient. `module` stays as it is.
     """
     from torch._functorch import config
     from torch._functorch.aot_autograd import aot_module_simplified
@@ -101,10 +99,7 @@ def compile_with_inductor(
     example_inputs: Sequence[Any],
     settings: Mapping[str, Any] | None = None,
 ) -> Callable[..., Any]:
-    """Compile a graph for these inputs, without the guards of torch.compile.
-
-    `settings` are Inductor's (`torch._inductor.config`) by name.
-    """
+    """Compile a graph for these inputs, with settings of Inductor by name, without guards."""
     from torch._inductor.compile_fx import compile_fx
 
     compiled: Any = compile_fx(module, list(example_inputs), config_patches=dict(settings or {}))
@@ -153,11 +148,9 @@ def write_cached(path: Path, content: bytes) -> None:
 
 
 def keep_headers() -> None:
-    """Let Inductor keep its precompiled headers in its cache folder.
+    """Keep Inductor's precompiled headers in its cache folder, which outlives a sandbox.
 
-    It puts them into the folder for temporary files, whatever its settings say. A sandbox loses
-    that with the judge, and the next one compiles them again: three of 150 MB, 8 s each (torch
-    2.13).
+    Compiling them takes 8 s and 150 MB for each of three (torch 2.13).
     """
     import torch._inductor.codecache
 

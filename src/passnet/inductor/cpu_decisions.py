@@ -1,8 +1,6 @@
 """Decisions of Inductor that passnet overrides when it generates code for a CPU.
 
-It decides for GPUs, or for many cores. The kernels of a pass run on few cores, most often on one:
-there a value that is computed twice, a sum that walks over memory in strides, and a variance whose
-every step waits for the step before take up to several times as long as need be.
+Inductor decides for GPUs or many cores; the kernels of a pass run on few, most often on one.
 """
 
 from collections.abc import Iterator
@@ -15,13 +13,11 @@ COSTLY_OPS = frozenset(
     ("erf", "erfc", "erfinv", "expm1", "lgamma", "digamma", "pow", "atan2", "sinh", "cosh")
     + ("sin", "cos", "tan", "asin", "acos", "atan", "asinh", "acosh", "atanh")
 )
-"""Ops whose results are kept if they are used more than once: each costs many times a sum. Inductor
-itself keeps exp, log, sigmoid and tanh on a CPU (torch/_inductor/ir.py of torch 2.13), but computes
-a GELU before a layer norm again in each pass."""
+"""Ops whose reused results are kept, as each costs many sums. Inductor keeps only exp, log, sigmoid
+and tanh on a CPU (torch/_inductor/ir.py of torch 2.13)."""
 
 BLOCK_VALUES = 4096
-"""Values in a block of rows whose columns are reduced together: 16 KiB of float32, half of today's
-smallest first cache."""
+"""Values in a block of rows reduced together: 16 KiB of float32, half of a first-level cache."""
 
 LEAST_ROWS = 8
 """Fewest rows in a block: its result is written and read once more."""
@@ -34,13 +30,9 @@ def deciding_for_one_core() -> Iterator[None]:
     """Override Inductor's decisions as follows while it generates code for a CPU.
 
     - Results of `COSTLY_OPS` that are used more than once are kept.
-    - A variance takes two steps, the mean and then the squared distances from it, whatever it is
-      of. Inductor does so up to 1,024 values (torch/_inductor/lowering.py of torch 2.13), and
-      beyond them goes through the values once, by Welford's way, in which each step waits for the
-      step before.
-    - A reduction whose values lie in columns is done in blocks of rows that stay in the cache, and
-      then over what the blocks gave. Inductor walks down each column by itself, where of every line
-      of memory that is read a part is used.
+    - A variance takes two steps, the mean and then the squared distances from it. Beyond 1,024
+      values Inductor goes through them once, where each step waits for the one before.
+    - A reduction along columns is done in blocks of rows that stay in the cache.
     """
     from torch._inductor import choices, ir, lowering
     from torch._inductor.codegen.common import BackendFeature

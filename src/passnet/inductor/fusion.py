@@ -22,10 +22,7 @@ NextNodes: TypeAlias = Callable[[torch.fx.Node], Iterable[torch.fx.Node]]
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel of a plan: its ops, whether a library provides it, and its first op.
-
-    A graph that ends before `start` has no such kernel.
-    """
+    """One kernel of a plan; a graph that ends before op `start` lacks it."""
 
     ops: frozenset[int]
     is_extern: bool
@@ -34,10 +31,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class FusionPlan:
-    """The kernels of a graph of `num_ops` ops, in their order of execution.
-
-    Ops that make no kernel (views, what is folded into constants) are in none.
-    """
+    """The kernels of a graph of `num_ops` ops, in order; views and folded ops are in none."""
 
     num_ops: int
     kernels: tuple[Kernel, ...]
@@ -49,14 +43,9 @@ class FusionPlan:
 
 
 def fusion_plan(graph: Graph, where: str = "graph", device: TargetDevice = "cpu") -> FusionPlan:
-    """Return Inductor's fusion plan for a graph.
+    """Return Inductor's fusion plan for a graph with specs; "cuda" needs no GPU.
 
-    `graph` has the specs of its arguments; `device` is "cpu", or "cuda", which needs no GPU (see
-    `mine.simulated_gpu`); `where` is named in errors.
-
-    Raises:
-        FusionError: Inductor cannot lower it.
-        InputError: there is no such device.
+    A graph that Inductor cannot lower is a FusionError, which names `where`.
     """
     program = retarget(graph, device, None if device == "cpu" else 0).program
     module = build(program, where)
@@ -82,12 +71,7 @@ def fusion_plan(graph: Graph, where: str = "graph", device: TargetDevice = "cpu"
 def _absorbed(
     users: dict[int, list[int]], targets: Sequence[str], kernels: Sequence[set[int]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield ops that became part of a later one, each with that kernel's number.
-
-    An example is a product and a sum in one library call.
-
-    Views are not among them: they make no kernel by themselves.
-    """
+    """Yield absorbed ops, such as a sum in a product's call, but no views, with their kernels."""
     first: dict[int, int] = {}
     for number, ops in enumerate(kernels):
         for op in ops:
@@ -104,11 +88,10 @@ def _absorbed(
 def _start(
     ops: set[int], node: Any, kernels: Sequence[tuple[set[int], Any]], users: dict[int, list[int]]
 ) -> int:
-    """Return the first op of a kernel, in a graph that ends there.
+    """Return a kernel's first op, but for ops that are elsewhere in a graph that ends there.
 
-    That is its first op, but for two kinds of ops that are elsewhere in a shorter graph: the bias
-    of a product, which the library adds as long as no pointwise op follows; and what is computed
-    in a later reduction from what another kernel made, which is computed there until it comes.
+    These are a product's bias, which the library adds if no pointwise op follows, and reads of
+    another kernel's results in a later reduction, which that kernel computes until it comes.
     """
     first = min(ops)
     if node.is_extern():
@@ -166,9 +149,8 @@ def _is_launched(node: Any) -> bool:
 def _ops_of(buffer: Any, stored: set[torch.fx.Node | None]) -> list[int]:
     """Return the ops that are computed where a buffer is filled.
 
-    These are the op of its own node and, back along the data, of all nodes whose results are stored
-    nowhere: they are computed where they are used. Views compute nothing. A part of a reduction has
-    no node of its own; it belongs to the last op that it was made for.
+    These are its own op and, back along the data, all ops whose results are stored nowhere. A part
+    of a reduction without a node belongs to the last op that it was made for.
     """
     own = getattr(buffer, "origin_node", None)
     if own is None:
@@ -187,8 +169,7 @@ def _own_ops(buffer: Any) -> list[int]:
 def _ops_at(node: torch.fx.Node) -> list[int]:
     """Return the op of a node of the lowered graph, as a list of at most one.
 
-    A node that Inductor put in place of others has none of its own. It computes the first op of
-    those that use it, or where none does (an argument is written) the last before it.
+    A node that Inductor added counts for the first op that uses it, else for the last before it.
     """
     if (number := op_number(node)) is not None:
         return [number]

@@ -35,9 +35,8 @@ DEVICE_SETTINGS: dict[TargetDevice, dict[str, Any]] = {
         "triton.multi_kernel": 0,
     },
 }
-"""More settings by device. On a CPU no test program is compiled (the processor states its
-abilities), and no two-layer reduction is tried in a way that only GPUs have: it fails if the second
-layer sums few terms. On CUDA no kernel waits for another within a launch or is chosen by timing."""
+"""More settings by device. On a CPU no test program is compiled, and no two-layer reduction is
+tried, which fails for few terms. On CUDA no kernel waits for another or is chosen by timing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +58,7 @@ class BufferSlot:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedKernel:
-    """A generated kernel.
-
-    On a CPU the text defines the C++ function `kernel`, with arguments of these `types`. For CUDA
-    it is a Python module with a Triton function of the kernel's name.
-    """
+    """A kernel: C++ of a function `kernel` that takes `types`, or a Triton module with `name`."""
 
     name: str
     types: tuple[str, ...]
@@ -72,9 +67,7 @@ class GeneratedKernel:
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """A call of a kernel with its arguments in order, without sizes: the kernel's text holds
-    these.
-    """
+    """A call of a kernel with its arguments in order, without sizes."""
 
     kernel: str
     arguments: tuple[BufferSlot, ...]
@@ -84,10 +77,8 @@ class KernelCall:
 class GeneratedCode:
     """Inductor's code for a graph.
 
-    `inputs` are by the names of the graph's arguments, in their order. `buffers` maps memory that
-    the code allocates to its dtype and number of elements. Each of `outputs` names the buffer that
-    holds it, and holds all of. `vector_bytes` is the width of the vectors that C++ uses, 0 where it
-    uses none.
+    `inputs` are by argument name, in order. `buffers` has dtype and number of elements of allocated
+    memory; each of `outputs` fills the buffer that it names. `vector_bytes` is 0 without vectors.
     """
 
     device: TargetDevice
@@ -108,12 +99,8 @@ def generate(
 ) -> GeneratedCode:
     """Generate a graph's code: C++ for a CPU, Triton for CUDA; neither device needs to be present.
 
-    `strides` are those of arguments that are not contiguous, `options` settings of Inductor
-    (`torch._inductor.config`) by name, beside `SETTINGS`; `where` is named in errors.
-
-    Raises:
-        AuthorError: Inductor cannot lower it, or calls a library for a part of it; an argument is
-            no tensor; or a result is none of its own memory.
+    `strides` are those of arguments that are not contiguous, `options` more settings of Inductor.
+    Library calls, arguments that are no tensors, and results that share memory are AuthorErrors.
     """
     from torch._inductor import config
     from torch.utils import _triton
@@ -198,10 +185,7 @@ _ALIGNING = re.compile(r"(\w+) = copy_if_misaligned\(\1\)")
 
 @dataclass
 class _ModuleReader:
-    """A reader of a generated module's lines, which are records of Inductor.
-
-    `lowering` is Inductor's state when it has decided on its kernels, whose code is generated here.
-    """
+    """A reader of a generated module's lines; `lowering` is Inductor's state after planning."""
 
     lowering: Any
     inputs: dict[str, TensorLayout]
@@ -294,9 +278,7 @@ def _dtype(node: Any) -> str:
 
 
 def _kernel(name: str, body: str, where: str) -> GeneratedKernel:
-    """Parse a kernel's definition: `async_compile.cpp_pybinding([types], text)` for a CPU, or
-    `async_compile.triton(name, text, device_str="cuda")`.
-    """
+    """Parse a kernel's definition, a call of `async_compile.cpp_pybinding` or `.triton`."""
     match ast.parse(body, mode="eval").body:
         case ast.Call(
             func=ast.Attribute(attr="cpp_pybinding"),

@@ -19,8 +19,7 @@ from passnet.inductor.schedule import SETTINGS, lower
 from passnet.inductor.simulated_gpu import DevicelessMode
 
 READ_SETTINGS: dict[str, Any] = {"unroll_reductions_threshold": 1}
-"""Settings that keep short reductions loops, so that the same ops give the same loops at any
-size."""
+"""Settings that keep short reductions loops, so that ops give the same loops at any size."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,9 +33,7 @@ class LoopValue:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A value that a loop stores in a buffer at an address; `is_reduction` if it is a reduction's
-    result.
-    """
+    """A value stored in a buffer at an address; `is_reduction` if it is a reduction's result."""
 
     buffer: str
     address: Any
@@ -46,8 +43,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class LoopNode:
-    """A loop nest of Inductor: outer and inner (reduction) variables with their sizes, and its
-    stores.
+    """A loop nest: outer and inner (reduction) variables with their sizes, and its stores.
 
     `picks` holds the values that address memory, each with the size of its axis.
     """
@@ -72,8 +68,7 @@ class Buffer:
 class InductorLoops:
     """The loops of a graph: groups of fused nodes, in their order of execution.
 
-    `buffers` has every memory by name; arguments are under the names of the graph's. `outputs` are
-    the names of the buffers of the results with their layouts.
+    `buffers` has every memory by name, arguments under the graph's; `outputs` name theirs.
     """
 
     buffers: dict[str, Buffer]
@@ -87,12 +82,7 @@ def inductor_loops(
     options: Mapping[str, Any],
     where: str,
 ) -> InductorLoops:
-    """Return Inductor's loops for a graph that is to be computed in kernels alone.
-
-    Raises:
-        AuthorError: Inductor cannot lower it, calls a library for a part of it, or uses an op that
-            the loops language has not.
-    """
+    """Return a graph's loops; raise AuthorError if Inductor cannot lower it or calls a library."""
     inputs = {}
     for spec in graph.tensors:
         stride = strides.get(spec.name, contiguous(spec.shape))
@@ -121,8 +111,7 @@ def inductor_loops(
 def _marked_ops() -> Iterator[None]:
     """Mark values that are the result of an op of the graph, for the length of the block.
 
-    Inductor's closures are called when a loop is traced; each is wrapped to note the op on what it
-    returns.
+    Inductor's closures, which run when a loop is traced, are wrapped to note the op.
     """
     from torch._inductor import ir
     from torch._inductor.graph import GraphLowering
@@ -205,9 +194,7 @@ def _read(lowering: Any, inputs: dict[str, Buffer], where: str) -> InductorLoops
 
 
 def _whole_memory(node: Any) -> tuple[str | None, int]:
-    """Return the memory that a buffer is part of, such as a concatenation's, and the buffer's
-    offset.
-    """
+    """Return the memory that a buffer is part of, such as a concatenation's, and its offset."""
     from torch._inductor.ir import MutationLayoutSHOULDREMOVE, NonOwningLayout
 
     layout = getattr(node, "layout", None)

@@ -1,8 +1,7 @@
-"""Loops of a generated C++ kernel that only move values, such as a weight's change of layout.
+"""Loop nests of a generated C++ kernel that only load and store.
 
-Inductor puts all loops between two library calls into one kernel. A loop nest that only loads and
-stores is a move; where the name of its kernel, which holds the ops that it comes from, tells of no
-op that moves values, nobody asked for it: it is a copy that eager torch does not make.
+If the kernel's name holds no op that moves values, such a nest is a copy that eager torch does not
+make.
 """
 
 import re
@@ -42,9 +41,7 @@ def moves_only(name: str, text: str) -> bool:
 
 
 def moving_part(name: str, text: str) -> str | None:
-    """Return a kernel's text with only its unrequested moves; None if it has none, or nothing
-    else.
-    """
+    """Return a kernel's text with only unrequested moves; None if they are none or all of it."""
     nests = list(loop_nests(text))
     moves = [nest for nest in nests if is_move(nest)]
     if _is_asked(name) or not moves or len(moves) == len(nests):

@@ -21,25 +21,19 @@ TargetDevice: TypeAlias = Literal["cpu", "cuda"]
 DEVICES: tuple[TargetDevice, ...] = ("cpu", "cuda")
 
 SETTINGS: dict[str, Any] = {"fx_graph_cache": False, "shape_padding": False, "compile_threads": 1}
-"""Settings of Inductor for a plan: it reads no cached plan, pads no matrix products (it would time
-them), and starts no compiling processes."""
+"""Settings for a plan: no cached plan, no padded products (they are timed), no extra processes."""
 
 GPU_SETTINGS = {"joint_graph_constant_folding": False}
-"""More settings for a GPU: tensors of one value stay ops, since Inductor would fold them on the
-device."""
+"""More settings for a GPU: constant tensors stay ops, which Inductor would fold on the device."""
 
 
 def schedule(
     module: torch.fx.GraphModule, graph: Graph, device: TargetDevice, where: str
 ) -> list[Any]:
-    """Return a module's kernels as Inductor's own nodes, in their order of execution.
+    """Return a module's kernels as Inductor's nodes, in order of execution; `module` changes.
 
-    Inductor changes `module`; `graph` is the same, for the specs of its arguments. `device` is
-    "cpu", or "cuda", which needs no GPU; `where` is named in errors.
-
-    Raises:
-        FusionError: Inductor cannot lower it.
-        InputError: there is no such device.
+    `graph` gives the specs of its arguments; "cuda" needs no GPU. A graph that cannot be lowered is
+    a FusionError, which names `where`; another device is an InputError.
     """
     from torch._inductor import config
 
@@ -70,13 +64,9 @@ def lower(
     mode: DevicelessMode,
     read: Callable[[Any], T],
 ) -> T | None:
-    """Let Inductor lower a module and choose its kernels, and stop it before it makes code.
+    """Let Inductor lower a module and choose its kernels; return `read(lowering)`.
 
-    Inductor changes `module`; `inputs` are fake ones, of `mode`.
-
-    Returns:
-        What `read`, given Inductor's lowering, returned; None where there is nothing to compute:
-        all outputs are arguments, or views of them.
+    `module` changes; `inputs` are fakes of `mode`. Return None if there is nothing to compute.
     """
     from torch._guards import TracingContext, tracing
     from torch._inductor.compile_fx import compile_fx
@@ -106,11 +96,7 @@ def lower(
 
 @contextlib.contextmanager
 def _ops_handed_on() -> Iterator[None]:
-    """Hand the number of an op on to the node that Inductor puts in its place.
-
-    From torch 2.13 on Inductor does so itself; before, the node of a product and a sum that became
-    one call was of no op.
-    """
+    """Hand an op's number on to the node that Inductor puts in its place, as torch 2.13 does."""
     replace = torch.fx.Node.replace_all_uses_with
 
     def replaced(old: torch.fx.Node, new: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,9 +1,8 @@
 """Answers to Inductor's questions about a GPU while it plans, without a GPU.
 
-Fake tensors on a GPU need no GPU, but planning asks for its properties, for a guard of its device,
-and for three choices that only a build of torch with CUDA makes: how a convolution lays out its
-result, which kernel computes attention, whether Triton is there. Inside `answering_for_gpu` all are
-answered here, on every machine alike; only the properties are those of a GPU where there is one.
+It asks for the GPU's properties, for a device guard, and for three choices of a CUDA build: a
+convolution's layout, attention's kernel, and whether Triton is there. Answers are alike on every
+machine, but for the properties of a GPU that is present.
 """
 
 import contextlib
@@ -23,10 +22,7 @@ from passnet.inductor.attention import attention_on_cuda, layout_of_convolution
 
 @dataclass(frozen=True, slots=True)
 class GpuProperties:
-    """Properties of a GPU that planning reads, under torch's names.
-
-    `gcnArchName` is the name of the GPU, but on those of AMD.
-    """
+    """Properties of a GPU that planning reads, under torch's names; `gcnArchName` is its name."""
 
     name: str
     major: int
@@ -68,10 +64,7 @@ class DevicelessMode(FakeTensorMode):
 
 @contextlib.contextmanager
 def answering_for_gpu() -> Iterator[None]:
-    """Let Inductor plan for device cuda:0 as if there were one; nothing is put on it.
-
-    Its properties are those of the first GPU of this machine, or of `H200` where there is none.
-    """
+    """Let Inductor plan for cuda:0 with the properties of this machine's GPU, or of `H200`."""
     properties = torch.cuda.get_device_properties(0) if torch.cuda.is_available() else H200
     with _guarded(), _with_properties(properties), _with_choices():
         yield
@@ -81,9 +74,7 @@ def answering_for_gpu() -> Iterator[None]:
 def _guarded() -> Iterator[None]:
     """Provide a device guard for CUDA that does nothing, if this build of torch has none.
 
-    Torch does the same in a build with CUDA on a machine without a GPU. In a build for CPUs its
-    table is empty at CUDA, and an index into a fake tensor on a GPU is an error. The guard of the
-    meta device does nothing.
+    Without one, an index into a fake tensor on a GPU is an error.
     """
     library = Path(torch.__file__).parent / "lib" / "libc10.so"
     guards = ctypes.c_void_p * (META_GUARD + 1)

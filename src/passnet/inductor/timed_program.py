@@ -1,8 +1,7 @@
 """Inductor's generated program, with a clock around every kernel call.
 
-Inductor writes a Python function `call` that allocates, checks and calls kernels in a straight
-line. Its syntax tree is rewritten: what a kernel gets is computed first, then the kernel is timed
-alone, and what is left of the function is the wrapper.
+The syntax tree of its function `call` is rewritten: arguments are computed first, then the kernel
+is timed alone; the remainder is the wrapper.
 """
 
 import ast
@@ -48,9 +47,7 @@ class KernelText:
 
 @dataclass(frozen=True, slots=True)
 class TimedProgram:
-    """A generated function with clocks; `kinds` of its timed calls in order, and names of its
-    `kernels`.
-    """
+    """A generated function with clocks, the kinds of its timed calls, and its kernels' names."""
 
     call: Callable[..., Any]
     kinds: tuple[CallKind, ...]
@@ -60,12 +57,10 @@ class TimedProgram:
 def timed_program(
     call: Callable[..., Any], module: ModuleType, spent: list[int], clock: Clock = WALL
 ) -> TimedProgram:
-    """Return a generated module's function with clocks, which add nanoseconds to `spent`.
+    """Return a generated module's function with clocks that add nanoseconds to `spent`.
 
-    `spent` holds one sum for each kind of call, and the number of clocks at `COUNT`.
-
-    Raises:
-        MeasureError: the module has no such function.
+    `spent` has a sum for each kind of call, and the number of clocks at `COUNT`. A module without
+    such a function is a MeasureError.
     """
     tree = ast.parse(_source(module))
     kernels = kernels_of(tree)

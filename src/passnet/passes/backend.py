@@ -33,19 +33,16 @@ def passnet_backend(
     options: Mapping[str, Any] | None = None,
     mode: str | None = None,
 ) -> Callable[..., Any]:
-    """Compile one graph of Dynamo with passes.
+    """Compile one graph of Dynamo with passes; `module` is rewritten, `mode` must be None.
 
     Args:
-        module: the graph, which is rewritten.
-        example_inputs: what it is called with.
-        options: `passes`, a pass folder or a list of them (none rewrites nothing); `library`, a
-            library of judged passes, of which all that win on this hardware, with as many threads
-            as torch has now, are applied after those of `passes`; `residual`, "eager" (default) or
-            "inductor"; `report`, a callable that gets the list of `PassReport`s of each graph;
-            `observer`, an `Observer` of the replacements; `is_judged`, true where a judge looks at
-            what replacements do, in a process that they may end: they are then applied as they are,
-            without what protects a process.
-        mode: must be None; torch.compile hands it on.
+        module: the graph.
+        example_inputs: its arguments.
+        options: `passes`, a pass folder or a list of them; `library`, a library of judged passes,
+            whose winners on this hardware come last; `residual`, "eager" (default) or "inductor";
+            `report`, a callable for the list of `PassReport`s; `observer`, an `Observer`;
+            `is_judged`, true in a judge's process: nothing then protects it from replacements.
+        mode: None; torch.compile hands it on.
 
     Raises:
         InputError: an option is unknown or malformed, or a pass folder is.
@@ -110,10 +107,7 @@ def _warn_once(sentence: str) -> None:
 
 
 def _library_passes(library: Path, example_inputs: Sequence[Any]) -> list[Pass | SkippedPass]:
-    """Return a library's winning passes for the hardware of these inputs.
-
-    Passes without guards are left out: they would match forms for which they were not judged.
-    """
+    """Return a library's winning passes for this hardware; those without guards are left out."""
     from passnet.passes.library.entries import winning_folders
 
     devices = {value.device.type for value in example_inputs if isinstance(value, torch.Tensor)}
@@ -145,12 +139,9 @@ def compile_graph(
 ) -> tuple[Callable[..., Any], list[PassReport]]:
     """Return a callable for a graph rewritten by passes, and the passes' reports.
 
-    Unless it is judged, a replacement whose first call returns another form than the original ops
-    gives way to these. If the graph is called with values of the examples' forms alone
-    (`is_static`), Inductor sees through replacements that consist of ops of torch.
-
-    Returns:
-        A callable that takes the graph's arguments in order and returns its tuple of outputs.
+    Unless judged, a replacement whose first call returns another form gives way to the original
+    ops. With `is_static`, inputs have the examples' forms, and Inductor sees through replacements
+    that consist of torch ops.
     """
     reports, sites = apply_passes(module, passes, example_inputs)
     if observer is not None:

@@ -12,15 +12,10 @@ Python callable that takes tensors for the pointers::
         scale(x, out, x.numel(), 2.0)
         return out
 
-What the function takes is asked of the compiler, so that a tensor of another dtype than the pointer
-stands for is refused. `cpp.kernels` gives one callable a dtype, for a source that defines the
-function for each.
-
-The source may include `passnet_kernel.h`, which holds conversions of bfloat16, rounding as eager
-torch rounds between ops, and `exp`, `tanh`, `erf` that a compiler can vectorise. More headers,
-`inductor_kernel.h` and `inductor_vector.h`, are for code that Inductor generated. No header of
-torch is needed (`design/009-own-vector-headers.md` compares), so that a kernel compiles in well
-under a second where torch's own extension builder takes 6 to 22; a call costs about a microsecond.
+The compiler states the function's types, so that tensors of other dtypes are refused. The headers
+`passnet_kernel.h` for authors, and `inductor_kernel.h` and `inductor_vector.h` for generated code,
+include none of torch's (`design/009-own-vector-headers.md`), so that a kernel compiles in well
+under a second; a call costs about a microsecond.
 """
 
 import ctypes
@@ -55,8 +50,7 @@ _ELEMENTS: dict[str, torch.dtype | None] = {
 """Dtype of a pointer, by its letter; `char*` and `void*` are bytes of any dtype."""
 
 _bare: list[str] = []
-"""Kernels that take addresses. State of the process: a pass makes kernels while it is imported, and
-`load_passes` sees by the count whether it made any such."""
+"""Kernels that take addresses: state of the process, whose count `load_passes` compares."""
 
 _traced: list[bool] = []
 """Not empty while a tracer runs. No context variable: `empty_strided` reads it at each call."""
@@ -87,19 +81,18 @@ def num_bare_kernels() -> int:
 
 
 def kernel(source: str, name: str, signature: str | None = None) -> Callable[..., None]:
-    """Return the function `name` of a piece of C++, ready to call.
+    """Return the function `name` of C++ text, ready to call with CPU tensors and numbers.
 
-    It takes what the function takes: for each pointer a tensor on the CPU of its dtype (for `char*`
-    and `void*` of any), whose first element the pointer then points to, and numbers. Shapes and
-    strides are the author's to hand over and to guard.
+    A pointer takes a tensor of its dtype (`char*` and `void*` of any); shapes and strides are the
+    author's to guard.
 
     Args:
-        source: C++ text; the function is `extern "C" void name(...)`, or returns a `const char*`,
-            null or the text of an error, which is raised as a RuntimeError.
+        source: C++ text with `extern "C" void name(...)`, or one that returns a `const char*`: null
+            or the text of a RuntimeError.
         name: name of the function.
-        signature: for folders of old, one letter an argument: p address (`tensor.data_ptr()`), n
-            64-bit integer, f float, d double. Nothing is checked of an address, so that such
-            passes are judged as usual, but not applied by `torch.compile(backend="passnet")`.
+        signature: for old folders, one letter an argument: p address (`tensor.data_ptr()`), n
+            64-bit integer, f float, d double. Such unchecked passes are judged, but not applied by
+            `torch.compile(backend="passnet")`.
 
     Raises:
         PassError: no compiler, the source does not compile, or it has no such function.
@@ -122,10 +115,7 @@ def kernel(source: str, name: str, signature: str | None = None) -> Callable[...
 def kernels(
     source: str, name: str, signature: str | None = None
 ) -> dict[torch.dtype, Callable[..., None]]:
-    """Return the functions `<name>_float32` and `<name>_bfloat16` of a piece of C++, by dtype.
-
-    The source defines both; signature and errors are those of `kernel`.
-    """
+    """Return the functions `<name>_float32` and `<name>_bfloat16` of a source, by dtype."""
     dtypes = torch.float32, torch.bfloat16
     names = [f"{name}_{str(dtype).removeprefix('torch.')}" for dtype in dtypes]
     if signature is None:
@@ -168,8 +158,8 @@ def _checked_call(
 ) -> Callable[..., None]:
     """Return a function that checks tensors by position, and refuses other dtypes and devices.
 
-    It is made as code, like a dataclass, because a loop over the parameters costs more than many
-    kernels. Tensors without memory, as tracers have, go to the kernel as an op.
+    It is made as code, since a loop over the parameters costs more than many kernels. Tensors
+    without memory, as tracers have, go to the kernel as an op.
     """
     name = code.name
     params = [f"a{number}" for number in range(len(function.argtypes))]

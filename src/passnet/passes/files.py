@@ -22,11 +22,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\.(py|json|h|hpp|cpp|cu|cuh|txt|
 
 
 def check_name(name: str) -> None:
-    """Raise an error if a pass folder may not hold a file of this name.
-
-    Raises:
-        ActionError: it is not.
-    """
+    """Raise an ActionError if a pass folder may not hold a file of this name."""
     if _NAME.fullmatch(name) is None:
         raise ActionError(
             f"{name[:100]!r} is no file name of the pass folder: give a plain name such as "
@@ -35,13 +31,7 @@ def check_name(name: str) -> None:
 
 
 def view(files: Mapping[str, str], name: str = "", first: int = 1, last: int | None = None) -> str:
-    """Return lines `first` to `last` of a file with numbers, or without a name the list of files.
-
-    Lines count from 1; without `last` they are shown to the end.
-
-    Raises:
-        ActionError: no such file or lines.
-    """
+    """Return numbered lines of a file (from 1; without `last` to the end), or the list of files."""
     if not name:
         if not files:
             return f"The pass folder is empty. Create {LIST_FILE} and a file a pass."
@@ -53,11 +43,7 @@ def view(files: Mapping[str, str], name: str = "", first: int = 1, last: int | N
 
 
 def lines_of(name: str, text: str, first: int, last: int | None) -> str:
-    """Return lines `first` to `last` of a text with numbers, cut to `MAX_SHOWN_CHARACTERS`.
-
-    Raises:
-        ActionError: it has no such lines.
-    """
+    """Return numbered lines of a text, cut to `MAX_SHOWN_CHARACTERS`; raise ActionError if none."""
     lines = text.splitlines()
     stop = len(lines) if last is None else min(last, len(lines))
     if first < 1 or (first > stop and lines):
@@ -69,11 +55,7 @@ def lines_of(name: str, text: str, first: int, last: int | None) -> str:
 
 
 def created(files: Mapping[str, str], name: str, text: str) -> Files:
-    """Return the folder with a file written.
-
-    Raises:
-        ActionError: the name is no name of a file in it, or it would grow too large.
-    """
+    """Return the folder with a file written; raise ActionError for a bad name or size."""
     check_name(name)
     folder = {**files, name: text}
     if len(text) > MAX_FILE_CHARACTERS:
@@ -89,11 +71,7 @@ def created(files: Mapping[str, str], name: str, text: str) -> Files:
 
 
 def replaced(files: Mapping[str, str], name: str, old: str, new: str) -> Files:
-    """Return the folder with a piece of a file's text replaced.
-
-    Raises:
-        ActionError: no such file, or it does not hold `old` exactly once.
-    """
+    """Return the folder with the one `old` in a file replaced; else raise ActionError."""
     text = _text(files, name)
     count = text.count(old) if old else 0
     if count != 1:
@@ -105,11 +83,7 @@ def replaced(files: Mapping[str, str], name: str, old: str, new: str) -> Files:
 
 
 def deleted(files: Mapping[str, str], name: str) -> Files:
-    """Return the folder without a file.
-
-    Raises:
-        ActionError: no such file.
-    """
+    """Return the folder without a file; raise ActionError if there is none."""
     _text(files, name)
     return {file: text for file, text in files.items() if file != name}
 
@@ -122,11 +96,7 @@ def _text(files: Mapping[str, str], name: str) -> str:
 
 
 def write_files(files: Mapping[str, str], folder: Path) -> None:
-    """Write a pass folder out.
-
-    Raises:
-        ActionError: a name is none of a file in it.
-    """
+    """Write a pass folder out; raise ActionError for a name that it may not hold."""
     make_folder(folder)
     for name, text in files.items():
         check_name(name)

@@ -25,8 +25,7 @@ MAX_FILE_BYTES = 2**19
 MAX_TEXT_BYTES = 2**21
 MAX_FOLDER_BYTES = 2**28
 MAX_FILES = 2000
-"""Limits of a module, of all modules, of all files and of their number: far above published
-folders, and read by a judge in seconds."""
+"""Limits of a module, of all modules, of all files and of their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +62,7 @@ def is_pass_folder(path: Path) -> bool:
 
 
 def inspect_folder(path: Path) -> PassFolder:
-    """Read a pass folder without running its code.
-
-    Raises:
-        PassFolderError: the list or a file on it is missing or malformed, a file is not Python, or
-            a pass lacks one of its three functions.
-    """
+    """Read a pass folder without running its code; raise PassFolderError if it is malformed."""
     if not path.is_dir():
         raise PassFolderError(f"{path}: no such folder")
     _files(path)
@@ -137,11 +131,7 @@ def missing_callable(path: Path, name: str) -> str:
 
 
 def read_source(path: Path) -> tuple[bytes, ast.Module]:
-    """Return the text of a pass folder's module, and its syntax tree.
-
-    Raises:
-        PassFolderError: it cannot be read, is too large, or is not Python.
-    """
+    """Return a module's text and syntax tree; raise PassFolderError if it cannot be read."""
     try:
         _check_size(path)
         text = path.read_bytes()
@@ -207,11 +197,7 @@ def _may_bind_any(tree: ast.Module) -> bool:
 
 
 def hash_folders(folders: Sequence[Path]) -> str:
-    """Return a SHA-256 over names and contents of all files and links below some folders.
-
-    Raises:
-        PassFolderError: as `_files`, or a file cannot be read.
-    """
+    """Return a SHA-256 over names and contents of all files and links below some folders."""
     digest = hashlib.sha256()
     for folder in folders:
         for path in _files(folder):
@@ -228,11 +214,7 @@ def hash_folders(folders: Sequence[Path]) -> str:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return all files and links below a folder, in order, without compiled modules.
-
-    Raises:
-        PassFolderError: there are too many, they are too large, or a link leads out of the folder.
-    """
+    """Return all files and links below a folder, sorted, within limits and without bytecode."""
     files: list[Path] = []
     num_bytes, num_text_bytes = 0, 0
     for parent, folders, names in os.walk(folder):

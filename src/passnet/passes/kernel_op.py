@@ -1,12 +1,7 @@
 """C++ kernels as ops of torch, which tracers and AOTInductor see in place of their calls.
 
-A replacement that is traced becomes the ops that it consists of: torch's own, which Inductor
-compiles with the rest of the graph, and one op for each call of a kernel, which writes into the
-tensors that the kernel writes into and returns nothing.
-
-For a package of AOTInductor the kernels stay the shared objects that were judged. Its code calls C
-functions of one more shared object, which take AOTInductor's handles of tensors and find the
-kernels in a table.
+A package of AOTInductor calls C functions of one more shared object, which find the kernels, as
+they were judged, in a table.
 """
 
 import ctypes
@@ -32,10 +27,9 @@ _SCHEMA_TYPES = {"f": "float", "d": "float", "?": "bool"} | dict.fromkeys("bhilB
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
-    """A compiled function: its name, its shared object, and the letters of its parameters.
+    """A compiled function: its name, shared object, and letters (see `passnet_signature.h`).
 
-    `passnet_signature.h` defines the letters of `kinds` and `elements`. A function that `may_fail`
-    returns the text of an error.
+    A function that `may_fail` returns the text of an error.
     """
 
     name: str
@@ -51,11 +45,7 @@ def _library() -> torch.library.Library:
 
 
 def kernel_op(code: KernelCode, call: Callable[..., None]) -> torch._ops.OpOverload:
-    """Return the op that calls a kernel, made once.
-
-    Raises:
-        PassError: the kernel takes a character, which no op can.
-    """
+    """Return the op that calls a kernel, made once; raise PassError if it takes a character."""
     name = f"{code.name}_{code.library.stem}"
     if not hasattr(torch.ops.passnet_kernel, name):
         params = [_param(code, number) for number in range(len(code.kinds))]
@@ -106,9 +96,7 @@ extern "C" void set_kernel(int number, void* kernel) {{ kernels[number] = kernel
 
 @dataclass(frozen=True, slots=True)
 class KernelFiles:
-    """The kernels in a folder: the shared object with the table, and each kernel's shared object
-    and name.
-    """
+    """The table's shared object, and each kernel's shared object and name."""
 
     shims: str
     kernels: tuple[tuple[str, str], ...]
@@ -117,11 +105,7 @@ class KernelFiles:
 def write_kernels(
     kernels: Mapping[torch._ops.OpOverload, KernelCode], folder: Path
 ) -> dict[torch._ops.OpOverload, list[str]]:
-    """Write some kernels into a folder, and load them.
-
-    Returns:
-        AOTInductor's `custom_ops_to_c_shims`: of each op the C declarations.
-    """
+    """Write kernels into a folder and load them; return AOTInductor's `custom_ops_to_c_shims`."""
     if not kernels:
         return {}
     home = folder / KERNELS_FOLDER
@@ -142,12 +126,7 @@ def write_kernels(
 
 
 def load_kernels(folder: Path) -> None:
-    """Load a folder's kernels for the packages that are loaded later.
-
-    Raises:
-        InputError: their record is damaged.
-        OSError: a shared object is missing or damaged.
-    """
+    """Load a folder's kernels for later packages; raise InputError or OSError if damaged."""
     home = (folder / KERNELS_FOLDER).resolve()
     if not home.is_dir():
         return

@@ -24,12 +24,9 @@ from passnet.passes.match.pattern import Pass, SkippedPass, make_pass
 
 
 def load_passes(folder: PassFolder) -> list[Pass | SkippedPass]:
-    """Import and trace the passes of a folder; skip passes that cannot be traced.
+    """Import and trace the passes of a folder, which becomes the package `pass_dir`.
 
-    The folder becomes the package `pass_dir` of this process, in place of any folder loaded before.
-
-    Raises:
-        PassError: a module fails to import, or no pass can be traced.
+    Passes that cannot be traced are skipped. It is a PassError if none can, or an import fails.
     """
     _mount(PACKAGE, folder.path)
     for file in folder.passes:

@@ -49,11 +49,7 @@ class _Actor:
 
 
 class OpenActor:
-    """One actor for single items; it opens its worker at the first.
-
-    Raises:
-        InputError: Ray is not installed, or no machine of the cluster has such a device.
-    """
+    """One Ray actor for single items; it opens its worker at the first."""
 
     def __init__(
         self, open_worker: Callable[[], Callable[[Any], Any]], device: ActorDevice
@@ -86,10 +82,8 @@ def run_actors(
 ) -> Iterator[R]:
     """Yield the results of all items, in any order, from `num_workers` actors.
 
-    An actor calls `open_worker` once, on its own machine, and what that gives with one item after
-    another. An item whose actor is lost, with its process or its machine, is worked on again by
-    another one, so that each has one result. An actor takes items first whose `home` is its own
-    machine, or that have none.
+    An actor calls `open_worker` once, and takes items first whose `home` is its machine or None.
+    The items of a lost actor are done again.
 
     Raises:
         InputError: Ray is not installed, or no machine of the cluster has such a device.
@@ -136,13 +130,7 @@ def results_of(
     open_worker: Callable[[], AbstractContextManager[Callable[[I], R]]],
     num_actors: int | None,
 ) -> Generator[R, None, None]:
-    """Yield the results of items: one after another in this process, or from `num_actors` actors in
-    any order.
-
-    Raises:
-        InputError: actors are wanted, and Ray is not installed or has no machine for them.
-        MeasureError: an item cost several actors.
-    """
+    """Yield results, in order from this process or in any order from `num_actors` actors."""
     if num_actors is not None:
         yield from run_actors(items, partial(_opened, open_worker), num_actors, ActorDevice())
         return
@@ -165,9 +153,7 @@ _held: list[ExitStack] = []
 
 
 class _Actors:
-    """The actors of a run and their current items, each with its number; None while an actor
-    starts.
-    """
+    """The actors of a run with their current items by number; None while an actor starts."""
 
     def __init__(self, ray: Any, device: ActorDevice, open_worker: Callable[[], Any]) -> None:
         self._ray = ray
@@ -195,9 +181,7 @@ class _Actors:
         self._ray.kill(actor)
 
     def next_done(self) -> tuple[Any, tuple[int, Any] | None, Any]:
-        """Return the first actor that is done, its item and the result; an error of Ray if it was
-        lost.
-        """
+        """Return the next finished actor, its item and the result; Ray's error if it is lost."""
         [ready], _ = self._ray.wait(list(self.running), num_returns=1)
         actor, task = self.running.pop(ready)
         try:

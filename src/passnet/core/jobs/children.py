@@ -18,19 +18,12 @@ SPIN = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n    for _ in ra
 
 
 def python_command(*words: str) -> list[str]:
-    """Return the command that runs this Python with arguments.
-
-    It imports nothing from the current directory, which may be a pass folder.
-    """
+    """Return the command of this Python, which imports nothing from the current directory."""
     return [sys.executable, "-P", *words]
 
 
 def python_environment() -> dict[str, str]:
-    """Return this process's environment for another Python, which may run in another directory.
-
-    An empty entry of PYTHONPATH, as in `:/some/folder`, would stand for the current directory and
-    is left out.
-    """
+    """Return this process's environment with absolute, non-empty entries in PYTHONPATH."""
     if "PYTHONPATH" not in os.environ:
         return dict(os.environ)
     folders = [folder for folder in os.environ["PYTHONPATH"].split(os.pathsep) if folder]
@@ -52,26 +45,17 @@ def spinning(num_processes: int) -> Iterator[list[int]]:
 
 
 def end_with_parent() -> None:
-    """Let the OS kill this process when its parent ends, however that happens.
-
-    The parent is the thread that started this process, so the process ends with that thread.
-    """
+    """Let the OS kill this process when the thread that started it ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def adopt_orphans(does_adopt: bool = True) -> None:
-    """Make descendants whose parent ends children of this process, or stop doing so.
-
-    `end_descendants` then reaches them too.
-    """
+    """Adopt orphaned descendants, so that `end_descendants` reaches them, or stop doing so."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(does_adopt), 0, 0, 0)
 
 
 def end_with_descendants(child: int) -> None:
-    """Kill a child of this process and all its descendants; the child is stopped first.
-
-    For children whose own children do not end with them. The caller still waits for the child.
-    """
+    """Kill a child, stopped first, and all its descendants; the caller waits for the child."""
     with suppress(ProcessLookupError, ChildProcessError):  # it has ended
         os.kill(child, signal.SIGSTOP)
         os.waitid(os.P_PID, child, os.WSTOPPED | os.WEXITED | os.WNOWAIT)

@@ -23,20 +23,12 @@ class Executor(Protocol):
     def __call__(
         self, names: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
     ) -> Iterator[R]:
-        """Yield the results of `work` on every name, in any order, `num_workers` at a time.
-
-        `work` is called with what runs jobs in processes of their own, and with a name; it can be
-        pickled.
-        """
+        """Yield `work(runner, name)` of every name in any order; `work` can be pickled."""
         ...
 
 
 def executor(name: str) -> Executor:
-    """Return the executor of a name.
-
-    Raises:
-        InputError: there is none.
-    """
+    """Return the executor of a name; raise InputError if there is none."""
     if name not in EXECUTORS:
         raise InputError(f"no executor {name!r}; there are {', '.join(EXECUTORS)}")
     return globals()[EXECUTORS[name]]
@@ -98,13 +90,9 @@ def _work_on_ray(work: Callable[[JobRunner, str], R], name: str) -> R:
 def run_ray(
     names: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
 ) -> Iterator[R]:
-    """Work on a Ray cluster: the one that is running, or one on this machine.
+    """Work on a Ray cluster, the running one or a new one here; raise InputError without Ray.
 
-    Every name is a task with a processor of its own, which starts the isolated process; a task
-    whose Ray worker dies is done again elsewhere.
-
-    Raises:
-        InputError: Ray is not installed, or broken.
+    A task whose Ray worker dies is done again elsewhere.
     """
     ray = ray_cluster(num_workers)
     task: Any = ray.remote(num_cpus=1, max_retries=3)(_work_on_ray)
@@ -119,12 +107,7 @@ def run_ray(
 
 
 def ray_cluster(num_cpus: int) -> Any:
-    """Connect to the running Ray cluster, or start one here with `num_cpus` processors; return
-    `ray`.
-
-    Raises:
-        InputError: Ray is not installed, or broken, or does not start.
-    """
+    """Return `ray`, connected to the running cluster or a new one; raise InputError without it."""
     if find_spec("ray") is None:
         raise InputError("Ray is not installed; pip install 'passnet[ray]'")
     with boundary(InputError, "Ray cannot be imported"):

@@ -38,12 +38,8 @@ class LockHolder:
 def folder_lock(folder: Path) -> Iterator[None]:
     """Keep others out of a folder for the length of the block.
 
-    The kernel lets go of the lock when this process ends, however that happens; processes that it
-    starts do not hold it. On a file system without locks there is none.
-
-    Raises:
-        InputError: another process works in the folder; the text says which.
-        OSError: the lock cannot be written there.
+    The OS releases the lock when this process ends; its children do not hold it. File systems
+    without locks get none. An InputError names the process that works in the folder.
     """
     path = folder / LOCK_FILE
     descriptor = _locked(path)

@@ -1,8 +1,7 @@
-"""Work that may crash, hang or eat all memory: each job in a child of a warm parent process.
+"""Jobs that may crash, hang or eat all memory, each in a child of a warm parent process.
 
-The parent, `python -m passnet.core.jobs.process PREPARE ARGUMENT`, imports what jobs need. It reads
-jobs from its standard input, a JSON line each, forks a child for each, and answers on its standard
-output, one line a job, when the child has ended. A job leaves what comes of it in a folder.
+The parent, `python -m passnet.core.jobs.process PREPARE ARGUMENT`, imports what jobs need. For each
+line of JSON on its input it forks a child, and answers with a line when the child has ended.
 """
 
 from __future__ import annotations
@@ -49,11 +48,9 @@ class JobLimits:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A call of `function` with `payload` and a folder, where it leaves `RECORD_FILE` and perhaps
-    `ROWS_FILE`.
+    """A call of `function` ("module:name") that leaves `RECORD_FILE`, and perhaps `ROWS_FILE`.
 
-    `prepare` is called with `argument` by a parent before its first job; a parent that was prepared
-    in another way is not used. Functions are named "module:name".
+    A parent process calls `prepare` with `argument` before its first job.
     """
 
     function: str
@@ -123,10 +120,7 @@ class _Order:
 
 
 class JobRunner:
-    """A runner of jobs in child processes, one at a time.
-
-    Their parent stays until a job needs one that is prepared in another way.
-    """
+    """A runner of jobs, one at a time, in children of one warm parent process."""
 
     def __init__(self) -> None:
         self._parent: subprocess.Popen[bytes] | None = None
@@ -150,11 +144,7 @@ class JobRunner:
                         stream.close()
 
     def run(self, job: Job) -> JobResult:
-        """Run one job; its failures are part of the result.
-
-        Raises:
-            WorkerError: our own machinery failed, twice; or what the job leaves cannot be written.
-        """
+        """Run one job; raise WorkerError if our machinery fails twice or the disk is full."""
         with tempfile.TemporaryDirectory(prefix="passnet-job-") as name:
             order = _Order(job.function, job.payload, name, job.limits)
             end = self._ask(order, job) or self._ask(order, job)

@@ -1,8 +1,7 @@
-"""The resumable folder of a run over many items.
+"""The resumable folder of a run over many items, in which one process works at a time.
 
-It has a file that says what the run was begun with, a file with a record a line of every item that
-is done, and for most items a file of rows. A kill loses at most the items in flight. One process
-at a time works in it.
+It holds the settings, a file of records and, for most items, a file of rows. A kill loses at most
+the items in flight.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -31,8 +30,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 _used: dict[Path, "RunFolder[Any, Any, Any]"] = {}
-"""Used by `used_runs`. State of the process: an interrupt may come anywhere, and then the command
-line reports what is on disk."""
+"""Runs for `used_runs`: state of the process, as an interrupt may come anywhere."""
 
 
 def used_runs() -> list["RunFolder[Any, Any, Any]"]:
@@ -44,15 +42,9 @@ def used_runs() -> list["RunFolder[Any, Any, Any]"]:
 class RunFolder(Generic[I, R, K]):
     """The folder of one kind of run.
 
-    Args:
-        out: the folder, which need not be there yet.
-        info_file: name of the file that says what the run was begun with.
-        info: type of what that file holds.
-        records_file: name of the file of records.
-        record: type of a record.
-        key: what item a record is about; the last record of an item counts.
-        holds: what the folder holds, in words whose last letter is that of the plural: "captured
-            nets".
+    `info_file` holds the settings, of type `info`; `records_file` the records. `key` gives a
+    record's item, whose last record counts. `holds` names the records in the plural: "captured
+    nets".
     """
 
     out: Path
@@ -70,15 +62,10 @@ class RunFolder(Generic[I, R, K]):
 
     @contextmanager
     def begin(self, info: I, resume: bool, continued: Callable[[I, I], I]) -> Iterator[None]:
-        """Write the settings of a run, or resume the run that exists; lock the folder for the
-        block.
+        """Write the settings of a run, or resume the existing one; lock the folder for the block.
 
-        `continued`, given what the run that is there was begun with and `info`, gives what it goes
-        on with, or raises an InputError that says what may not differ.
-
-        Raises:
-            InputError: another process works in the folder; there is a run and `resume` is off, or
-                it may not go on; or the folder cannot be made.
+        `continued` maps the settings on disk and `info` to those to go on with, or raises an
+        InputError. So does a folder that is in use, or that holds a run while `resume` is off.
         """
         _used[self.records_path] = self
         make_folder(self.out)
@@ -114,11 +101,7 @@ class RunFolder(Generic[I, R, K]):
         return f"{count} {self.holds[: None if count > 1 else -1]}" if count else None
 
     def read_info(self) -> I:
-        """Return the settings that the run was begun with.
-
-        Raises:
-            InputError: there is no run, or none of this version.
-        """
+        """Return the settings that the run was begun with; raise InputError if there are none."""
         return read_json(self.out / self.info_file, self.info)
 
     def records(self) -> dict[K, R]:
@@ -133,11 +116,7 @@ class RunFolder(Generic[I, R, K]):
             replace_file(self.records_path, lines)
 
     def take(self, others: Iterable[R], records: dict[K, R], is_done: Callable[[R], bool]) -> None:
-        """Store records of other folders that this one lacks, or that succeeded only there.
-
-        Raises:
-            InputError: the operating system refuses something, as when the disk is full.
-        """
+        """Store records of other folders that this one lacks, or that succeeded only there."""
         with self.recorder(len(records)) as record:
             for other in others:
                 key = self.key(other)
@@ -154,11 +133,7 @@ class RunFolder(Generic[I, R, K]):
     ) -> Iterator[R]:
         """Store every outcome as soon as it is ready, and yield its record.
 
-        `num_safe` items were done before; `rows_path` gives where the rows that belong to a record
-        go, for runs whose items have rows.
-
-        Raises:
-            InputError: the operating system refuses something, as when the disk is full.
+        `num_safe` items were done before; `rows_path` gives the path of a record's rows.
         """
         with self.recorder(num_safe) as record:
             for outcome in outcomes:
@@ -173,11 +148,7 @@ class RunFolder(Generic[I, R, K]):
     def recorder(self, num_safe: int) -> Iterator[Callable[[R], None]]:
         """Yield a function that stores a record on disk before it returns.
 
-        `num_safe` items were done before. An error that ends the block says how many are safe.
-
-        Raises:
-            InputError: the operating system refuses something, as when the disk is full.
-            PassnetError: what else failed.
+        `num_safe` items were done before; an error that ends the block says how many are safe.
         """
         _used[self.records_path] = self
         try:
@@ -211,10 +182,7 @@ def unchanged(complaint: str) -> Callable[[I, I], I]:
 
 
 def last_records(path: Path, kind: type[R], key: Callable[[R], K]) -> dict[K, R]:
-    """Return the last record of each item of a file, by `key`; empty without a file.
-
-    A torn last line is left out.
-    """
+    """Return the last record of each item by `key`; empty without a file; skip a torn line."""
     if not has_lines(path):
         return {}
     return {key(record): record for record in read_lines(path, kind, skip_torn=True)}

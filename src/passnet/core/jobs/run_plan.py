@@ -39,11 +39,7 @@ WHOLE = RunShard()
 
 
 def shard_of(text: str) -> RunShard:
-    """Return the part that a text such as 2/8 names.
-
-    Raises:
-        InputError: the text names no part.
-    """
+    """Return the part that a text such as 2/8 names; raise InputError for any other text."""
     number, slash, total = text.partition("/")
     if not (slash and number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total)):
         raise InputError(f"--shard {text}: give two numbers such as 2/8, from 1/8 to 8/8")
@@ -51,10 +47,7 @@ def shard_of(text: str) -> RunShard:
 
 
 def seconds_of(text: str) -> float:
-    """Return the seconds that a text such as 90, 90s, 10m or 1h names.
-
-    Raises:
-        InputError: the text names no duration above 0.
+    """Return the seconds in a text such as 90, 90s, 10m or 1h; raise InputError for others.
 
     Examples:
         >>> seconds_of("10m")
@@ -78,10 +71,7 @@ def silent(_: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """The plan of a run over many items.
-
-    The text and metadata of a field make its command-line option; see `passnet.cli.parser`.
-    """
+    """The plan of a run over many items; its fields make options (see `passnet.cli.parser`)."""
 
     resume: bool = False
     """Continue an interrupted run and keep what it finished."""

@@ -26,11 +26,7 @@ LARGEST: dict[str, float] = {
 
 
 def storage(dtype: str) -> np.dtype[Any]:
-    """Return numpy's storage type for a dtype of torch.
-
-    Raises:
-        GraphError: the dtype is not one of `STORAGE`.
-    """
+    """Return numpy's storage type for a dtype of torch; raise GraphError if unsupported."""
     try:
         return STORAGE[dtype]
     except KeyError as cause:
@@ -45,8 +41,7 @@ def is_float(dtype: str) -> bool:
 
 
 def to_storage(values: Array, dtype: str) -> Array:
-    """Convert numbers (float32 or wider) to the storage of a dtype, rounded to nearest, ties to
-    even.
+    """Convert numbers (float32 or wider) to the storage of a dtype, rounded half to even.
 
     Examples:
         >>> hex(int(to_storage(np.array([1.00390625], np.float32), "bfloat16")[0]))

@@ -14,11 +14,7 @@ CACHE_VARIABLE = "PASSNET_CACHE"
 
 @contextmanager
 def atomic_folder(out: Path) -> Iterator[Path]:
-    """Yield a folder to write to, which becomes `out` when the block ends without an error.
-
-    Raises:
-        InputError: `out` exists with files in it or cannot be made, or the disk is full.
-    """
+    """Yield a folder that becomes `out` if the block succeeds; raise InputError if it cannot."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out}: already exists; remove it, or choose another --out")
     partial = out.with_name(out.name + ".partial")
@@ -38,10 +34,9 @@ def atomic_folder(out: Path) -> Iterator[Path]:
 
 
 def cache_folder(name: str) -> Path:
-    """Return the user's folder for files cached under a name, and make it if missing.
+    """Return the cache folder of a name, in `PASSNET_CACHE` or `~/.cache/passnet`; make it.
 
-    It lies in the folder that `PASSNET_CACHE` names, else in `~/.cache/passnet`; where that cannot
-    be written to, in the folder for temporary files.
+    If that is not writable, it lies among the temporary files.
     """
     folder = Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "passnet") / name
     try:

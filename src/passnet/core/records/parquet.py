@@ -1,8 +1,7 @@
 """Dataclasses as rows of Parquet files, and sets of such files with their checksums.
 
-A file is the same, byte for byte, for the same rows and the same version of pyarrow. Each is
-replaced whole or not at all. What is read may come from anyone: it is refused before it is unpacked
-if it would be too large.
+Equal rows and an equal pyarrow give equal bytes. Files are replaced whole, and refused before they
+are unpacked if they would be too large.
 """
 
 import hashlib
@@ -59,10 +58,9 @@ class Shard:
 class FileLimits:
     """The largest file that is read; a shard of captured graphs unpacks to 0.3 GB.
 
-    `unpacked_bytes` limits the pages, with their values, and the text of all rows, in which a text
-    that many rows share counts for each of them. So does `ratio`, of that to the size of a file,
-    beyond `ratio_free_bytes`, which a shard of ours may have however small it packs; the captured
-    graphs that ship with passnet, which repeat each other, unpack to 32 times their size.
+    `unpacked_bytes` limits the pages plus the text of all rows, shared text counted for each row;
+    `ratio` limits that by the file's size, beyond `ratio_free_bytes`. The captured graphs that ship
+    with passnet unpack to 32 times their size.
     """
 
     file_bytes: int = 2 * 2**30
@@ -77,14 +75,10 @@ class FileLimits:
 
 @dataclass(frozen=True)
 class Format(Generic[T]):
-    """The Parquet format for rows of one dataclass.
+    """The Parquet format for rows of one dataclass, `kind`.
 
-    Args:
-        kind: the dataclass.
-        rows_name: its rows in words, for errors: "captured graphs".
-        hashes: fields that hold hashes. These neither repeat nor shrink; they are packed so that
-            they are quick to read.
-        limits: files beyond these are refused.
+    `rows_name` names the rows in errors: "captured graphs". `hashes` are fields that neither repeat
+    nor shrink, packed for quick reading. Files beyond `limits` are refused.
     """
 
     kind: type[T]
@@ -131,11 +125,7 @@ class Format(Generic[T]):
                 partial.unlink()
 
     def read(self, path: Path) -> Iterator[T]:
-        """Yield the rows of a file.
-
-        Raises:
-            InputError: it is no file of such rows, one of another version, damaged or too large.
-        """
+        """Yield the rows of a file; raise InputError for another format, damage or excess size."""
         self.check(path)
         for batch in self._batches(path):
             for values in batch:
@@ -170,21 +160,13 @@ class Format(Generic[T]):
             )
 
     def rows(self, table: pa.Table, where: str) -> Iterator[T]:
-        """Yield the rows of a table that has the columns of `schema`, in any order.
-
-        Raises:
-            InputError: a value is missing, or none that its field can have; it names `where`.
-        """
+        """Yield the rows of a table with these columns; an InputError names `where`."""
         for batch in table.to_batches(ROWS_AT_ONCE):
             for values in batch.to_pylist():
                 yield self._row(values, where)
 
     def check(self, path: Path) -> int:
-        """Check all of a file except the content of its rows, and return the number of rows.
-
-        Raises:
-            InputError: it is no file of such rows, one of another version, or too large.
-        """
+        """Check a file except the content of its rows; return their number, or raise InputError."""
         with boundary(InputError, f"{path}: not a Parquet file of {self.rows_name}"):
             if path.stat().st_size > self.limits.file_bytes:
                 raise InputError(f"{path}: larger than {self.limits.file_bytes} bytes, not read")
@@ -261,10 +243,7 @@ def _from_column(value: Any, kind: Any, where: str) -> Any:
 def write_shards(
     out: Path, name: str, rows: Sequence[T], row_format: Format[T], size: Callable[[T], int]
 ) -> tuple[Shard, ...]:
-    """Write rows to the folder `out` as `name-000.parquet` and so on, in order.
-
-    What was there of these files is replaced. `size` gives the bytes of text of a row.
-    """
+    """Write rows to `out` as `name-000.parquet` etc., split by `size`, a row's bytes of text."""
     shards = []
     for number, part in enumerate(split_rows(rows, size)):
         file = out / f"{name}-{number:03}.parquet"
@@ -276,11 +255,7 @@ def write_shards(
 
 
 def check_shards(folder: Path, shards: Sequence[Shard], manifest: str) -> list[Path]:
-    """Return the files of a set, after a check of their hashes.
-
-    Raises:
-        InputError: one is missing, or not the one that the manifest describes.
-    """
+    """Return the files of a set; raise InputError if one is missing or has another hash."""
     files = []
     for shard in shards:
         file = shard_path(folder, shard, manifest)
@@ -291,11 +266,7 @@ def check_shards(folder: Path, shards: Sequence[Shard], manifest: str) -> list[P
 
 
 def shard_path(folder: Path, shard: Shard, manifest: str) -> Path:
-    """Return the file of a shard, which must lie in the folder of its manifest.
-
-    Raises:
-        InputError: it is missing, or the manifest, or a link, points elsewhere.
-    """
+    """Return a shard's file; raise InputError if it is missing or not in the manifest's folder."""
     file = folder / shard.file
     if not shard.file.isprintable() or file.name != shard.file or shard.file == "..":
         raise InputError(
@@ -313,10 +284,7 @@ def _digest(file: Path) -> str:
 
 
 def split_rows(rows: Sequence[T], size: Callable[[T], int]) -> Iterator[list[T]]:
-    """Yield rows in order, in parts of limited text; yield one empty part if there are none.
-
-    `size` gives the bytes of text of a row.
-    """
+    """Yield rows in parts of limited text, by `size` of a row; one empty part without rows."""
     part: list[T] = []
     num_bytes = 0
     for row in rows:

@@ -14,16 +14,13 @@ VALUE_BYTES = 16
 
 
 def unpacked_bytes(data: bytes | mmap, chunk: pq.ColumnChunkMetaData) -> int:
-    """Return the bytes that a column chunk's pages unpack to, by their own headers.
+    """Return the bytes that a column chunk's pages unpack to, by the page headers.
 
-    That includes `VALUE_BYTES` for each value: a run of equal values is packed into a few bytes.
-
-    `data` is the whole file, `chunk` one column of one row group. The sizes in the footer are not
-    asked: Parquet readers allocate what the page headers say.
+    Readers allocate by these headers, not by the footer. Each value counts for `VALUE_BYTES` more,
+    as a run of equal values is packed into a few bytes. `data` is the whole file.
 
     Raises:
-        ValueError: the pages do not fill the chunk.
-        IndexError: a header ends outside of the file.
+        ValueError, IndexError: the pages do not fill the chunk, or a header ends outside the file.
 
     Source:
         The Parquet format, `PageHeader` in parquet.thrift (fields 2 and 3: sizes unpacked, packed;
@@ -55,9 +52,7 @@ def unpacked_bytes(data: bytes | mmap, chunk: pq.ColumnChunkMetaData) -> int:
 
 
 def _thrift_struct(data: bytes | mmap, offset: int) -> tuple[dict[int, Any], int]:
-    """Read a struct in Thrift's compact protocol: return its whole numbers and structs, and its
-    end.
-    """
+    """Read a struct in Thrift's compact protocol; return its integers and structs, and its end."""
     fields: dict[int, Any] = {}
     number = 0
     while data[offset]:

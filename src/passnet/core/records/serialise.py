@@ -6,7 +6,7 @@ import gzip
 import math
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -37,21 +37,13 @@ def _check_finite(value: object, path: str) -> None:
 
 
 def encode(record: object) -> bytes:
-    """Return a record as one line of JSON, without a newline.
-
-    Raises:
-        ValueError: a float in it is NaN or infinite.
-    """
+    """Return a record as one line of JSON; raise ValueError for NaN and infinite floats."""
     _check_finite(record, type(record).__name__)
     return msgspec.json.encode(record)
 
 
 def decode(data: bytes | str, kind: type[T], where: str = "record") -> T:
-    """Decode a record of type `kind` and check every field.
-
-    Raises:
-        InputError: it is not JSON, or a field is missing or of another type.
-    """
+    """Decode a record of type `kind`; raise InputError unless it is JSON with such fields."""
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
@@ -62,10 +54,7 @@ def decode(data: bytes | str, kind: type[T], where: str = "record") -> T:
 def read_lines(path: Path, kind: type[T], skip_torn: bool = False) -> Iterator[T]:
     """Yield the records of a JSON-lines file, or of its gzip copy, in order; skip blank lines.
 
-    With `skip_torn`, also skip the text after the last newline: an unfinished or killed write.
-
-    Raises:
-        InputError: the file is missing, or a line is not a valid record (its number is named).
+    With `skip_torn`, also skip an unfinished last line. An invalid line is an InputError.
     """
     try:
         with open_lines(path) as stream:
@@ -110,8 +99,7 @@ def unpack_lines(path: Path) -> None:
 class LineWriter:
     """A writer of a JSON-lines file; each record is on disk when `write` returns.
 
-    A kill leaves at most one torn line at the end, which the next `LineWriter` on the same
-    path cuts off; a line that does not fit on the disk is taken back.
+    It first cuts off a torn last line, which a kill may leave.
     """
 
     def __init__(self, path: Path) -> None:
@@ -128,11 +116,7 @@ class LineWriter:
         self._stream.close()
 
     def write(self, record: object) -> None:
-        """Append one record and wait until the operating system has it on disk.
-
-        Raises:
-            OSError: it cannot be written, as when the disk is full; nothing of it is left.
-        """
+        """Append one record and sync it; an OSError, as of a full disk, leaves nothing of it."""
         line = memoryview(encode(record) + b"\n")
         end = self._stream.seek(0, os.SEEK_END)
         try:
@@ -157,20 +141,8 @@ def drop_torn_line(path: Path) -> None:
             stream.truncate(end)
 
 
-def drop_lines(path: Path, kind: type[T], is_stale: Callable[[T], bool]) -> None:
-    """Remove records and a torn last line from a JSON-lines file, all at once or not at all."""
-    unpack_lines(path)
-    if path.exists():
-        records = read_lines(path, kind, skip_torn=True)
-        replace_file(path, b"".join(encode(each) + b"\n" for each in records if not is_stale(each)))
-
-
 def make_folder(path: Path) -> None:
-    """Make a folder and its parents if missing.
-
-    Raises:
-        InputError: it cannot be made.
-    """
+    """Make a folder and its parents if missing; raise InputError if that fails."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
@@ -184,20 +156,12 @@ def write_json(path: Path, record: Any) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file in UTF-8, replacing it whole or not at all.
-
-    Raises:
-        OSError: it cannot be written; it names the file.
-    """
+    """Write a text file in UTF-8, replacing it whole or not at all; an OSError names it."""
     replace_file(path, text.encode())
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file, replacing it whole or not at all.
-
-    Raises:
-        OSError: it cannot be written; it names the file.
-    """
+    """Write a file, replacing it whole or not at all; an OSError names it."""
     partial = path.with_suffix(path.suffix + ".partial")
     try:
         with naming(path):
@@ -210,11 +174,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """Read the record of type `kind` from a JSON file.
-
-    Raises:
-        InputError: the file is missing or not a valid record.
-    """
+    """Read the record of type `kind` from a JSON file; raise InputError if it is not valid."""
     try:
         data = path.read_bytes()
     except OSError as cause:

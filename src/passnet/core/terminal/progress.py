@@ -28,11 +28,9 @@ LINE_EVERY_S = 30.0
 def progress(
     title: str, total: int, every_s: float = LINE_EVERY_S
 ) -> Iterator[Callable[..., None]]:
-    """A bar with a title, rate and expected end; the block gets the function that counts up to the
-    total, one by one, and is told what is worked on.
+    """Show a bar with a rate and expected end; yield the function that counts an item.
 
-    Where the error stream is no terminal there is a line every `every_s` seconds instead, the first
-    after that time, so that short work prints nothing.
+    Without a terminal, print a line every `every_s` seconds instead, the first after that time.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -58,9 +56,7 @@ def progress(
 
 @contextmanager
 def _lines(title: str, total: int, every_s: float) -> Iterator[Callable[..., None]]:
-    """A line now and then until all is done, from a thread of its own, so that also what stands
-    still is seen to.
-    """
+    """Print a line now and then from a thread, so that even stalled work is reported."""
     start = time.monotonic()
     ended = threading.Event()
     num_done, last = 0, ""
@@ -86,9 +82,7 @@ def _lines(title: str, total: int, every_s: float) -> Iterator[Callable[..., Non
 
 @contextmanager
 def late_progress() -> Iterator[Callable[[str, int], Callable[..., None]]]:
-    """For work whose size is not known yet: the block gets a function of the title and total of a
-    bar, which starts it and gives the function that counts; bars end with the block.
-    """
+    """Yield a function that starts a bar with a title and total; bars end with the block."""
     with ExitStack() as stack:
         yield lambda title, total: stack.enter_context(progress(title, total))
 

@@ -1,9 +1,8 @@
-"""Text that others wrote, shown as it is: what would steer a page or a terminal is made visible."""
+"""Foreign text with unprintable characters made visible."""
 
 
 def visible(text: str) -> str:
-    """A text in which whatever does not print (control characters, marks that turn the direction of
-    writing, halves of surrogate pairs) stands as its number; line ends and tabs stay.
+    """Return a text with unprintable characters as their numbers; keep line ends and tabs.
 
     Examples:
         >>> visible("a \\u202e b\\x1b[2K")

@@ -27,12 +27,10 @@ MAX_DEVICE_INDEX = 127
 
 
 def build(program: Program, where: str = "model.py") -> torch.fx.GraphModule:
-    """Build the graph module of a program; its arguments are those of `forward`, in order.
+    """Build the graph module of a program, with its arguments in order.
 
-    Every node carries the index of its op among `program.ops` in `meta["custom"]["op"]`.
-
-    Raises:
-        GraphError: a target is not allowed or unknown to this torch, or the graph is malformed.
+    Nodes carry the index of their op in `meta["custom"]["op"]`. A target that is not allowed or
+    unknown to this torch, or a malformed graph, is a GraphError.
     """
     import torch
 

@@ -30,11 +30,7 @@ from passnet.graph.text.parse import RESERVED
 
 
 def target_name(node: torch.fx.Node) -> str:
-    """Return a `Program`'s name for a node's target.
-
-    Raises:
-        GraphError: the node calls no function or method (a submodule, say).
-    """
+    """Return a `Program`'s name for a node's target; raise GraphError if it is no call."""
     if node.op == "call_method":
         name = "abs" if node.target == "__abs__" else node.target  # the builtin, up to torch 2.11
         return f"Tensor.{name}"
@@ -58,11 +54,7 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 def program_from_fx(graph: torch.fx.Graph) -> Program:
-    """Return the program of an fx graph; placeholders become parameters named after their targets.
-
-    Raises:
-        GraphError: the graph holds submodules, attributes, or arguments that are no literals.
-    """
+    """Return an fx graph's program; raise GraphError for submodules and odd arguments."""
     return _Converter().program(graph)
 
 
@@ -156,11 +148,9 @@ Sampler: TypeAlias = Callable[[torch.Tensor], torch.Tensor | None]
 
 
 def spec_from_tensor(name: str, value: torch.Tensor, sample: Sampler | None = None) -> TensorSpec:
-    """Return the spec of a tensor: shape, dtype, device, and statistics if it has values.
+    """Return a tensor's spec, with statistics if it, or its `sample`, has values.
 
-    Floats get mean and standard deviation, integers their range and, when few, their values; a
-    scalar always keeps its value. The statistics of a tensor without values are those of its
-    sample, if it has one.
+    Floats get mean and deviation, integers their range and, when few, values; scalars keep theirs.
     """
     dtype = str(value.dtype).removeprefix("torch.")
     if dtype not in DTYPE_BYTES:

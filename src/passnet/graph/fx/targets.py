@@ -272,11 +272,7 @@ def check_targets(program: Program, where: str = "model.py") -> None:
 
 @cache
 def resolve(target: str) -> Callable[..., Any]:
-    """Return the callable of an allowed function or operator; methods have none.
-
-    Raises:
-        GraphError: not allowed, or this version of torch does not have it.
-    """
+    """Return the callable of an allowed function; raise GraphError if torch lacks it."""
     if not is_allowed(target) or target.startswith("Tensor."):
         raise GraphError(f"{target} is not an allowed function")
     if target == "getattr":

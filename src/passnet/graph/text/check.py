@@ -23,9 +23,8 @@ LIMITS = JobLimits(300.0, 8192)
 class Check:
     """The result of one graph directory's check.
 
-    `parsed`: it was read, its text parses back to the same program, and its fingerprints can be
-    taken. `built`: it was built and ran under fake tensors; None when that was not asked for or the
-    first failed. `error` says what failed first; `crashed`: it brought its process down.
+    `parsed` includes the round trip and fingerprints; `built`, None if not tried, a run under fake
+    tensors. `error` says what failed first; `crashed`: the graph ended its process.
     """
 
     path: str
@@ -63,10 +62,7 @@ def check_graph(path: Path, build: bool) -> Check:
 
 
 def check_all(paths: Sequence[Path], build: bool, num_processes: int) -> Iterator[Check]:
-    """Yield the checks of directories, in order, from `num_processes` processes.
-
-    A process that a graph brings down is a failed check of that graph, and the rest goes on.
-    """
+    """Yield the checks of directories, in order; a crash is a failed check of its graph."""
     if num_processes <= 1 or len(paths) <= 1:
         yield from (check_graph(path, build) for path in paths)
         return

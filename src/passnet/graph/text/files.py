@@ -21,9 +21,8 @@ from passnet.graph.text.syntax import MAX_TEXT_BYTES, gc_paused
 class GraphSample:
     """A graph directory as data.
 
-    `info` is the content of `graph_net.json`; `constraints` the text of
-    `input_tensor_constraints.py`, carried along unread; `graph_hash` and `sources` the content of
-    `graph_hash.txt` and `subgraph_sources.json`, None where the file is absent.
+    `info` is `graph_net.json`, `constraints` the unread `input_tensor_constraints.py`; `graph_hash`
+    and `sources` are `graph_hash.txt` and `subgraph_sources.json`, None without these files.
     """
 
     graph: Graph
@@ -34,11 +33,7 @@ class GraphSample:
 
 
 def find_graphs(root: Path) -> Iterator[Path]:
-    """Yield the graph directories at and below `root`, in sorted order.
-
-    Raises:
-        GraphError: `root` does not exist or is no directory.
-    """
+    """Yield the graph directories at and below `root`, sorted; raise GraphError without it."""
     if not root.is_dir():
         raise GraphError(
             f"{root}: no such directory; give a graph directory or one that holds some"
@@ -50,12 +45,7 @@ def find_graphs(root: Path) -> Iterator[Path]:
 
 
 def read_sample(folder: Path) -> GraphSample:
-    """Read a graph directory without executing any of its files.
-
-    Raises:
-        GraphError: a file is missing, unreadable or not of the expected form, or the arguments of
-            `forward` and the meta files do not agree.
-    """
+    """Read a graph directory without executing it; raise GraphError if a file is malformed."""
     path = folder / "input_meta.py"
     with gc_paused():
         program = parse_program(_text(folder / "model.py"), str(folder / "model.py"))
@@ -76,13 +66,7 @@ def read_sample(folder: Path) -> GraphSample:
 
 
 def graph_from_row(program: str, tensors: str, where: str) -> Graph:
-    """Return the graph of a dataset row: its program as text, and its specs as JSON.
-
-    Errors name `where`.
-
-    Raises:
-        InputError: a text cannot be read, or the two do not agree.
-    """
+    """Return the graph of a row's program text and JSON specs; an InputError names `where`."""
     specs = decode(tensors, tuple[TensorSpec, ...], where)
     for spec in specs:
         check_spec(spec, where)
@@ -135,11 +119,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def write_sample(folder: Path, sample: GraphSample) -> None:
-    """Write a graph directory; reading it back gives an equal sample.
-
-    Raises:
-        GraphError: the folder already holds a graph, or cannot be written.
-    """
+    """Write a graph directory that reads back equal; raise GraphError if one is there."""
     if (folder / "model.py").exists():
         raise GraphError(f"{folder}: already holds a graph; choose an empty folder")
     tensors = sample.graph.tensors

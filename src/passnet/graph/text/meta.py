@@ -42,10 +42,7 @@ def parse_meta(
 ) -> tuple[TensorSpec, ...]:
     """Return the specs of a meta file, in order.
 
-    The file holds one class per argument whose body assigns literals.
-
-    Raises:
-        GraphError: anything else in the file, a missing field, a shape or dtype that cannot be.
+    The file holds one class per argument that assigns literals; anything else is a GraphError.
     """
     specs = []
     for node in parse_tree(text, where).body:
@@ -181,10 +178,7 @@ def check_spec(spec: TensorSpec, where: str) -> None:
 
 
 def check_arguments(program: Program, specs: tuple[TensorSpec, ...], where: str) -> None:
-    """Raise a GraphError unless each argument has a spec, in order, within the limits.
-
-    Each spec has been checked by `check_spec`.
-    """
+    """Raise a GraphError unless each argument has a checked spec, in order, within the limits."""
     if [param.name for param in program.params] != [spec.name for spec in specs]:
         raise GraphError(f"{where}: the arguments of forward and their specs differ")
     if sum(spec.num_elements for spec in specs) > MAX_ELEMENTS:

@@ -24,14 +24,11 @@ RESERVED = frozenset(
 
 
 def parse_program(text: str, where: str = "model.py") -> Program:
-    """Parse the text of a `model.py`.
+    """Parse the text of a `model.py`: imports, and a class with a straight-line method `forward`.
 
-    The text holds imports and one class with one method `forward`, whose body is straight-line
-    code: assignments of single calls, operators, indices, attributes or names, in-place operators,
-    index assignments, `x = None` hints, and a return of a tuple.
-
-    Raises:
-        GraphError: for anything else, with the file (`where`), the line and the construct.
+    Statements are assignments of single calls, operators, indices, attributes or names, in-place
+    operators, index assignments and `x = None` hints, then a return of a tuple. Anything else is a
+    GraphError with file (`where`), line and construct.
     """
     with gc_paused():
         tree = parse_tree(text, where)

@@ -29,11 +29,7 @@ _IMPORTS = {
 
 
 def render_program(program: Program) -> str:
-    """Return the text of a program: one class, one statement a line.
-
-    Raises:
-        GraphError: an op has a form that text cannot express (a method without a receiver).
-    """
+    """Return a program's text; raise GraphError for a method without a receiver."""
     params = ["self"]
     for param in program.params:
         annotation = "" if param.annotation is None else f": {param.annotation}"

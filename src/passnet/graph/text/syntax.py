@@ -15,8 +15,7 @@ MAX_TEXT_BYTES = 16 * 2**20
 """Longest file to read; the largest known graph file has 4 MB."""
 
 MAX_TOKENS = 2**21
-"""Most words, signs and lines in a text to parse. A syntax tree takes up to 1 KB for each, so no
-text takes more than 2 GB; the largest public graph has half a million."""
+"""Most tokens in a text to parse: a syntax tree takes up to 1 KB for each, so at most 2 GB."""
 
 _TOKEN = re.compile(r"\w+|[^\w\s]|\n")
 _NAME_FIELDS = ("id", "attr", "arg", "name")
@@ -35,12 +34,7 @@ def gc_paused() -> Iterator[None]:
 
 
 def parse_tree(text: str, where: str) -> ast.Module:
-    """Parse Python text within limits.
-
-    Raises:
-        GraphError: not Python, nested too deeply, longer than `MAX_TEXT_BYTES`, or of more than
-            `MAX_TOKENS`.
-    """
+    """Parse Python text within limits; raise GraphError for other, deeper or longer text."""
     _check_size(text, where)
     try:
         with warnings.catch_warnings():  # what Python finds odd about foreign text is not shown
@@ -88,11 +82,7 @@ def dotted_name(node: ast.expr) -> str | None:
 
 
 def annotation_text(node: ast.expr, where: str) -> str:
-    """Return an annotation's text, which parses to the same annotation.
-
-    Raises:
-        GraphError: there is no such text (Python cannot write every f-string and number back).
-    """
+    """Return an annotation's text, or raise GraphError if it does not parse to the same again."""
     try:
         text = ast.unparse(node)
         function: Any = parse_tree(f"def f(x: {text}): pass", where).body[0]

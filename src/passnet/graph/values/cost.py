@@ -16,15 +16,12 @@ from passnet.graph.values.inputs import InputKind, make_inputs
 
 MAX_RUN_BYTES = 2**30
 MAX_RUN_FLOPS = 4 * 10**9
-"""Largest graph to run: ResNet-18 on one image. In float16 it takes about four seconds on one core
-without float16 arithmetic."""
+"""Largest graph to run: ResNet-18 on one image, some four seconds on one core in float16."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A graph's cost: memory of its arguments and its largest value, and FLOPs of its products and
-    convolutions.
-    """
+    """A graph's memory (arguments and largest value), and FLOPs of products and convolutions."""
 
     num_bytes: int
     num_flops: int
@@ -36,11 +33,7 @@ class Cost:
 
 
 def cost(graph: Graph) -> Cost:
-    """Return a graph's cost, from shapes alone.
-
-    Raises:
-        GraphError: an op refuses the shapes or dtypes that it is given.
-    """
+    """Return a graph's cost, from shapes alone; raise GraphError if an op refuses them."""
     counter = FlopCounterMode(display=False)
     with counter:
         shapes = infer_shapes(graph, "graph")
@@ -54,11 +47,7 @@ def cost(graph: Graph) -> Cost:
 
 
 def finite_outputs(graph: Graph) -> list[torch.Tensor]:
-    """Run a graph on its replayed inputs; return where each float output is finite.
-
-    Raises:
-        GraphError: an op fails on the CPU.
-    """
+    """Run a graph on replayed inputs; return where float outputs are finite."""
     module = build(retarget(graph, "cpu").program)
     arguments = torch_arguments(graph, "recorded", seed=0)
     with boundary(GraphError, "running on the CPU"), torch.no_grad():

@@ -24,23 +24,17 @@ SYMBOL_ANNOTATION = "torch.SymInt"
 
 @dataclass(frozen=True, slots=True)
 class ValueShape:
-    """Shape and dtype of one value of a graph; both None for a value that is no tensor.
-
-    A size is -1 where it depends on the values of the inputs.
-    """
+    """Shape and dtype of a value, None for no tensor; sizes that depend on values are -1."""
 
     shape: tuple[int, ...] | None
     dtype: str | None
 
 
 def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]]:
-    """Return the values that each op of a graph makes; an op with a tuple makes several.
-
-    The graph is taken to the CPU first, as data, so that it needs no other device.
+    """Return the values that each op of a graph makes on the CPU; a tuple makes several.
 
     Raises:
-        GraphError: the graph cannot be built, or an op refuses the shapes it is given; the text
-            names the line, the op and the reason.
+        GraphError: the graph cannot be built, or an op fails; the text names line, op and reason.
     """
     import torch
 
@@ -78,11 +72,7 @@ def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]
 
 
 def fake_mode() -> FakeTensorMode:
-    """Return a mode that turns sizes which depend on values (`item()`, a mask's count) into
-    symbols.
-
-    An op without a fake form is an error; it is not run for real.
-    """
+    """Return a mode with symbols for value-dependent sizes; ops without a fake form fail."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
@@ -104,11 +94,7 @@ def _give_fake_forms() -> None:
 
 
 def fake_input(spec: TensorSpec, annotation: str | None) -> Any:
-    """Return a stand-in for an argument; call it with a FakeTensorMode active.
-
-    Raises:
-        GraphError: the recorded value is none of the dtype.
-    """
+    """Return a stand-in under an active FakeTensorMode; raise GraphError for a bad value."""
     import torch
 
     dtype = getattr(torch, spec.dtype)
@@ -122,11 +108,7 @@ def fake_input(spec: TensorSpec, annotation: str | None) -> Any:
 
 
 def symbol_value(spec: TensorSpec) -> int:
-    """Return the value of an argument that is a Python integer.
-
-    Raises:
-        GraphError: none is recorded.
-    """
+    """Return the value of an integer argument; raise GraphError if none is recorded."""
     number = _first_number(spec)
     if number is None:
         raise GraphError(f"argument {spec.name} is a SymInt without a recorded value")

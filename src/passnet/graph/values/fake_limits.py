@@ -31,10 +31,7 @@ _PLAIN_METHODS = frozenset(["numel", "__len__", "__getitem__"])
 
 
 def check_call(target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise a GraphError if an op would compute something large outside of fake tensors.
-
-    Its arguments are values that are already computed.
-    """
+    """Raise a GraphError if an op on computed arguments would make something large for real."""
     name = target.rpartition(".")[2]
     if target.startswith("operator.") and len(args) == 2:
         _check_operator(name.removeprefix("i"), args[0], args[1])

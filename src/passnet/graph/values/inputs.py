@@ -20,12 +20,10 @@ InputKind: TypeAlias = Literal["recorded", "fresh", "extreme"]
 
 REPLAY_SPREAD = 0.2
 REPLAY_LIMIT = 100.0
-"""Constants of the published replay: `randn * std * 0.2 + mean`, clamped to [-100, 100]
-(reference: formats, input replay of the corpus)."""
+"""Constants of the published replay: `randn * std * 0.2 + mean`, clamped to [-100, 100]."""
 
 MAX_INPUT_BYTES = 16 * 2**30
-"""Most memory for the arguments of a graph; the largest public graph takes 11 GB. Drawing takes up
-to 32 bytes more for each element."""
+"""Most memory for the arguments of a graph; the largest public graph takes 11 GB."""
 
 MASK_MAGNITUDE = 1e4
 """A recorded mean or spread beyond this means an additive mask (0 and minus a huge number)."""
@@ -39,35 +37,26 @@ TRUE_SHARES = (0.1, 0.9)
 Rows: TypeAlias = tuple[tuple[float, float], ...]
 
 SMALL_ROWS: Rows = ((1.0, 0.0), (1e-3, 0.0), (1.0, 0.0), (1.0, 0.0))
-"""Factor and shift of each row of four in fresh inputs: rows of scale 1e-3 reveal a missing
-epsilon."""
+"""Factor and shift of each row of four in fresh inputs; scale 1e-3 reveals a missing epsilon."""
 
 EXTREME_ROWS: Rows = ((1.0, 0.0), (1e-3, 0.0), (30.0, 0.0), (1.0, 1000.0))
-"""The same for extreme inputs. At scale 30 a softmax without its maximum overflows; at shift 1000 a
-variance from the difference of two means loses its digits."""
+"""The same for extreme inputs: a careless softmax fails at scale 30, a variance at shift 1000."""
 
 MIN_ROWS = 4
 """Fewest rows (second dimension from the end) that are scaled."""
 
 
 def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
-    """Return values for the arguments of a graph, in order.
+    """Return values for the arguments of a graph, in order; equal for equal seeds and numpy.
 
-    `recorded` follows the published replay. `fresh` draws unit-scale values that no statistic of
-    the capture betrays: activations are normal, weights scaled by 1/sqrt(fan-in), affine
-    parameters spread around 1 and 0, variances within [0.5, 1.5], additive masks a quarter masked;
-    every fourth row of an activation is small. Integers lie within what they index and what was
-    recorded; where that is a single number and the ops take any, around it. Truth values are true
-    about as often as recorded. Where the ops may not take any value (`Use.is_pinned`), recorded
-    ones are put in another order. `extreme` are fresh inputs with large and shifted rows besides.
-    Scalars (an epsilon, a momentum) keep their recorded value.
-
-    The graph needs specs for all its arguments. The same seed gives the same values on every
-    machine with the same numpy.
+    `recorded` follows the published replay. `fresh` betrays no statistic of the capture: normal
+    activations with every fourth row small, weights scaled by 1/sqrt(fan-in), affine parameters
+    around 1 and 0, variances within [0.5, 1.5], masks a quarter masked; integers within the size
+    they index and the recorded range, reordered where `Use.is_pinned`. `extreme` has large and
+    shifted rows besides. Scalars keep their recorded value.
 
     Raises:
-        GraphError: an argument has no spec, or a dtype or range that cannot be drawn, or they are
-            too large together.
+        GraphError: an argument has no spec or cannot be drawn, or they are too large together.
     """
     if len(graph.tensors) != len(graph.program.params):
         raise GraphError("the graph has no shapes and dtypes for its arguments")
@@ -93,13 +82,9 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
 
 
 def integer_pools(graph: Graph, random: np.random.Generator, spare: int) -> list[Array | None]:
-    """Return flat pools of fresh values for integer and boolean arguments; any stretch is one draw.
+    """Return flat pools of fresh values for integers and booleans; any stretch is one draw.
 
-    A pool has `spare` values more than the argument has elements. Arguments that are floats, or
-    whose recorded values must stay, have None.
-
-    Raises:
-        GraphError: as `make_inputs`.
+    A pool has `spare` extra values; floats and arguments whose values must stay have None.
     """
     uses = find_uses(graph)
     pools: list[Array | None] = []
@@ -116,13 +101,7 @@ def integer_pools(graph: Graph, random: np.random.Generator, spare: int) -> list
 
 
 def varies(graph: Graph) -> bool:
-    """Return whether an output or a written argument depends on values that vary between draws.
-
-    Without one, a memorised answer is always right.
-
-    Raises:
-        GraphError: as `make_inputs`, but for their size.
-    """
+    """Return whether an output or a written argument depends on values that vary between draws."""
     uses = find_uses(graph)
     varying = {
         spec.name
@@ -253,11 +232,10 @@ def _whole(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Genera
 
 
 def _range(spec: TensorSpec, use: Use, kind: InputKind) -> tuple[int, int]:
-    """Return the least and largest value: as recorded, and within the size that the argument
-    indexes.
+    """Return the least and largest value: as recorded, and within the size that it indexes.
 
-    Where a single number was recorded and any may be used, fresh values lie within the bound, else
-    from that number half of the way to zero; from 0 to 1 if it is one of these.
+    A single recorded number that may vary has the range of the bound, or else from itself half of
+    the way to zero; from 0 to 1 if it is one of these.
     """
     if spec.dtype == "bool":
         return 0, 1
@@ -285,8 +263,7 @@ def _range(spec: TensorSpec, use: Use, kind: InputKind) -> tuple[int, int]:
 def _mask(spec: TensorSpec, low: int, random: np.random.Generator) -> Array:
     """Return a mask that is true about as often as recorded values are above `low`.
 
-    A row that were all true or all false could leave a softmax nothing, and give NaN. So every
-    half row has both, which holds of any stretch as long as a row, wherever it starts.
+    Every half row has both values: a row all true or all false could make a softmax NaN.
     """
     share: float = 0.5
     if spec.data:

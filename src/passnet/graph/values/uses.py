@@ -18,10 +18,9 @@ norm's affine parameters, `positive` is a variance or the operand of a root or l
 class Use:
     """The requirements of a graph's ops on one argument.
 
-    `bound` is the smallest size that the argument indexes (None when it indexes nothing known).
-    `is_pinned` says of whole numbers and truth values that an op reads them, or what is made of
-    them, of which it is not known that it takes any value: an index into what is no argument, a
-    number of repeats, a divisor, a mask that decides how large a result is.
+    `bound` is the smallest size that it indexes, None if unknown. `is_pinned`: its integers or
+    booleans reach an op that may not take any value, such as a divisor, a number of repeats, or a
+    mask that decides a size.
     """
 
     role: ArgumentRole = "plain"
@@ -113,14 +112,11 @@ _INDEXED: dict[str, tuple[tuple[int, str], tuple[int, str] | None, tuple[int, st
         ((0, "input"), (1, "dim"), (2, "index")),
     ),
 }
-"""Position and keyword of three arguments: the indexed one, the dimension (None for the first), and
-the index."""
+"""Position and keyword of the indexed argument, the dimension (None: first), and the index."""
 
 
 class _Walk:
-    """A walk that follows arguments through ops that keep their values, and integers through
-    arithmetic.
-    """
+    """A walk that follows arguments through copies, and integers through arithmetic."""
 
     def __init__(self, graph: Graph) -> None:
         self._shapes = {spec.name: spec.shape for spec in graph.tensors}
@@ -237,11 +233,7 @@ def _argument(op: Op, position: int, keyword: str) -> Arg:
 
 
 def find_uses(graph: Graph) -> dict[str, Use]:
-    """Return the ops' use of each argument, by name.
-
-    An argument is followed through views, casts, copies, and the addition of an integer (position
-    ids start at an offset in some nets).
-    """
+    """Return the ops' use of each argument, followed through views, casts, copies and offsets."""
     walk = _Walk(graph)
     for statement in graph.program.body:
         if isinstance(statement, Alias):

@@ -36,16 +36,10 @@ def wrap_sites(
 ) -> None:
     """Turn the call at every site into a call of a custom op, and recompile the module.
 
-    With `sees_through`, a replacement that consists of ops of torch stays a call, which Inductor
-    sees through; for a graph that is called with values of the examples' forms alone.
-
-    The op takes the pattern's values and those that the replacement's arguments need; its
-    implementation calls the replacement with the literals filled in, its fake implementation runs
-    the pattern. Outputs are given the strides of the pattern's, which Inductor counts on. Unless it
-    is judged, a replacement whose first call returns another form gives way to the pattern.
-
-    Raises:
-        PassError: the pattern returns a view of one of its arguments, which an op must not.
+    The op calls the replacement with its literals, and gives results the pattern's strides; its
+    fake form runs the pattern. Unless judged, a replacement whose first call returns another form
+    gives way to the pattern. With `sees_through`, replacements of torch ops stay calls, for inputs
+    of the examples' forms alone. A pattern that returns a view of an argument is a PassError.
     """
     if not sites:
         return
@@ -72,9 +66,7 @@ class _Kernels(TorchDispatchMode):
 
 
 def _is_of_torch(site: Site) -> bool:
-    """Return whether a replacement calls torch ops alone and returns the same form as the
-    original.
-    """
+    """Return whether a replacement calls torch ops alone and keeps the original's form."""
     pattern, function = site.source.pattern, site.node.target
     assert callable(function), "a site is a call of a function"
     # functional tensors refuse to tell where they lie; fake ones say 0, which a kernel would read

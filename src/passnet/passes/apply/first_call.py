@@ -1,7 +1,4 @@
-"""A check of a replacement's first call in a user's process, by the form of the original results.
-
-If the forms differ, the original ops stay.
-"""
+"""A check of a replacement's first call in a user's process; other forms keep the original ops."""
 
 import contextlib
 import logging
@@ -23,9 +20,7 @@ _noted: ContextVar[tuple[list[str | None], ...]] = ContextVar("_noted", default=
 
 @contextlib.contextmanager
 def noting_first_calls() -> Iterator[list[str | None]]:
-    """Yield a list that gets one entry for each first call: None if the replacement is used, else
-    the reason.
-    """
+    """Yield a list that gets, for each first call, None if the replacement is used, or a reason."""
     noted: list[str | None] = []
     token = _noted.set((*_noted.get(), noted))
     try:
@@ -46,10 +41,7 @@ def check_first_calls(module: torch.fx.GraphModule, sites: Sequence[Site]) -> No
 
 
 def checked_call(name: str, pattern: Pattern, replacement: Any) -> Callable[..., Any]:
-    """Return a replacement as a function of its pattern's values and its own arguments, two tuples.
-
-    Its first call decides between replacement and pattern for all later calls.
-    """
+    """Return a call of a replacement, or of its pattern if the first result has another form."""
     chosen: list[Callable[..., Any]] = []
 
     def choose(inputs: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
@@ -89,10 +81,7 @@ def outputs_of(result: Any) -> tuple[Any, ...]:
 
 
 def difference(outputs: Sequence[Any], original: Sequence[torch.Tensor]) -> str | None:
-    """Return how outputs differ in form from the original ops', or None.
-
-    Form is number, dtype, device, shape, and strides where they matter.
-    """
+    """Return how outputs differ from the original ops' in number, dtype, device or layout."""
     if len(outputs) != len(original):
         return f"returns {len(outputs)} values, and the original ops {len(original)}"
     for output, expected in zip(outputs, original, strict=True):

@@ -22,17 +22,10 @@ def guarded_call(
 ) -> Callable[..., Any]:
     """Return a callable of the rewritten graph; arguments of other forms go to the original graph.
 
-    Tensors must have the type, shape, strides, dtype and device of the examples, and hold their
-    values as they are: not sparse, and no lazy conjugation or negation. Other values must equal
-    those of the examples. Where gradients are on, no tensor may need one, since replacements have
-    no derivative. Under autocast the original is called. So it is where the graph writes into an
-    argument and two of them lie in one storage. The checks cost about 0.25 microseconds a tensor,
-    and 0.2 a call.
-
-    Args:
-        original: the graph, not rewritten.
-        rewritten: the same graph, rewritten for the examples; it takes the arguments in order.
-        example_inputs: the arguments that it was rewritten for.
+    Tensors must be plain and strided, with the examples' shape, strides, dtype and device; other
+    values must equal the examples. The original is also called under autocast, where a tensor needs
+    a gradient, and where a written argument shares its storage. The checks cost about 0.25
+    microseconds a tensor, and 0.2 a call.
 
     Examples:
         >>> net = torch.fx.symbolic_trace(torch.nn.ReLU())

@@ -1,8 +1,6 @@
-"""Torch ops that replacements use, seen by torch's dispatcher while they run.
+"""Torch ops that replacements use, seen by torch's dispatcher in watched calls.
 
-Watching costs time, so it is done in some calls only: for as long as one takes, what rewritten
-graphs call in the place of a match calls a watched function and not the replacement. What
-`replacement_args` computes is told from the graph.
+The ops of `replacement_args` are read from the graph.
 """
 
 import builtins
@@ -71,20 +69,16 @@ class _Ops(TorchDispatchMode):
 
 @dataclass
 class Observation:
-    """The torch ops of a replacement in watched calls, and whether they were always the
-    pattern's.
-    """
+    """The torch ops of a replacement in watched calls, and a comparison with the pattern's."""
 
     ops: dict[str, None] = field(default_factory=dict)
     same_as_pattern: bool = True
 
 
 class Observer:
-    """A watcher of the replacements in rewritten graphs; `observations` are by the name of the
-    pass.
+    """A watcher of the replacements in rewritten graphs, with observations by name of the pass.
 
-    `_watched` holds, for each site, where the function that is called there finds what it calls,
-    the replacement, and what to put there to watch it.
+    `_watched` holds each site's cell, the replacement in it, and the watching function.
     """
 
     def __init__(self) -> None:
@@ -128,9 +122,7 @@ class Observer:
 
 
 def _prepared_ops(site: Site) -> list[str]:
-    """Return the computing ops of `replacement_args`: all but moves, descriptions and
-    arithmetic.
-    """
+    """Return the ops of `replacement_args` besides moves, descriptions and arithmetic."""
     ops, numbers = [], set()
     for node in site.prepared:
         name: Any = node.target if isinstance(node.target, str) else _own_name(node.target)

@@ -18,9 +18,7 @@ from passnet.passes.match.pattern import Match, Pass, Pattern, SkippedPass
 
 @dataclass(frozen=True, slots=True)
 class PassReport:
-    """A pass's effect on a graph: its number of matches, its nearest miss, or why it was
-    skipped.
-    """
+    """A pass's matches in a graph, and its nearest miss or the reason why it was skipped."""
 
     name: str
     num_matches: int
@@ -34,11 +32,9 @@ class PassReport:
 
 @dataclass(frozen=True)
 class Site:
-    """One replaced match: the new call, its pass, the values of the pattern's parameters, and the
-    calls before it.
+    """One replaced match: the new call, its pass, the pattern's parameter values, earlier calls.
 
-    A parameter's value is a node, a literal, or `UNREAD`; `replacement_args` made the calls before
-    it.
+    A value is a node, a literal, or `UNREAD`; `replacement_args` made the earlier calls.
     """
 
     node: torch.fx.Node
@@ -48,9 +44,7 @@ class Site:
 
     @property
     def pattern_arguments(self) -> tuple[Any, ...]:
-        """Return the pattern's arguments: `inputs`, with None for parameters that it does not
-        read.
-        """
+        """Return the pattern's arguments: `inputs`, with None for unread parameters."""
         return tuple(None if value is UNREAD else value for value in self.inputs)
 
 
@@ -69,15 +63,10 @@ def apply_passes(
     passes: Sequence[Pass | SkippedPass],
     example_inputs: Sequence[Any] = (),
 ) -> tuple[list[PassReport], list[Site]]:
-    """Rewrite a graph module in place: every pass in order, at all matches, until none is left.
+    """Rewrite a graph in place by every pass in order; return reports and replaced matches.
 
-    Guards look at the example inputs; without them, they cover only what Dynamo has noted.
-
-    Returns:
-        A report for each pass, and the matches that were replaced.
-
-    Raises:
-        PassError: a replacement's arguments cannot be made.
+    Guards look at the example inputs, or else at what Dynamo has noted. Arguments of a replacement
+    that cannot be made are a PassError.
     """
     guarded = [pass_ for pass_ in passes if isinstance(pass_, Pass) and pass_.guards]
     if guarded and example_inputs:
@@ -96,11 +85,7 @@ def apply_passes(
 
 
 def check_calls(module: torch.fx.GraphModule, sites: Sequence[Site]) -> None:
-    """Check that a rewritten graph's code calls the replacements of all sites.
-
-    Raises:
-        PassError: it calls fewer, so that what it does instead would not be observed.
-    """
+    """Raise a PassError unless a rewritten graph's code calls the replacements of all sites."""
     forward: Any = module.forward
     called = {id(value) for value in forward.__globals__.values()}
     missed = [site.source.name for site in sites if id(site.node.target) not in called]
@@ -251,11 +236,7 @@ def only(result: Any) -> Any:
 
 
 def _called(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of ours that calls a replacement.
-
-    FX writes a called function as code by its declared name and module, and a replacement may claim
-    to be torch's softmax.
-    """
+    """Return our wrapper of a replacement, since FX writes functions by their declared name."""
 
     def replacement(*args: Any) -> Any:
         return function(*args)

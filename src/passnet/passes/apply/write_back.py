@@ -1,8 +1,7 @@
-"""Writes of a match into values from outside, and how its replacement makes them.
+"""Writes of a match into outside values, and how its replacement makes them.
 
-Where the pattern writes into its parameter just as the graph does, the replacement gets the value
-of before, and leaves it alone. If the pattern returns what was written into, the replacement's
-result is copied there; otherwise the writing calls stay in the graph, after the replacement.
+If the pattern returns the written value, the replacement's result is copied there; otherwise the
+writing calls stay in the graph, after the replacement.
 """
 
 import operator
@@ -45,14 +44,14 @@ class WriteBack:
 def write_back(match: Match, index: GraphIndex) -> WriteBack:
     """Decide how a match's writes into outside values can be made after its replacement.
 
-    All writes of M into what may share memory with one value from outside are made together, if M
-    and the pattern both write there, and no call that stays between the first of them and the end
-    of M touches it. Then they are either
+    All writes of the match M into one group of values are made together, if M and the pattern both
+    write there, and no call that stays between the first of them and the end of M touches it. They
+    are
 
-    - copied: every write is into the whole of one value, or of what an earlier one returned, and
-      the pattern returns one of them, all of which are that value; or
-    - kept: the pattern returns none of them, none is random, and they depend on nothing else that
-      M makes or writes into, so that once more they write the same.
+    - copied, if every write is into the whole of one value or an earlier result, and the pattern
+      returns some of them, all that value; or
+    - kept, if the pattern returns none, none is random, and they depend on nothing else of M, so
+      that once more they write the same.
     """
     writers = sorted(writer for writer in index.writers if writer in match.calls)
     seen = {writer: text for writer in writers for text in _seen_outside(writer, match, index)}
@@ -108,9 +107,7 @@ def _views_of_results(
 def _is_written_by_both(
     writers: list[torch.fx.Node], group: Any, match: Match, index: GraphIndex
 ) -> bool:
-    """Return whether the pattern writes as the graph does, and no call between would see it
-    late.
-    """
+    """Return whether pattern and graph write alike, and no call between would see it late."""
     node = writers[0]
     while node is not match.last:
         node = node.next
@@ -124,9 +121,7 @@ def _is_written_by_both(
 def _value_of_results(
     writers: list[torch.fx.Node], returned: list[torch.fx.Node], match: Match, index: GraphIndex
 ) -> torch.fx.Node | None:
-    """Return the outside value that all writes go to and all returned calls give back; else
-    None.
-    """
+    """Return the one outside value that all writes go to and returned calls give back, or None."""
     bases = [value for writer in writers for value in first_values(writer)]
     value = bases[0]
     is_one = value not in match.calls and all(base is value or base in writers for base in bases)

@@ -24,13 +24,9 @@ CPP_TYPES |= {name: f"{name}_t" for name in ("int64", "int32", "int16", "int8", 
 
 
 def cpp_source(code: GeneratedCode, pragmas: Sequence[str] = ()) -> str:
-    """Return the C++ of generated code, with `ENTRY` as its only outside name.
+    """Return the C++ of generated code with the entry `ENTRY`, after some `pragmas`.
 
-    `pragmas` are lines that come first, such as `#pragma GCC optimize ("unroll-loops")`.
-
-    Raises:
-        AuthorError: a kernel has another form than known, or computes with a dtype that no kernel
-            may.
+    An unknown form or dtype of a kernel is an AuthorError.
     """
     head = '#include "inductor_kernel.h"'
     if code.vector_bytes:
@@ -40,9 +36,7 @@ def cpp_source(code: GeneratedCode, pragmas: Sequence[str] = ()) -> str:
 
 
 def fails_in_threads(code: GeneratedCode) -> bool:
-    """Return whether a kernel may fail inside a loop of several threads, which no error can
-    leave.
-    """
+    """Return whether a kernel may fail inside a parallel loop, which no error can leave."""
     return any(_may_fail(kernel) and "omp parallel" in kernel.text for kernel in code.kernels)
 
 
@@ -59,10 +53,7 @@ def _has_no_alias(code: GeneratedCode, kernel: str) -> bool:
 
 
 def _kernel_text(kernel: GeneratedKernel, has_no_alias: bool) -> str:
-    """Return a kernel in a namespace, with float functions that vectorise.
-
-    If no two of its arguments share memory (`has_no_alias`), the compiler is told.
-    """
+    """Return a kernel in a namespace, with vectorising functions and, unaliased, `__restrict__`."""
     text = kernel.text.replace("#include <torch/csrc/inductor/cpp_prefix.h>", "")
     text = text.replace("std::", "inductor::").strip()
     if len(LINKAGE.findall(text)) != 1 or "#include" in text:

@@ -1,16 +1,13 @@
 """A graph in the rounding steps of eager torch, where Inductor would take others.
 
-With `emulate_precision_casts` Inductor rounds to bfloat16 or float16 after every op, as eager torch
-does. Some ops it takes apart otherwise than eager torch, which shows where values cancel:
+With `emulate_precision_casts` Inductor rounds after every op, as eager torch does, except for
 
-- `pow(x, 3)` in a low dtype is two products, each rounded (on a CPU in float16 once, at the end);
-- a batch norm that is not in training is on a CPU one multiplication and one addition for each
-  value, in float32, with the channel's factor and summand computed before;
-- an instance norm in a low dtype is on a CPU the same, with the mean and the inverse deviation
-  rounded, in bfloat16 the variance too.
-
-And what is interpolated of one image lies in memory as eager torch's C++ finds that the image lies,
-where torch's Python looks past the stride of an axis of size 1.
+- `pow(x, 3)` in a low dtype: two products, each rounded (on a CPU in float16 once, at the end);
+- a batch norm outside of training: on a CPU one multiplication and one addition in float32, with
+  the channel's factor and summand computed before;
+- an instance norm in a low dtype: on a CPU the same, with the mean and the inverse deviation
+  rounded, in bfloat16 the variance too;
+- the layout of an interpolated image: torch's Python skips the stride of an axis of size 1.
 """
 
 import math
@@ -38,10 +35,9 @@ def in_eager_steps(
     device: TargetDevice = "cpu",
     strides: Mapping[str, tuple[int, ...]] = {},
 ) -> Graph:
-    """Return a graph that computes the same values, in eager torch's steps on a device.
+    """Return a graph that computes the same values in eager torch's steps on a device.
 
-    `specs` are those of the values of the graph, which is in single-assignment form; `strides` how
-    values lie in memory, as far as that is known.
+    `graph` is in single-assignment form, with values of `specs`; `strides` are those known.
     """
     body: list[Op] = []
     for op in graph.program.ops:
@@ -54,10 +50,7 @@ def in_eager_steps(
 
 
 def _cube(op: Op, specs: Mapping[str, TensorSpec], device: TargetDevice) -> list[Op]:
-    """Return the products of a cube in a low dtype; none for other ops.
-
-    Torch 2.13 rounds both products, but in float16 on a CPU only the end.
-    """
+    """Return a low-dtype cube's products, rounded as by torch 2.13; none for other ops."""
     is_cube = op.target in POWERS and len(op.args) == 2 and not op.kwargs and op.args[1] == 3
     base = op.args[0] if is_cube else None
     if not isinstance(base, Ref) or base.name not in specs or op.output is None:
@@ -81,8 +74,7 @@ def _cube(op: Op, specs: Mapping[str, TensorSpec], device: TargetDevice) -> list
 def _batch_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
     """Yield the steps of a batch norm outside of training; none for other ops.
 
-    Source: batch_norm_cpu_collect_linear_and_constant_terms of torch 2.13; the results are those of
-    eager torch, bit by bit, where a product and a sum are rounded once.
+    Source: batch_norm_cpu_collect_linear_and_constant_terms of torch 2.13, equal bit by bit.
     """
     args = {**_DEFAULTS, **dict(zip(_BATCH_NORM_ARGS, op.args, strict=False)), **dict(op.kwargs)}
     tensors = [args.get(name) for name in ("input", "running_mean", "running_var")]
@@ -129,8 +121,7 @@ def _batch_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
 def _instance_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
     """Yield the steps of an instance norm in a low dtype; none for other ops.
 
-    Source: batch_norm_cpu_update_stats_template of torch 2.13; the results are those of eager
-    torch, bit by bit. In bfloat16 the variance is a quotient in bfloat16, in float16 it is not.
+    Source: batch_norm_cpu_update_stats_template of torch 2.13, equal bit by bit.
     """
     args = {**_DEFAULTS, "use_input_stats": True}
     args |= {**dict(zip(_INSTANCE_NORM_ARGS, op.args, strict=False)), **dict(op.kwargs)}

@@ -1,9 +1,7 @@
 """The pass folder of lowered ranges: a pass for each pattern, a kernel for each form of it.
 
-Graphs of a task differ in shapes and dtypes, and patterns do not see these. So ranges of the same
-ops share a pass, whose replacement looks up the kernel by the shapes and dtypes of its arguments,
-and raises for those that none was made for. A kernel is compiled when it is called for the first
-time.
+A replacement looks its kernel up by the shapes and dtypes of its arguments, and compiles it at its
+first call.
 """
 
 import json
@@ -112,12 +110,9 @@ def pattern_imports(text: str) -> list[str]:
 def pass_folder(sources: Sequence[RangeSource], is_strided: bool = False) -> Files:
     """Return the pass folder that replaces some ranges, larger ones first.
 
-    With `is_strided` a pass is only for arguments with the strides that its kernels were made for;
-    without, others are copied. A pass of nothing but reshaping and the like is for these strides
-    alone in any case: at others eager torch may return a view of the argument.
-
-    Raises:
-        AuthorError: a source is too long for a file.
+    With `is_strided` a pass is only for arguments with the strides of its kernels; without, others
+    are copied. A pass of views alone is always for these strides, as at others eager torch may
+    return a view. A source that is too long for a file is an AuthorError.
     """
     by_pattern: dict[str, list[RangeSource]] = {}
     for source in sources:

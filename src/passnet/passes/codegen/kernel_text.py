@@ -1,7 +1,4 @@
-"""The text of kernels and of the calls in a pass: C++ for a CPU, Triton for CUDA.
-
-Every kernel of a pass folder is written here, by `kernel_text`, from Inductor's generated code.
-"""
+"""The text of kernels and of the calls in a pass: C++ for a CPU, Triton for CUDA."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,31 +20,28 @@ def kernel(source):
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """The templates of a pass folder that holds and calls kernels."""
+    """The templates of a pass folder that holds and calls kernels.
+
+    `modules` is the name of modules with kernels, `head` their first lines, `source` a kernel's
+    text there, `source_name` its name in a pass. A pass has `imports`, a `prelude` of definitions,
+    the `call` of a kernel with its memory, and the `allocation` of a tensor.
+    """
 
     modules: str
-    """Name of the modules that hold kernels."""
 
     head: str
-    """First lines of such a module."""
 
     source: str
-    """A kernel's text in its module."""
 
     source_name: str
-    """Name by which a pass calls the kernel of a number."""
 
     imports: str
-    """Imports of a pass."""
 
     prelude: str
-    """Definitions of a pass after its imports."""
 
     call: str
-    """A kernel's call with its memory."""
 
     allocation: str
-    """A tensor's allocation."""
 
 
 LANGUAGES: dict[TargetDevice, Language] = {
@@ -82,10 +76,7 @@ def kernel_text(
 ) -> tuple[str, frozenset[str]]:
     """Return the text of generated kernels, and the names of our functions that it uses.
 
-    C++ takes `pragmas`, Triton takes `blocks`.
-
-    Raises:
-        AuthorError: a kernel has an unknown form, dtype or function.
+    C++ takes `pragmas`, Triton `blocks`; an unknown form, dtype or function is an AuthorError.
     """
     if code.device == "cpu":
         return cpp_source.cpp_source(code, pragmas), frozenset()
@@ -93,11 +84,7 @@ def kernel_text(
 
 
 def device_of(name: str) -> TargetDevice:
-    """Return the kind of a device that kernels can be written for.
-
-    Raises:
-        AuthorError: the device is of another kind.
-    """
+    """Return the kind of a device that kernels can be written for, or raise AuthorError."""
     for device in LANGUAGES:
         if name.split(":")[0] == device:
             return device

@@ -1,8 +1,6 @@
 """Passes for graphs of library calls and views alone, which make these calls directly.
 
-Inductor has no kernel of its own for such a graph: its program is the calls, and views of what they
-give. So is this pass. What torch does in Python around them (attention of several heads takes
-dozens of steps), and ops that return their argument as it is, are left out.
+Torch's Python around the calls, and ops that return their argument as it is, are left out.
 """
 
 import operator
@@ -56,8 +54,7 @@ def replacement_func():
 
 VIEWS = ("view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "chunk", "split", "t")
 VIEWS += ("expand", "contiguous", "unflatten", "flatten", "select", "to")
-"""Ops whose methods take the arguments of ATen's op in their order. Of these a result with the
-dtype, shape and strides of the argument is the argument."""
+"""Ops with methods that take ATen's arguments; a result in its argument's form is that argument."""
 
 FUNCTIONS = {name: f"torch.{name}" for name in ("matmul", "mm", "bmm", "addmm", "baddbmm")}
 FUNCTIONS |= {name: f"torch.{name}" for name in ("mul", "add", "conv1d", "conv2d", "conv3d")}
@@ -76,11 +73,7 @@ class LibraryForm:
 
 
 def library_form(graph: Graph, where: str) -> LibraryForm:
-    """Return a graph's ATen ops as lines of Python.
-
-    Raises:
-        AuthorError: it cannot be traced, or has a value that no line can name.
-    """
+    """Return a graph's ATen ops as lines of Python; raise AuthorError if that is impossible."""
     annotations = {param.name: param.annotation for param in graph.program.params}
     names = [param.name for param in graph.program.params]
     with boundary(AuthorError, f"{where}: cannot be traced"), restored_state(), torch.no_grad():
@@ -193,10 +186,7 @@ def _name(node: torch.fx.Node) -> str:
 
 
 def _call(node: torch.fx.Node, values: Mapping[torch.fx.Node, str], where: str) -> str:
-    """Return an op as text: a method or function of torch where it takes the same arguments.
-
-    These are faster to call than ATen's ops by name.
-    """
+    """Return an op as text: a method or function of torch if possible, which is faster."""
     args = [_text(arg, values, where) for arg in node.args]
     kwargs = [f"{name}={_text(value, values, where)}" for name, value in node.kwargs.items()]
     if node.target is operator.getitem:

@@ -27,17 +27,14 @@ from passnet.passes.match.pattern import Match, make_pattern
 
 @dataclass(frozen=True, slots=True)
 class ParameterOrder:
-    """A range's argument for each parameter of a pattern, and its result for each result, by
-    number.
-    """
+    """A range's argument for each parameter of a pattern, and result for each result, by number."""
 
     arguments: tuple[int, ...]
     results: tuple[int, ...]
 
 
 def parameter_orders(cut: Graph, parent: Program, start: int) -> list[ParameterOrder]:
-    """Return the orders of parameters that a range's pattern matches with at its origin, plain
-    first.
+    """Return the orders of parameters that a range's pattern matches with at its origin.
 
     The range is from `cut_range` of `parent`, in single-assignment form, and begins at op `start`.
     """
@@ -79,16 +76,12 @@ Options: TypeAlias = tuple[tuple[str, Any], ...]
 """Settings of Inductor, by name."""
 
 TRIMS = ((0, 1), (1, 0), (1, 1), (0, 2), (2, 0))
-"""Numbers of ops to leave out at the start and end of a range that cannot be lowered whole. Most
-often they are views, whose results share memory with another value."""
+"""Ops to leave out at the ends of a range that cannot be lowered whole, most often views."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredRange:
-    """Ops of a graph, as a graph, with their generated code.
-
-    `orders` are those in which its pattern may get its arguments.
-    """
+    """Ops of a graph as a graph, with their code and the orders that a pattern may get them in."""
 
     span: Span
     cut: Graph
@@ -99,12 +92,9 @@ class LoweredRange:
 class GraphLowering:
     """A lowering of ranges of one graph, each once for the same options.
 
-    `refused` says why a span cannot be cut out, lowered or written. The device that kernels are
-    generated for need not be there; `where` is named in errors. Ops before `first_op` are in none
-    of the largest spans. `is_library_only` says that all it computes is calls of libraries.
-
-    Raises:
-        AuthorError: its shapes cannot be inferred.
+    `refused` says why a span cannot be cut out, lowered or written. Ops before `first_op` are in
+    none of the largest spans. `is_library_only`: the graph computes by library calls alone. A graph
+    whose shapes cannot be inferred is an AuthorError, which names `where`.
     """
 
     def __init__(
@@ -135,18 +125,11 @@ class GraphLowering:
         self.refused: dict[Span, str] = {}
 
     def largest(self, options: Options) -> tuple[Span, ...]:
-        """Return the longest spans that generated kernels can compute.
-
-        Ops that call a library are in none, nor are those that cannot be lowered.
-        """
+        """Return the longest spans that generated kernels can compute, without library calls."""
         return tuple(span for bounds in self._spans for span in self._cover(*bounds, options))
 
     def whole(self) -> Graph:
-        """Return the graph without arguments that no op reads.
-
-        Raises:
-            CutError: it cannot be cut out.
-        """
+        """Return the graph without unread arguments; raise CutError if it cannot be cut out."""
         return cut_range(self._parent, 0, len(self._program.ops))
 
     def single_ops(self, is_wanted: Callable[[Op, Mapping[str, TensorSpec]], bool]) -> list[Graph]:
@@ -239,8 +222,7 @@ def spans_between(left: Iterable[int], num_ops: int) -> tuple[Span, ...]:
 def interpolates_low_dtype(op: Op, specs: Mapping[str, TensorSpec]) -> bool:
     """Return whether an op interpolates between values of a low dtype.
 
-    Code that is generated for it goes from value to value of an image: on the 11 graphs with one in
-    the suites of `passbench-v1` for which it was right, it had 0.33 to 0.97 of eager torch's speed.
+    Generated code had 0.33 to 0.97 of eager torch's speed on 11 such graphs of `passbench-v1`.
     """
     value = op.args[0] if op.target == INTERPOLATION and op.args else None
     if not isinstance(value, Ref) or value.name not in specs:
@@ -252,13 +234,7 @@ def interpolates_low_dtype(op: Op, specs: Mapping[str, TensorSpec]) -> bool:
 def value_strides(
     graph: Graph, device: TargetDevice = "cpu", given: Mapping[str, tuple[int, ...]] | None = None
 ) -> dict[str, tuple[int, ...]]:
-    """Return the strides of each op's result, by name; empty if the graph cannot run under fake
-    tensors.
-
-    Generated code copies arguments with other strides.
-
-    `given` are those of arguments that are not contiguous.
-    """
+    """Return ops' strides by name, for arguments with `given` strides; empty if they fail."""
     strides: dict[str, tuple[int, ...]] = {}
     annotations = {param.name: param.annotation for param in graph.program.params}
     program = retarget(graph, device, None if device == "cpu" else 0).program
@@ -281,10 +257,7 @@ def value_strides(
 def _strides_by_cpp(
     graph: Graph, given: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tuple[int, ...]]:
-    """Return the strides by torch's C++ alone, from tensors without memory.
-
-    Fake tensors run Python in places, which gives axes of size 1 other strides.
-    """
+    """Return strides by torch's C++ alone; fake tensors run Python, which differs at size 1."""
     strides: dict[str, tuple[int, ...]] = {}
     with suppress(AuthorError), boundary(AuthorError, "cannot run without memory"), torch.no_grad():
         inputs = [

@@ -1,14 +1,11 @@
 """Passes for matrix products and convolutions that run faster than in eager torch.
 
-- float32 products with a matrix of weights, by oneDNN's op of torch. Eager torch gives them to its
-  BLAS, which takes twice as long on some processors. The weight is read where it lies, so it may be
-  updated in place. Epilogues are left to other passes: oneDNN makes 0 of NaN in a ReLU, and another
-  value of -inf in a GELU.
-- float16 products and convolutions, in float32, on processors without float16 arithmetic. There
-  eager torch converts number by number: on an AMD EPYC (Turin) that takes up to 35 times as long as
-  converting the arguments, multiplying in float32 and rounding. The result is the same number or
-  its neighbour. Attention and transposed convolutions are left out: eager torch rounds within them,
-  so a more precise result is too far from its own.
+- float32 products with a weight matrix, by oneDNN's op: up to twice as fast as torch's BLAS. The
+  weight may be updated in place. Epilogues are left to other passes, as oneDNN makes 0 of NaN in a
+  ReLU, and another value of -inf in a GELU.
+- float16 products and convolutions, in float32, on processors without float16 arithmetic: up to 35
+  times as fast (AMD EPYC Turin), with the same number or its neighbour. Attention and transposed
+  convolutions are left out, as eager torch rounds within them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -128,12 +125,10 @@ def _call(op: Op) -> str:
 def is_slow_product(
     op: Op, specs: Mapping[str, TensorSpec], has_float16: bool | None = None
 ) -> bool:
-    """Return whether an op is a float16 product that this machine computes faster in float32.
+    """Return whether an op is a float16 product that is computed faster in float32.
 
-    Args:
-        op: the op.
-        specs: its graph's values.
-        has_float16: whether the processor has arithmetic in float16; None asks this machine.
+    `specs` describe its graph's values; without `has_float16`, this processor is asked for float16
+    arithmetic.
     """
     tensors = [value for value in (*op.args, *dict(op.kwargs).values()) if isinstance(value, Ref)]
     operands = [specs[tensor.name] for tensor in tensors if tensor.name in specs]
@@ -148,10 +143,7 @@ def is_slow_product(
 
 
 def num_multiplications(target: str, operands: Sequence[TensorSpec], result: TensorSpec) -> int:
-    """Return how many pairs of numbers a product multiplies.
-
-    Return 0 for an op that is no product, and for a product of a few rows with a weight.
-    """
+    """Return how many pairs a product multiplies; 0 for other ops and few rows with a weight."""
     value, weight = operands[:2]
     if target in LINEARS:
         rows = prod(value.shape[:-1])

@@ -1,7 +1,6 @@
 """A generated Triton kernel, read, and the launch that plain rules give it.
 
-Sizes are known when a pass is written, so nothing is tuned where it runs. The rules were not
-measured; the author `search` varies the sizes that they start from.
+The rules were not measured; the author `search` varies the sizes that they start from.
 """
 
 import ast
@@ -23,13 +22,12 @@ BLOCKS = ("XBLOCK", "YBLOCK", "ZBLOCK", "R0_BLOCK")
 class TritonKernel:
     """A kernel as data.
 
-    `function` is its definition, and `helpers` are those of functions that it is given to combine
-    values with. `pointers` are the parameters that are memory. `kind` is one of `HEURISTICS`, and
-    `grid` Inductor's name for the order of its programs. `numels` has the size of each axis (x, y,
-    z, r0_). `fixed` has the blocks that the text fixes, and `launch_blocks` names those that a
-    launch gives. A kernel of kind foreach computes one tensor after the other, of `parts` values.
-    `is_outer`: values that are reduced together do not lie together. `fuses_products`: a product
-    and a sum may be rounded once. `is_double`: something in it is in float64.
+    `helpers` combine values for `function`; `pointers` are its parameters in memory. `kind` is one
+    of `HEURISTICS`, `grid` Inductor's name for the order of programs. `numels` has the size of each
+    axis (x, y, z, r0_), `fixed` the blocks in the text; `launch_blocks` are given at launch. A
+    foreach kernel computes tensors of `parts` values one after the other. `is_outer`: reduced
+    values do not lie together. `fuses_products`: a product and a sum may be rounded once.
+    `is_double`: float64 occurs.
     """
 
     name: str
@@ -48,11 +46,7 @@ class TritonKernel:
 
 
 def read_kernel(kernel: GeneratedKernel) -> TritonKernel:
-    """Read a kernel's text.
-
-    Raises:
-        AuthorError: it has another form than known.
-    """
+    """Read a kernel's text; raise AuthorError if it has an unknown form."""
     functions = [node for node in ast.parse(kernel.text).body if isinstance(node, ast.FunctionDef)]
     own = [node for node in functions if node.name == kernel.name]
     calls = [node for func in own for node in func.decorator_list if isinstance(node, ast.Call)]
@@ -145,11 +139,8 @@ OUTER_COLUMNS = 32
 class BlockSizes:
     """The sizes that the rules start from.
 
-    Args:
-        values: that a program of a pointwise kernel computes, a power of 2.
-        row: values that a program of a reduction holds at a time, a power of 2.
-        num_warps: of a program; None for one each `VALUES_PER_WARP`.
-        num_stages: of loops in flight; None for Triton's own choice.
+    A pointwise program computes `values`, a reduction holds `row` values at a time, both powers of
+    2. `num_warps` None is one each `VALUES_PER_WARP`, `num_stages` None is Triton's choice.
     """
 
     values: int = 1024
@@ -167,11 +158,7 @@ class Launch:
 
 
 def launch_of(kernel: TritonKernel, blocks: BlockSizes) -> Launch:
-    """Return the launch of a kernel.
-
-    Raises:
-        AuthorError: its grid is none of the known ones, or too large for a GPU.
-    """
+    """Return the launch of a kernel; raise AuthorError if its grid is unknown or too large."""
     sizes = {name: kernel.fixed.get(name, 1) for name in (*kernel.launch_blocks, *kernel.fixed)}
     if "r0_" in kernel.numels:
         _size_reduction(kernel, blocks, sizes)

@@ -1,8 +1,7 @@
-"""Generated code as one Python text of a pass: its Triton kernels, and a function that launches
-them.
+"""Generated code as one Python text of a pass: its Triton kernels, and their launches.
 
-The text imports nothing of torch's compiler. What it names of it is mapped to `triton.language`, or
-to functions of `inductor_functions.py`, of which the folder gets a copy.
+Names of torch's compiler become those of `triton.language` or of `inductor_functions.py`, which the
+folder gets copies from.
 """
 
 import ast
@@ -33,11 +32,9 @@ MATH |= frozenset(["sqrt", "sqrt_rn", "div_rn"])
 def triton_source(
     code: GeneratedCode, blocks: BlockSizes | None = None
 ) -> tuple[str, frozenset[str]]:
-    """Return the Triton of generated code with `ENTRY` as its entry, and the names of our functions
-    in it.
+    """Return the Triton of generated code with the entry `ENTRY`, and our functions in it.
 
-    Raises:
-        AuthorError: a kernel has another form than known, or uses a function that we have not.
+    An unknown form of a kernel or a function that we have not is an AuthorError.
     """
     kernels = {kernel.name: read_kernel(kernel) for kernel in code.kernels}
     names: dict[tuple[str, tuple[int, ...]], str] = {}
@@ -108,10 +105,10 @@ def _launch_line(
 def _definitions(
     kernel: TritonKernel, name: str, offsets: tuple[int, ...], functions: set[str]
 ) -> list[str]:
-    """Return a renamed kernel and its functions, without Inductor's names.
+    """Return a renamed kernel and its helpers, without Inductor's names.
 
-    `offsets` say where the values of each argument begin in its memory, in elements; `functions`
-    gets the names of our functions that it uses.
+    `offsets` are where arguments begin in their memory, in elements; `functions` collects the names
+    of our functions.
     """
     renamed = {helper.name: f"{helper.name.lstrip('_')}_of_{name}" for helper in kernel.helpers}
     translator = _NameTranslator(kernel, renamed, functions)

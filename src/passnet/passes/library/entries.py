@@ -8,9 +8,8 @@ A library is a folder::
     passes/DIGEST/folder/        the pass folder, if there is one
     index.parquet                all records, so that they need not be read one by one
 
-An entry never changes: its name is the hash of its record, which has that of its files. A pass that
-is judged again gets a further entry. So the index is right wherever it has an entry at all, and may
-be lost.
+An entry never changes, as its name is the hash of its record; a pass that is judged again gets a
+further entry. So the index is right about every entry that it has, and may be lost.
 """
 
 import hashlib
@@ -128,11 +127,7 @@ def sealed(entry: PassEntry) -> PassEntry:
 
 
 def all_entries(folder: Path) -> list[PassEntry]:
-    """Read every entry of a library, in the order of their names.
-
-    Raises:
-        InputError: there is no library, or a record of it is damaged.
-    """
+    """Read a library's entries, by name; raise InputError if it is missing or a record damaged."""
     names = entry_names(folder)
     known: dict[str, PassEntry] = {}
     with suppress(InputError):  # the index may be missing, old or damaged: records are what counts
@@ -149,11 +144,7 @@ def shipped_library() -> Path | None:
 
 
 def entry_names(folder: Path) -> list[str]:
-    """Return the names of all entries.
-
-    Raises:
-        InputError: there is no library.
-    """
+    """Return the names of all entries; raise InputError if there is no library."""
     try:
         names = [path.name for path in (folder / ENTRIES).iterdir()]
     except OSError as cause:
@@ -182,10 +173,7 @@ def _read_entry(folder: Path, name: str) -> PassEntry | None:
 
 
 def latest(entries: Iterable[PassEntry]) -> list[PassEntry]:
-    """Return the entry that counts for each pass and machine.
-
-    That is the last one judged here, or without any the last one.
-    """
+    """Return the entry that counts for each pass and machine: the last judged here, or the last."""
     by_pass: dict[object, PassEntry] = {}
     for entry in entries:
         before = by_pass.setdefault(entry.pass_key, entry)
@@ -196,12 +184,10 @@ def latest(entries: Iterable[PassEntry]) -> list[PassEntry]:
 
 
 def winning(entries: Iterable[PassEntry], hardware: Hardware) -> list[PassEntry]:
-    """Return the best pass for each range, judged here on some hardware.
+    """Return the best pass for each range, judged here on some hardware; largest ranges first.
 
-    Larger ranges come first, then passes that save more.
-
-    Passes for one range are compared by the lower bound of their speedup: it does not depend on how
-    fast the machine was when each was judged.
+    Passes compare by the lower bound of their speedup, which does not depend on how fast the
+    machine was when each was judged.
     """
     best: dict[str, PassEntry] = {}
     for entry in latest(entries):
@@ -212,11 +198,7 @@ def winning(entries: Iterable[PassEntry], hardware: Hardware) -> list[PassEntry]
 
 
 def entry_folder(folder: Path, entry: PassEntry) -> Path:
-    """Return the pass folder of an entry.
-
-    Raises:
-        InputError: it was changed after it was judged.
-    """
+    """Return the pass folder of an entry; raise InputError if it was changed since."""
     path = folder / ENTRIES / entry.digest / PASS_FOLDER
     if not path.is_dir() or hash_folders([path]) != entry.code_hash:
         raise InputError(
@@ -227,9 +209,5 @@ def entry_folder(folder: Path, entry: PassEntry) -> Path:
 
 
 def winning_folders(folder: Path, hardware: Hardware) -> Sequence[Path]:
-    """Return the pass folders of a library that fit some hardware, in the order to apply them.
-
-    Raises:
-        InputError: there is no library, or it is damaged.
-    """
+    """Return the pass folders that fit some hardware, in the order to apply them."""
     return [entry_folder(folder, entry) for entry in winning(all_entries(folder), hardware)]

@@ -1,8 +1,7 @@
 """The library of judged passes as it is written: entries added, merged, exported and removed.
 
-`passnet.passes.library.entries` describes its files and reads them. An entry is written to a folder
-of its own and renamed, so that neither writers side by side nor a killed one lose anything. Each
-change writes the index anew.
+An entry is written to a folder and renamed, so that neither concurrent writers nor a killed one
+lose anything. Each change writes the index anew.
 """
 
 import shutil
@@ -42,15 +41,12 @@ from passnet.version import __version__
 
 _PARTIAL = ".partial-"
 _STALE_S = 3600.0
-"""Age from which what a killed writer left is removed."""
+"""Age from which the folder of a killed writer is removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeKey:
-    """The key of a pass in a library: a range as a graph, and its fingerprint.
-
-    The first `num_layouts` ops of the graph only lay out arguments.
-    """
+    """A range as a graph and its fingerprint; the first `num_layouts` ops lay out arguments."""
 
     fingerprint: str
     graph: Graph
@@ -63,13 +59,7 @@ class RangeKey:
 
 
 def range_key(graph: Graph, num_layouts: int = 0) -> RangeKey:
-    """Return the key of a range.
-
-    It is equal for equal ops, data flow, literals, and dtypes and shapes of arguments.
-
-    Raises:
-        InputError: an argument has no shape and dtype.
-    """
+    """Return the key of a range; raise InputError if an argument has no shape and dtype."""
     full = fingerprints(graph).full
     if full is None:
         raise InputError("the arguments of a range have no shapes and dtypes")
@@ -86,11 +76,7 @@ def argument_forms(graph: Graph) -> tuple[str, ...]:
 
 
 def entry_range(entry: PassEntry) -> RangeKey:
-    """Return the range of an entry.
-
-    Raises:
-        InputError: its program cannot be read.
-    """
+    """Return the range of an entry; raise InputError if its program cannot be read."""
     graph = graph_from_row(entry.program, entry.tensors, f"entry {entry.digest[:12]}")
     return RangeKey(entry.range, graph, entry.num_layouts)
 
@@ -125,11 +111,7 @@ class PassLibrary:
     folder: Path
 
     def entries(self) -> list[PassEntry]:
-        """Return the entry that counts for each pass and machine, in the order of their names.
-
-        Raises:
-            InputError: a record is damaged.
-        """
+        """Return the entry that counts for each pass and machine, in the order of their names."""
         return latest(all_entries(self.folder)) if (self.folder / ENTRIES).is_dir() else []
 
     def find(self, key: RangeKey, hardware: Hardware) -> PassEntry | None:
@@ -138,11 +120,7 @@ class PassLibrary:
         return next(iter(winning(equal, hardware)), None)
 
     def files(self, entry: PassEntry) -> Files:
-        """Return the pass folder of an entry.
-
-        Raises:
-            InputError: it was changed after it was judged.
-        """
+        """Return an entry's files; raise InputError if they were changed after it was judged."""
         return read_files(entry_folder(self.folder, entry))
 
     def add(
@@ -153,18 +131,7 @@ class PassLibrary:
         files: Mapping[str, str],
         outcome: PassOutcome,
     ) -> PassEntry:
-        """Record a judged pass and return its entry.
-
-        Args:
-            key: the range that it replaces.
-            author: its author.
-            hardware: of the machine that judged.
-            files: the pass folder; empty where the author wrote none.
-            outcome: the judge's result.
-
-        Raises:
-            InputError: the outcome has no status, or the entry cannot be written.
-        """
+        """Record a judged pass (`files` may be empty) and return its entry, or raise InputError."""
         if outcome.status is None:
             raise InputError("a trial of a machine that was too busy is no record of a pass")
         entry = PassEntry(
@@ -195,13 +162,7 @@ class PassLibrary:
         return added
 
     def merge(self, other: Path) -> int:
-        """Copy the passes of another library that are not here yet, and return their number.
-
-        They count as judged elsewhere, and are not used before they are judged here.
-
-        Raises:
-            InputError: there is no library, or one of its pass folders is not what was judged.
-        """
+        """Copy another library's passes, unused until judged here; return how many are new."""
         known = {entry.digest for entry in self._all()}
         num_new = 0
         for entry in latest(all_entries(other)):
@@ -214,11 +175,7 @@ class PassLibrary:
         return num_new
 
     def export(self, out: Path, entries: Sequence[PassEntry]) -> None:
-        """Write some entries, as they are, to a new library.
-
-        Raises:
-            InputError: there is something at `out`, or it cannot be written.
-        """
+        """Write some entries, as they are, to a new library; raise InputError if `out` is taken."""
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise InputError(f"{out}: is there already; choose another --out, or remove it")
         copy = PassLibrary(out)
@@ -269,11 +226,7 @@ class PassLibrary:
 
     @contextmanager
     def _partial(self) -> Iterator[Path]:
-        """Open a folder to write an entry to; stale ones of killed writers are removed.
-
-        Raises:
-            InputError: a file cannot be written.
-        """
+        """Open a folder to write an entry to; remove stale ones of killed writers."""
         entries = self.folder / ENTRIES
         make_folder(entries)
         for path in entries.glob(f"{_PARTIAL}*"):

@@ -10,7 +10,7 @@ from passnet.passes.library.entries import EntryStatus, PassEntry
 from passnet.passes.library.store import PassLibrary, PassOutcome, RangeKey, entry_range
 
 PassJudge: TypeAlias = Callable[[RangeKey, Files], PassOutcome]
-"""Judges a pass folder on a range."""
+"""A judge of a pass folder on a range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,12 @@ class VerifiedPass:
 
     @property
     def is_used(self) -> bool:
-        """True if the pass is used on this machine."""
+        """Return whether the pass is used on this machine."""
         return self.after is not None and self.after.saved_ms > 0
 
     @property
     def is_wrong(self) -> bool:
-        """True if the pass won before, and now computes something else or fails."""
+        """Return whether the pass won before, and now computes something else or fails."""
         statuses: tuple[EntryStatus, ...] = ("wrong", "failed")
         return (
             self.entry.status == "wins" and self.after is not None and self.after.status in statuses
@@ -45,20 +45,10 @@ def verify_library(
     hardware: Hardware,
     progress: Callable[[VerifiedPass], None] | None = None,
 ) -> list[VerifiedPass]:
-    """Judge the passes of some entries of a library again, and record each result at once.
+    """Judge the passes of some entries again, each once, and record each result at once.
 
-    A pass that no longer wins stays with its record, and is not used. One that was judged on
-    several machines is judged once.
-
-    Args:
-        library: of the entries.
-        entries: the passes to judge; those without files are left out.
-        judge: judges a pass folder on a range, on this machine.
-        hardware: of this machine.
-        progress: called with each result.
-
-    Raises:
-        InputError: a pass folder was changed after it was judged.
+    A pass that no longer wins stays with its record, and is not used. A pass folder that was
+    changed is an InputError.
     """
     by_code = {(entry.range, entry.code_hash): entry for entry in entries if entry.code_hash}
     verified = []

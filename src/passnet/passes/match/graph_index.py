@@ -96,11 +96,7 @@ class GraphIndex:
     def replaced(
         self, old: list[torch.fx.Node], results: dict[torch.fx.Node, torch.fx.Node]
     ) -> None:
-        """Forget the nodes of a match, and learn the successor of each output.
-
-        What was put in writes nothing, but for copies of results into values, and its results share
-        memory with what the outputs did.
-        """
+        """Forget a match's nodes, and let each output's successor share its memory."""
         for node in old:
             del self.calls[node]
             self._members[self.group(node)].remove(node)
@@ -146,13 +142,8 @@ StaleRead: TypeAlias = tuple[torch.fx.Node, torch.fx.Node, torch.fx.Node | None]
 def stale_reads(index: GraphIndex, inside: Collection[torch.fx.Node]) -> set[StaleRead]:
     """Return uses of a value under an older name than that of a write into it.
 
-    `relu_(x); return x` has one, `return relu_(x)` none.
-
-    `inside` are the nodes of the graph to look at.
-
-    Returns:
-        The writing node, the value, and the node that uses it; None for a use outside `inside`,
-        which counts for the values made inside.
+    `relu_(x); return x` has one, `return relu_(x)` none. Each is the writer, the value and its
+    user; None for a user outside of the nodes `inside`.
     """
     reads: set[StaleRead] = set()
     for writer in index.writers:

@@ -8,24 +8,9 @@ A pass declares sentences, each about parameters of its pattern::
         "n: multiple of 8",
     )
 
-They are checked once for each match in a compiled graph, on tensors without values, and a match
-that they do not cover keeps its original ops. What words do not say, a function `guard` of some
-parameters of the pattern does: it returns whether the pass may be applied.
-
-Words of a sentence, between commas:
-
-- dtypes as torch names them, joined by `or`; `floating` or `integer` for all of a kind
-- `same dtype`, `same shape`, `same device`: of all parameters of the sentence
-- `shape (a, 3, ...)`, alternatives joined by `or`: a name stands for one size wherever a guard of
-  the pass has it, a number for itself, `*` for any size, `...` for any number of sizes, which are
-  the same wherever it stands
-- `rank 2`, `rank 3 or 4`
-- `contiguous`: as `Tensor.is_contiguous`
-- `not empty`: no size is 0
-- `cpu` or `cuda`: the device
-- `NAME: multiple of 8`: of a size that shapes gave a name
-
-A name in a shape that is a parameter for an integer literal stands for that.
+They are checked once for each match, on tensors without values; a match that they do not cover
+keeps its original ops. `docs/passes.md` lists the words. A function `guard` of some parameters of
+the pattern, which returns whether the pass may be applied, states further conditions.
 """
 
 import inspect
@@ -79,13 +64,9 @@ class Guards:
     """The names of the function's parameters."""
 
     def refusal(self, values: Mapping[str, Any]) -> GuardRefusal | None:
-        """Return why the pass may not be applied, or None.
+        """Return why the pass may not be applied, or None; raise PassError if `guard` fails.
 
-        `values` are the parameters of the pattern by name: tensors, whose values are not looked at,
-        and literals. A tensor that is not known is not there.
-
-        Raises:
-            PassError: the function raises.
+        `values` are the pattern's known parameters by name: literals, and tensors without values.
         """
         sizes: dict[str, Any] = {
             name: value for name, value in values.items() if type(value) is int
@@ -113,13 +94,9 @@ class Guards:
 
 
 def make_guards(label: str, sentences: Any, function: Any, params: Sequence[str]) -> Guards | None:
-    """Return the guards of a pass whose pattern has some parameters; None if it declares none.
+    """Return the guards of a pass whose pattern has these parameters; None if it declares none.
 
-    `label` is for messages, for example "FuseNorm.guards".
-
-    Raises:
-        PassError: a sentence is malformed or names no parameter, or the function has parameters
-            that the pattern has not.
+    A malformed sentence or an unknown parameter is a PassError, which begins with `label`.
     """
     if isinstance(sentences, str):
         sentences = (sentences,)
@@ -276,10 +253,7 @@ EXAMPLE = "example_value"
 
 
 def note_example_values(module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> None:
-    """Note an example value at every node, unless Dynamo has done so.
-
-    Where an op cannot be run without numbers, what follows is not known.
-    """
+    """Note an example value at every node, as far as ops run, unless Dynamo has done so."""
     nodes = [node for node in module.graph.nodes if node.op != "output"]
     if all(EXAMPLE in node.meta for node in nodes):
         return

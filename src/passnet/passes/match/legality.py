@@ -11,8 +11,7 @@ from passnet.passes.match.graph_index import GraphIndex, stale_reads, touched
 from passnet.passes.match.pattern import Match
 
 MatchRefusal: TypeAlias = tuple[torch.fx.Node, torch.fx.Node, str, str, str]
-"""Reason against a replacement, as a miss states it: the pattern's node, the graph's, the expected
-and the actual value, and the reason."""
+"""Reason against a replacement: pattern's node, graph's node, expected, actual, and the rule."""
 
 
 def refusal(match: Match, index: GraphIndex) -> MatchRefusal | None:

@@ -16,11 +16,7 @@ from passnet.passes.match.pattern import Match, Pattern, make_match
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A pattern's nearest miss.
-
-    `num_matched` of `num_calls` calls agreed there; `call` is the pattern's call that did not,
-    `node` the node of the graph it was compared with (None when there was none).
-    """
+    """The nearest miss: `call` and `node`, None without one, differed after `num_matched` calls."""
 
     pattern: str
     num_matched: int
@@ -45,9 +41,7 @@ _Nodes: TypeAlias = dict[torch.fx.Node, Any]
 
 _FREE_STEPS = 10_000
 _STEPS_A_CALL = 100
-"""Assignments tried from one place: some for any pattern, and more for each of its calls.
-Interchangeable calls have as many assignments as orders; a dozen equal branches would take
-hours."""
+"""Assignments tried from one place; interchangeable calls have as many as they have orders."""
 
 _IN_ARGUMENTS = ("another argument", "another overload", "another number of arguments")
 """Reasons of a failure at a call that was found but does not agree."""
@@ -281,12 +275,7 @@ def each_match(
     use: Callable[[Match], None],
     guards: Guards | None = None,
 ) -> tuple[int, Miss | None]:
-    """Hand every legal match that the guards cover to `use`, in graph order; `use` may replace it
-    at once.
-
-    Returns:
-        How many there were, and the nearest miss when there was none.
-    """
+    """Hand every legal, guarded match to `use`, in order; return their number and nearest miss."""
     search = _Search(pattern, index, guards)
     num_matches = 0
     for match in search.matches():

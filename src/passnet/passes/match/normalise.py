@@ -1,9 +1,8 @@
 """One normal form for every spelling of a call: positional, keyword and omitted default are equal.
 
-Patterns and graphs go through the same function, so that `softmax(x, -1)` finds
-`softmax(x, dim=-1)`, `relu(x)` finds `relu(x, inplace=False)`, `conv2d(…, stride=1)` finds
-`conv2d(…, (1, 1))`, and `x.view(2, -1)` finds `x.view((2, -1))`. An in-place call takes the form of
-the call without the writing, and says so: whether that is safe is for `legality` to decide.
+`softmax(x, -1)` is `softmax(x, dim=-1)`, `relu(x)` is `relu(x, inplace=False)`, and `x.view(2, -1)`
+is `x.view((2, -1))`. An in-place call has the form of the plain call, and says so: `legality`
+decides whether that is safe.
 """
 
 import itertools
@@ -35,11 +34,10 @@ LITERAL = "passnet_literal"
 class CanonicalCall:
     """A call in normal form.
 
-    `key` says what is called (the callable itself, or "Tensor.<name>"), `arguments` pairs every
-    parameter with its value (a node, a literal, or a tuple of them), in the order of the
-    signature. `label` is the name to show. `writes` says that the original call wrote into its
-    first argument. `given` are the arguments by parameter as they were written, without those that
-    were left to their default.
+    `key` is the callable or "Tensor.<name>", `label` its name to show. `arguments` pairs
+    parameters, in the order of the signature, with nodes, literals or tuples of them. `writes`: the
+    original call wrote into its first argument. `given` has the arguments as written, without
+    omitted defaults.
     """
 
     key: Any
@@ -79,10 +77,7 @@ def normalise(node: torch.fx.Node) -> CanonicalCall:
 
 
 def normal_forms(node: torch.fx.Node) -> Iterator[CanonicalCall]:
-    """Yield a node's normal form by each overload that takes its arguments.
-
-    The first is the one torch would call; the others count where a value may be a literal.
-    """
+    """Yield a node's normal form by each overload that fits, the one torch would call first."""
     target, op = node.target, node.op
     if op == "call_function" and (method := _METHODS_OF_FUNCTIONS.get(target)) is not None:
         target, op = method, "call_method"
@@ -209,10 +204,7 @@ _LITERALS: dict[str, tuple[type, ...]] = {
 
 
 def _fits(value: Any, parameter: Parameter) -> bool:
-    """Return whether a value can stand for a parameter.
-
-    A node can stand for any, unless it stands for a literal itself.
-    """
+    """Return whether a value can stand for a parameter, as a node can but for other literals."""
     if value is None or parameter.kind not in _LITERALS:
         return True
     if isinstance(value, torch.fx.Node):

@@ -25,11 +25,9 @@ LITERAL_TYPES: dict[str, type] = {
 class Pattern:
     """A pattern to search for.
 
-    `body` are the calls in topological order, `calls` their normal forms, `outputs` the values the
-    pattern returns; `returns_tuple` tells `return (y,)` from `return y`. `literals` maps those
-    parameters that stand for a literal to the type it must have: the ones annotated with one of
-    `LITERAL_TYPES`. All others stand for a value of the graph. `stale` are the uses of a value
-    under an older name than that of a write into it.
+    `body` are its calls in topological order, `calls` their normal forms. `literals` maps
+    parameters annotated with one of `LITERAL_TYPES` to the type of literal they stand for. `stale`
+    are the uses of a value under an older name than that of a write into it.
     """
 
     name: str
@@ -45,11 +43,9 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Pass:
-    """A pattern, its replacement, the traced graph of the replacement's arguments, and optional
-    guards.
+    """A pattern, its replacement with the traced graph of its arguments, and optional guards.
 
-    `has_bare_kernels` says whether its folder has C++ kernels that take addresses, of which nobody
-    knows what lies there.
+    `has_bare_kernels`: its folder has C++ kernels that take unchecked addresses.
     """
 
     name: str
@@ -69,12 +65,7 @@ class SkippedPass:
 
 
 def make_pattern(name: str, pattern: Any) -> Pattern:
-    """Return the pattern of a function (traced) or of a GraphModule (as it is).
-
-    Raises:
-        PassError: it cannot be traced, calls nothing, or returns something that is no value it
-            computed.
-    """
+    """Return the pattern of a function or GraphModule; raise PassError if it is none."""
     label = f"{name}.pattern"
     is_ready = isinstance(pattern, torch.fx.GraphModule)
     graph = pattern.graph if is_ready else trace(pattern, label)
@@ -144,12 +135,7 @@ def make_pass(
     guards: Any = (),
     guard: Any = None,
 ) -> Pass:
-    """Return a pass from its three callables and its guards: sentences and a function.
-
-    Raises:
-        PassError: one of them fails, they disagree in their number of parameters, a guard is
-            malformed, or `replacement_func` does not return the same callable twice.
-    """
+    """Return a pass from its three callables and guards; raise PassError if they do not fit."""
     ready = make_pattern(name, pattern)
     args_graph = trace(replacement_args, f"{name}.replacement_args")
     num_args = sum(node.op == "placeholder" for node in args_graph.nodes)
@@ -187,9 +173,8 @@ def as_module(pattern: Pattern) -> torch.fx.GraphModule:
 class Match:
     """A match of a pattern: `nodes` maps each of its nodes to the graph's, or to a literal.
 
-    `calls` maps the matched calls of the graph back to those of the pattern, in its order; `first`
-    and `last` are their ends in the graph. `dependents` are the nodes outside the match, between
-    its ends, that depend on it; in order.
+    `calls` maps the graph's calls back; `first` and `last` are their ends in the graph.
+    `dependents` are the nodes in between, outside the match, that depend on it.
     """
 
     pattern: Pattern

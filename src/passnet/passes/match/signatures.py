@@ -17,10 +17,9 @@ REQUIRED: Any = inspect.Parameter.empty
 class Parameter:
     """One parameter of a signature.
 
-    `kind` is what a literal must be to bind to it, by the schema's type: "int", "float", "bool",
-    "str", "number", "dtype", "device", "format", "ints", "tensor" or "tensors"; with any other kind
-    it may be anything. `repeat` is the length to which a single integer is repeated (`stride=1` of
-    a 2-d convolution), None when it is not.
+    `kind` limits the literals that bind to it: "int", "float", "bool", "str", "number", "dtype",
+    "device", "format", "ints", "tensor" or "tensors"; any other kind takes all. `repeat` is the
+    length to which a single integer is repeated (`stride=1` of a 2-d convolution).
     """
 
     name: str
@@ -44,10 +43,7 @@ _KINDS = {
 
 @cache
 def function_signatures(function: Callable[..., Any]) -> tuple[Signature, ...]:
-    """Return the overloads of a function of torch; empty if none is known.
-
-    A function written in Python has one; a built-in one has those of its schemas.
-    """
+    """Return the overloads of a function, from Python or torch's schemas; empty if unknown."""
     boolean = torch._jit_internal.boolean_dispatched.get(function)
     if boolean is not None:
         function = boolean["if_false"]

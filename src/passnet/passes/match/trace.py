@@ -57,14 +57,7 @@ class _RecordFactories(TorchFunctionMode):
 
 
 def trace(function: Callable[..., Any], name: str) -> torch.fx.Graph:
-    """Return the graph of the calls that a function makes on its arguments.
-
-    The function takes values by position and is run once, on stand-ins; `name` is for messages, for
-    example "FuseNorm.pattern".
-
-    Raises:
-        PassError: it is no function, takes `*args` or `**kwargs`, or raises while it is traced.
-    """
+    """Return the graph of a function's calls on positional stand-ins; a PassError names `name`."""
     with boundary(PassError, f"{name} is no function with parameters"):
         params = inspect.signature(function).parameters.values()
     for param in params:
