@@ -93,7 +93,7 @@ def main(num_submissions: int = 500, num_clients: int = 16, num_judges: int = 2)
     timed = submissions(num_submissions // 10, start=num_submissions, is_timed=True)
     with (
         tempfile.TemporaryDirectory() as folder,
-        serving(Path(folder) / "out", "--devices", devices, "--max-waiting", 64) as (
+        serving(Path(folder) / "out", "--device", devices, "--max-waiting", 64) as (
             service, address,
         ),
         socket.create_connection(("127.0.0.1", urlsplit(address.url).port or 0)) as silent,

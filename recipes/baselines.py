@@ -43,7 +43,7 @@ CHOSEN = "search@guarded"
 """Of which candidate a library of passes is made."""
 
 WRITING = ("--call", "guarded", "--rules", "open", "--turns", "5", "--seconds", "0.1")
-JUDGING = ("--threads", "1", "--seconds", "0.15", "--brief")
+JUDGING = ("--threads", "1", "--seconds", "0.15")
 
 CHOICE_FILE = "choice.jsonl"
 NOTABLE = 1.05

@@ -214,7 +214,7 @@ def test_a_run_is_added_checked_and_judged_again(tmp_path: Path) -> None:
     board = ("--leaderboard", tmp_path / "board", "--suite", suite)
     run = passnet("bench", "run", "--suite", suite, "--candidate", "eager", "--candidate", passes,
                   "--self-tolerance", "0.1", "--seconds", "0.4", "--out", tmp_path / "run",
-                  "--brief", timeout_s=600)  # fmt: skip
+, timeout_s=600)  # fmt: skip
     assert run.returncode == 0, run.stderr
     added = passnet("leaderboard", "add", tmp_path / "run", "--name", "mine", "--by", "me", *board)
     if "could not be timed" in added.stderr:
