@@ -7,22 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from passnet.agent.attempts import tools
-from passnet.agent.attempts.attempt import (
-    UNCHANGED_SCORE,
-    Ending,
-    Evaluation,
-    Message,
-    ToolTime,
-    best_state,
-)
-from passnet.agent.attempts.observations import (
-    evaluation_text,
-    match_text,
-    plain,
-    show_source,
-    variant_result,
-)
+from passnet.agent.attempts import attempt, observations, tools
 from passnet.agent.graph_text import graph_text
 from passnet.agent.settings import AgentSettings
 from passnet.bench.scores import Row, score_rows
@@ -66,11 +51,11 @@ class Session:
     is_strided: bool = False
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     files: Files = field(default_factory=dict)
-    messages: Sequence[Message] = ()
-    evaluations: list[Evaluation] = field(default_factory=list)
+    messages: Sequence[attempt.Message] = ()
+    evaluations: list[attempt.Evaluation] = field(default_factory=list)
     trials: list[list[Trial]] = field(default_factory=list)
     compared: set[int] = field(default_factory=set)
-    tool_times: list[ToolTime] = field(default_factory=list)
+    tool_times: list[attempt.ToolTime] = field(default_factory=list)
     num_bad_actions: int = 0
     turn: int = 1
     num_turns: int = 0
@@ -78,7 +63,7 @@ class Session:
     output_tokens: int = 0
     cost: float | None = None
     is_submitted: bool = False
-    ending: Ending | None = None
+    ending: attempt.Ending | None = None
     error: str | None = None
 
     @property
@@ -96,11 +81,11 @@ class Session:
         if self.is_guarded:
             states = [
                 (score, is_right)
-                if score is None or (score > UNCHANGED_SCORE and is_right)
+                if score is None or (score > attempt.UNCHANGED_SCORE and is_right)
                 else (None, False)
                 for score, is_right in states
             ]
-        return best_state(states)
+        return attempt.best_state(states)
 
     def call(self, tool: str, arguments: str | bytes) -> str:
         """Answer a call of a tool; a wrong call is answered with one line.
@@ -139,7 +124,7 @@ class Session:
                     self.files = deleted(self.files, name)
                     return f"{name} is deleted"
                 case tools.JudgeSource(name, first, last):
-                    return show_source(name, first, last)
+                    return observations.show_source(name, first, last)
                 case tools.ShowGraph(number):
                     return self._show(number)
                 case tools.CheckMatch():
@@ -154,7 +139,9 @@ class Session:
             return self._submitted()
         finally:
             seconds = time.perf_counter() - start
-            times = ToolTime(self.turn, tools.tool_name(action), seconds, seconds - foreign_s)
+            times = attempt.ToolTime(
+                self.turn, tools.tool_name(action), seconds, seconds - foreign_s
+            )
             self.tool_times.append(times)
 
     def _show(self, number: int) -> str:
@@ -167,21 +154,23 @@ class Session:
         try:
             matches = self.evaluator.check_matches(self.task, self.files)
         except PassFolderError as cause:
-            raise ActionError(plain(str(cause), self.evaluator.root)) from cause
-        return match_text(matches, self.task, self.evaluator.root)
+            raise ActionError(observations.plain(str(cause), self.evaluator.root)) from cause
+        return observations.match_text(matches, self.task, self.evaluator.root)
 
     def _evaluate(self, start: float, is_timed: bool) -> tuple[str, float]:
         """Answer an evaluation begun at `start`; return also its seconds that were not our own."""
         try:
             trials = self.evaluator.judge(self.task, self.files, self.unseen, is_timed)
         except PassFolderError as cause:
-            raise ActionError(plain(str(cause), self.evaluator.root)) from cause
+            raise ActionError(observations.plain(str(cause), self.evaluator.root)) from cause
         seconds = time.perf_counter() - start
         foreign_s = sum(_foreign_s(trial) for trial in trials)
-        evaluation = Evaluation(
+        evaluation = attempt.Evaluation(
             turn=self.turn,
             files=dict(self.files),
-            variants=tuple(variant_result(trial, self.evaluator.root) for trial in trials),
+            variants=tuple(
+                observations.variant_result(trial, self.evaluator.root) for trial in trials
+            ),
             score=task_score(trials),
             seconds=round(seconds, 4),
             overhead_s=round(max(seconds - foreign_s, 0.0), 4),
@@ -191,7 +180,7 @@ class Session:
         number = len(self.evaluations) - 1
         if not is_timed:
             self.compared.add(number)
-        return evaluation_text(evaluation, number, self.best, self.task), foreign_s
+        return observations.evaluation_text(evaluation, number, self.best, self.task), foreign_s
 
     def _submitted(self) -> str:
         if self.best is None:

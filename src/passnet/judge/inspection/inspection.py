@@ -20,20 +20,11 @@ from dataclasses import replace
 from passnet.errors import PassFolderError
 from passnet.judge.findings import Finding
 from passnet.judge.inspection import rules as meaning
+from passnet.judge.inspection import sources
 from passnet.judge.inspection.bindings import bind_names, is_plain_class
 from passnet.judge.inspection.excuses import excuse
 from passnet.judge.inspection.names import UNKNOWN, attributes_by_name, follow, resolve
 from passnet.judge.inspection.rules import Rules, Uses
-from passnet.judge.inspection.sources import (
-    ANNOTATION,
-    Code,
-    find_bare_names,
-    imports_of,
-    is_traced,
-    load_module,
-    module_of,
-    scope_within,
-)
 from passnet.passes.folder import MAX_FILE_BYTES, PACKAGE, PassFolder
 
 MAX_EVIDENCE_CHARS = 100
@@ -49,10 +40,10 @@ def inspect_code(folder: PassFolder, rules: Rules) -> list[Finding]:
     """
     roots = {PACKAGE: folder.path} | {file.package: file.path.parent for file in folder.passes}
     passes = {file.module: file.path for file in folder.passes}
-    code = Code(rules, roots, passes=passes, bare=find_bare_names(roots))
+    code = sources.Code(rules, roots, passes=passes, bare=sources.find_bare_names(roots))
     try:
         for name in sorted(code.passes):
-            load_module(code, name)
+            sources.load_module(code, name)
         bind_names(code)
         excuse(code)
         rows = [row for scope, node in code.nodes for row in _findings(code, scope, node)]
@@ -68,9 +59,9 @@ def inspect_code(folder: PassFolder, rules: Rules) -> list[Finding]:
 
 
 def _findings(
-    code: Code, scope: str, node: ast.AST
+    code: sources.Code, scope: str, node: ast.AST
 ) -> Iterator[tuple[tuple[str, int, str], Finding]]:
-    module, line = module_of(code, scope), getattr(node, "lineno", None)
+    module, line = sources.module_of(code, scope), getattr(node, "lineno", None)
     code.file = module.file
     is_imported = not code.renames and module.stars.isdisjoint(code.modules)
     if is_imported and any(line in lines for lines in module.self_tests):
@@ -83,7 +74,7 @@ def _findings(
         yield (module.file, line, name), finding
 
 
-def _native_findings(code: Code) -> Iterator[tuple[tuple[str, int, str], Finding]]:
+def _native_findings(code: sources.Code) -> Iterator[tuple[tuple[str, int, str], Finding]]:
     for root, folder in code.roots.items():
         for path in sorted(folder.rglob("*")):
             if path.suffix not in meaning.NATIVE_SUFFIXES or not path.is_file():
@@ -103,25 +94,27 @@ def _text_uses(rules: Rules, text: str) -> Uses:
             yield verdict, f"{word[:MAX_EVIDENCE_CHARS]} in native code"
 
 
-def _rules(code: Code, scope: str) -> Rules:
-    if is_traced(code, scope, ("pattern",)) or ANNOTATION in scope:
+def _rules(code: sources.Code, scope: str) -> Rules:
+    if sources.is_traced(code, scope, ("pattern",)) or sources.ANNOTATION in scope:
         return replace(code.rules, torch=None, methods=frozenset())
     return code.rules
 
 
-def _uses(code: Code, scope: str, node: ast.AST) -> Uses:
+def _uses(code: sources.Code, scope: str, node: ast.AST) -> Uses:
     match node:
         case ast.Module():
             yield from _without_source(code, scope)
         case ast.Import() | ast.ImportFrom():
-            for _, _, loaded in imports_of(code, module_of(code, scope), node):
+            for _, _, loaded in sources.imports_of(code, sources.module_of(code, scope), node):
                 yield from _without_source(code, loaded)
                 for path in sorted(follow(code, loaded)):
                     if path.split(".")[0] == "torch":  # its use computes
                         yield from meaning.uses(replace(code.rules, torch=None), path)
                     elif path != "threading" and path.split(".")[0] != "importlib":
                         yield from meaning.uses(_rules(code, scope), path)
-        case ast.FunctionDef(name) if "/" not in scope and is_traced(code, f"{scope}/{name}"):
+        case ast.FunctionDef(name) if "/" not in scope and sources.is_traced(
+            code, f"{scope}/{name}"
+        ):
             for path in resolve(code, scope, *node.decorator_list):
                 if path == UNKNOWN or "/" in path:
                     yield meaning.PATTERN_CALLED, f"{name} is handed to a decorator"
@@ -143,23 +136,23 @@ def _uses(code: Code, scope: str, node: ast.AST) -> Uses:
             is_own = all("()" in path for path in resolve(code, scope, left, right))
             if _rules(code, scope).methods and not is_own and not _is_compiled(code, scope):
                 yield meaning.METHOD, "@ on possible tensors"
-        case ast.Constant(str(text)) if not is_traced(code, scope):
+        case ast.Constant(str(text)) if not sources.is_traced(code, scope):
             yield from _text_uses(code.rules, text)
-        case ast.Global() if is_traced(code, scope):
+        case ast.Global() if sources.is_traced(code, scope):
             yield meaning.EVASION, "a pattern that assigns to names of its module"
 
 
-def _types_asked(code: Code, scope: str, nodes: Sequence[ast.expr]) -> Uses:
+def _types_asked(code: sources.Code, scope: str, nodes: Sequence[ast.expr]) -> Uses:
     """Yield questions for types that reveal the caller of a replacement."""
     for node in nodes:
         words = [node.value] if isinstance(node, ast.Constant) else []
         named = meaning.HARNESS_TYPES & resolve(code, scope, node)
         for name in sorted(named | meaning.HARNESS_TYPE_NAMES.intersection(words)):
-            if not is_traced(code, scope):
+            if not sources.is_traced(code, scope):
                 yield meaning.HARNESS, f"asks for the type {name}"
 
 
-def _without_source(code: Code, name: str) -> Uses:
+def _without_source(code: sources.Code, name: str) -> Uses:
     """Yield an import of a module of the folder that has no source."""
     root, *inner = name.split(".")
     if root in code.roots and inner:
@@ -169,8 +162,8 @@ def _without_source(code: Code, name: str) -> Uses:
                 yield meaning.EVASION, f"{file.name} holds no source to inspect"
 
 
-def _class_uses(code: Code, scope: str, node: ast.ClassDef) -> Uses:
-    path, names = scope_within(scope, node), code.names
+def _class_uses(code: sources.Code, scope: str, node: ast.ClassDef) -> Uses:
+    path, names = sources.scope_within(scope, node), code.names
     for base in sorted(resolve(code, scope, *node.bases)):
         if base.startswith("torch.") and base.endswith("Tensor"):
             yield meaning.COMPARISON, f"class {node.name} is a {base}"
@@ -180,12 +173,12 @@ def _class_uses(code: Code, scope: str, node: ast.ClassDef) -> Uses:
             yield meaning.COMPARISON, f"class {node.name} defines {name}"
 
 
-def _name_uses(code: Code, scope: str, node: ast.expr) -> Uses:
+def _name_uses(code: sources.Code, scope: str, node: ast.expr) -> Uses:
     match node:
         case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
             for path in sorted(resolve(code, scope, node)):
                 yield from meaning.uses(_rules(code, scope), path)
-                if is_traced(code, path) and not is_traced(code, scope):
+                if sources.is_traced(code, path) and not sources.is_traced(code, scope):
                     name = re.sub("@[0-9:]+", "", path).replace("/", ".")
                     yield meaning.PATTERN_CALLED, f"{name} is used as code"
         case ast.Attribute(owner, attr):
@@ -198,7 +191,7 @@ def _name_uses(code: Code, scope: str, node: ast.expr) -> Uses:
         node = node.value
 
 
-def _patched(code: Code, scope: str, owner: ast.expr, attr: str) -> Uses:
+def _patched(code: sources.Code, scope: str, owner: ast.expr, attr: str) -> Uses:
     """Yield an assignment to an attribute of a module, or of an object in one."""
     for path in sorted(resolve(code, scope, owner)):
         is_ours = path in code.modules or path.startswith("builtins.")
@@ -209,7 +202,7 @@ def _patched(code: Code, scope: str, owner: ast.expr, attr: str) -> Uses:
             yield verdict, f"{path}.{attr} is assigned to"
 
 
-def _call_uses(code: Code, scope: str, call: ast.Call) -> Uses:
+def _call_uses(code: sources.Code, scope: str, call: ast.Call) -> Uses:
     rules, called = _rules(code, scope), resolve(code, scope, call.func)
     owners = resolve(code, scope, *call.args[:1])
     applied = owners if called & meaning.APPLIERS else set()
@@ -239,7 +232,7 @@ def _call_uses(code: Code, scope: str, call: ast.Call) -> Uses:
         yield meaning.EVASION, "the module torch is handed on"
 
 
-def _is_compiled(code: Code, scope: str) -> bool:
+def _is_compiled(code: sources.Code, scope: str) -> bool:
     while scope not in code.modules:
         node, scope = code.definitions.get(scope), scope.rpartition("/")[0]
         decorators = getattr(node, "decorator_list", [])
@@ -249,7 +242,7 @@ def _is_compiled(code: Code, scope: str) -> bool:
     return False
 
 
-def _is_refused(code: Code, scope: str, method: str, call: ast.Call) -> bool:
+def _is_refused(code: sources.Code, scope: str, method: str, call: ast.Call) -> bool:
     """Return whether the call of a method would raise if its object were a tensor."""
     if method in meaning.NO_OPERANDS:
         is_named = any(keyword.arg for keyword in call.keywords)
@@ -260,7 +253,7 @@ def _is_refused(code: Code, scope: str, method: str, call: ast.Call) -> bool:
     )
 
 
-def _reflected(code: Code, scope: str, call: ast.Call, called: set[str]) -> Uses:
+def _reflected(code: sources.Code, scope: str, call: ast.Call, called: set[str]) -> Uses:
     """Yield attributes that are reached or set by name."""
     setters, owner = called & meaning.SETTERS, call.args[0]
     attributes, is_all = attributes_by_name(code, scope, call)

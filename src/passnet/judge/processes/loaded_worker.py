@@ -17,20 +17,8 @@ from passnet.graph.values.inputs import InputValue
 from passnet.judge.candidate import INDUCTOR_KINDS, Candidate
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.processes.worker_process import Worker, WorkerFailureError
+from passnet.judge.protocol import messages
 from passnet.judge.protocol.device import kind_of
-from passnet.judge.protocol.messages import (
-    Fetch,
-    Fetched,
-    InputLayout,
-    Load,
-    Loaded,
-    MissText,
-    OutputForm,
-    Profile,
-    Profiled,
-    Ran,
-    Run,
-)
 from passnet.judge.protocol.shared_memory import SharedMemory, aligned, lay_out
 from passnet.judge.settings import JudgeSettings
 
@@ -46,7 +34,7 @@ class PreparedGraph:
 
     text: str
     tensors: tuple[TensorSpec, ...]
-    layouts: tuple[InputLayout, ...]
+    layouts: tuple[messages.InputLayout, ...]
     input_sets: tuple[Sequence[InputValue], ...]
     content: Array
 
@@ -78,7 +66,7 @@ class CallOutcome:
     claims.
     """
 
-    forms: tuple[OutputForm, ...]
+    forms: tuple[messages.OutputForm, ...]
     outputs: tuple[Array | None, ...]
     changed: dict[int, Array]
     outputs_at: tuple[int, ...]
@@ -111,8 +99,8 @@ class LoadedWorker:
     ) -> None:
         self.prepared = prepared
         self.device = settings.device
-        self.matches: tuple[MissText, ...] = ()
-        self.forms: tuple[OutputForm, ...] = ()
+        self.matches: tuple[messages.MissText, ...] = ()
+        self.forms: tuple[messages.OutputForm, ...] = ()
         self.load_s = 0.0
         self.first_call_s = 0.0
         self._candidate = candidate
@@ -136,7 +124,7 @@ class LoadedWorker:
 
     def __enter__(self) -> LoadedWorker:
         self._content[...] = self.prepared.content
-        request = Load(
+        request = messages.Load(
             self.prepared.text,
             self.prepared.layouts,
             self.prepared.content.nbytes,
@@ -150,7 +138,7 @@ class LoadedWorker:
         )
         timeout_s = self._settings.compile_timeout_s
         try:
-            reply = self.worker.ask(request, Loaded, timeout_s, (self._memory.fd,))
+            reply = self.worker.ask(request, messages.Loaded, timeout_s, (self._memory.fd,))
         except BaseException:
             self.close()
             raise
@@ -190,12 +178,12 @@ class LoadedWorker:
         for part in self._parts(input_set).values():
             self._content[part] = self.prepared.content[part]
 
-    def run(self, input_set: int, seed: int = 0) -> tuple[OutputForm, ...]:
+    def run(self, input_set: int, seed: int = 0) -> tuple[messages.OutputForm, ...]:
         """Call once on a set and return the form of the outputs, or raise WorkerFailureError."""
         timeout_s = self._settings.call_timeout_s
         if self._num_calls == 0:
             timeout_s = self._settings.compile_timeout_s
-        reply = self.worker.ask(Run(input_set, seed), Ran, timeout_s)
+        reply = self.worker.ask(messages.Run(input_set, seed), messages.Ran, timeout_s)
         if self._num_calls == 0:
             self.first_call_s = reply.seconds
             self.worker.allow(self._settings.trial_timeout_s)
@@ -212,21 +200,25 @@ class LoadedWorker:
     def exact(self, input_set: int) -> Float64Result | None:
         """Return a reference's outputs in float64; None where an op does not work in it."""
         try:
-            reply = self.worker.ask(Run(input_set, exact=True), Ran, self._settings.call_timeout_s)
+            reply = self.worker.ask(
+                messages.Run(input_set, exact=True), messages.Ran, self._settings.call_timeout_s
+            )
             return Float64Result(self._fetched(reply.outputs), reply.flops)
         except WorkerFailureError as failure:
             if failure.status in ("crash", "timeout"):
                 raise
             return None
 
-    def profile(self, num_calls: int) -> Profiled | None:
+    def profile(self, num_calls: int) -> messages.Profiled | None:
         """Return the GPU activity in a call by the worker's account; None where it cannot tell."""
         try:
-            return self.worker.ask(Profile(num_calls), Profiled, self._settings.compile_timeout_s)
+            return self.worker.ask(
+                messages.Profile(num_calls), messages.Profiled, self._settings.compile_timeout_s
+            )
         except WorkerFailureError:
             return None
 
-    def outcome(self, forms: tuple[OutputForm, ...], input_set: int) -> CallOutcome:
+    def outcome(self, forms: tuple[messages.OutputForm, ...], input_set: int) -> CallOutcome:
         """Return copies of the last outputs' values and of the changed arguments."""
         outputs, changed = self._fetched(forms), {}
         parts = self._parts(input_set)
@@ -242,7 +234,7 @@ class LoadedWorker:
         }
         return CallOutcome(forms, outputs, changed, outputs_at, spans)
 
-    def _fetched(self, forms: tuple[OutputForm, ...]) -> tuple[Array | None, ...]:
+    def _fetched(self, forms: tuple[messages.OutputForm, ...]) -> tuple[Array | None, ...]:
         offsets, num_bytes = output_offsets(forms)
         if num_bytes > MAX_OUTPUT_BYTES:
             raise WorkerFailureError("out_of_memory", "TooLarge", f"outputs of {num_bytes} bytes")
@@ -251,15 +243,15 @@ class LoadedWorker:
                 self._output_memory.close()
             self._output_memory = SharedMemory("passnet-outputs", num_bytes)
         memory = self._output_memory
-        request = Fetch(memory.num_bytes)
-        self.worker.ask(request, Fetched, self._settings.call_timeout_s, (memory.fd,))
+        request = messages.Fetch(memory.num_bytes)
+        self.worker.ask(request, messages.Fetched, self._settings.call_timeout_s, (memory.fd,))
         return tuple(
             None if offset is None else memory.array(form.dtype, form.shape, offset).copy()
             for form, offset in zip(forms, offsets, strict=True)
         )
 
 
-def output_offsets(forms: Sequence[OutputForm]) -> tuple[list[int | None], int]:
+def output_offsets(forms: Sequence[messages.OutputForm]) -> tuple[list[int | None], int]:
     """Return the offset of the copy of each output (None unless a tensor), and the bytes of all."""
     position = 0
     offsets: list[int | None] = [None] * len(forms)

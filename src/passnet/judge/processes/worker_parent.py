@@ -14,18 +14,9 @@ from passnet.core.jobs.children import end_with_descendants, python_command
 from passnet.errors import WorkerError
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox, inductor_cache
 from passnet.judge.processes.worker_process import Worker, open_memory
+from passnet.judge.protocol import messages
 from passnet.judge.protocol.channel import ChannelClosedError, ChannelTimeoutError, channel_pair
 from passnet.judge.protocol.device import device_environment, device_nodes
-from passnet.judge.protocol.messages import (
-    End,
-    ParentReply,
-    Ready,
-    Spawn,
-    Spawned,
-    WarmInductor,
-    WorkerEnded,
-    WorkerLimits,
-)
 from passnet.passes.compilation import HEADERS_VARIABLE
 
 START_TIMEOUT_S = 180.0
@@ -120,7 +111,7 @@ class WorkerParent:
         try:
             if request is not None:
                 self._channel.send(request, fds)
-            reply, self._received_fds = self._channel.receive(ParentReply, timeout_s)
+            reply, self._received_fds = self._channel.receive(messages.ParentReply, timeout_s)
         except ChannelTimeoutError as cause:
             text = f"the parent of workers did not answer in {timeout_s:.0f} s"
             raise WorkerError(text) from cause
@@ -133,32 +124,32 @@ class WorkerParent:
     def wait_ready(self) -> None:
         """Wait until workers can be forked; `fork` does so too."""
         if not self._is_ready:
-            self._ask(None, Ready, START_TIMEOUT_S)
+            self._ask(None, messages.Ready, START_TIMEOUT_S)
             self._is_ready = True
 
     def warm_inductor(self) -> None:
         """Let this process compile with Inductor once; only for a parent of torch's code alone."""
         if not self._knows_inductor:
             self.wait_ready()
-            self._ask(WarmInductor(), Ready, START_TIMEOUT_S)
+            self._ask(messages.WarmInductor(), messages.Ready, START_TIMEOUT_S)
             self._knows_inductor = True
 
-    def fork(self, limits: WorkerLimits) -> Worker:
+    def fork(self, limits: messages.WorkerLimits) -> Worker:
         """Return a fresh worker; close it (or use it as a context manager)."""
         self.wait_ready()
         channel, far = channel_pair()
         log = tempfile.TemporaryFile()  # noqa: SIM115 (the worker's close() closes it)
         fds = (far.fileno(), log.fileno())
-        reply = self._ask(Spawn(limits), Spawned, FORK_TIMEOUT_S, fds)
+        reply = self._ask(messages.Spawn(limits), messages.Spawned, FORK_TIMEOUT_S, fds)
         far.close()
         host_pid = _host_pid(self._received_fds)
         worker = Worker(reply.pid, host_pid, open_memory(host_pid), channel, log, self)
         worker.await_birth()
         return worker
 
-    def end(self, pid: int, is_awaited: bool = True) -> WorkerEnded:
+    def end(self, pid: int, is_awaited: bool = True) -> messages.WorkerEnded:
         """Kill a worker and all it started; return its end, if awaited."""
-        return self._ask(End(pid, is_awaited), WorkerEnded, FORK_TIMEOUT_S)
+        return self._ask(messages.End(pid, is_awaited), messages.WorkerEnded, FORK_TIMEOUT_S)
 
 
 def _host_pid(fds: list[int]) -> int:

@@ -14,20 +14,7 @@ from typing import Any, Protocol
 
 from passnet.errors import WorkerError
 from passnet.judge.processes.standstill import GoneError, Standstill, StopPlace
-from passnet.judge.protocol.channel import (
-    Channel,
-    ChannelClosedError,
-    ChannelTimeoutError,
-    NoMessageError,
-)
-from passnet.judge.protocol.messages import (
-    MAX_NAME,
-    MAX_SENTENCE,
-    Failed,
-    Reply,
-    WorkerEnded,
-    plain_text,
-)
+from passnet.judge.protocol import channel, messages
 from passnet.judge.score.status import Status
 
 LOG_TAIL_BYTES = 600
@@ -53,8 +40,8 @@ class WorkerFailureError(Exception):
     signal_number: int | None = None
 
     def __post_init__(self) -> None:
-        self.error = plain_text(self.error, MAX_NAME)
-        self.text = plain_text(self.text, MAX_SENTENCE)
+        self.error = messages.plain_text(self.error, messages.MAX_NAME)
+        self.text = messages.plain_text(self.text, messages.MAX_SENTENCE)
 
     def __str__(self) -> str:
         return f"{self.error}: {self.text}" if self.text else self.error
@@ -71,7 +58,7 @@ class WorkerMaker(Protocol):
     def is_shared(self) -> bool:
         """Return whether other workers may run beside one."""
 
-    def end(self, pid: int, is_awaited: bool = True) -> WorkerEnded:
+    def end(self, pid: int, is_awaited: bool = True) -> messages.WorkerEnded:
         """Kill a worker and all it started; return its end, if awaited."""
 
 
@@ -82,7 +69,7 @@ class Worker:
     _pid: int
     _host_pid: int
     _memory: int
-    _channel: Channel
+    _channel: channel.Channel
     _log: Any
     _maker: WorkerMaker
     _open: bool = True
@@ -125,7 +112,7 @@ class Worker:
         try:
             self._channel.send(request, fds)
             return self.receive(kind, timeout_s)
-        except ChannelClosedError as cause:
+        except channel.ChannelClosedError as cause:
             raise self.died(str(cause)) from cause
 
     def receive(self, kind: type, timeout_s: float) -> Any:
@@ -135,20 +122,20 @@ class Worker:
         while not self._channel.readable(left_s := limit_s - elapsed_s()) and left_s > 0:
             pass
         try:
-            reply, fds = self._channel.receive(Reply, max(left_s, 0.0))
-        except ChannelTimeoutError as cause:
+            reply, fds = self._channel.receive(messages.Reply, max(left_s, 0.0))
+        except channel.ChannelTimeoutError as cause:
             self.spend(elapsed_s())
             text = f"no answer within {timeout_s:g} s"
             raise self.end_for("timeout", "Timeout", text) from cause
-        except NoMessageError as cause:
+        except channel.NoMessageError as cause:
             text = f"the answer of the worker is {cause}"
             raise self.end_for("crash", "Protocol", text) from cause
-        except ChannelClosedError as cause:
+        except channel.ChannelClosedError as cause:
             raise self.died(str(cause)) from cause
         for fd in fds:  # no request asks for one
             os.close(fd)
         self.spend(elapsed_s())
-        if isinstance(reply, Failed):
+        if isinstance(reply, messages.Failed):
             raise WorkerFailureError(reply.status, reply.error, reply.text)
         if not isinstance(reply, kind):
             text = f"the worker answered {type(reply).__name__}"

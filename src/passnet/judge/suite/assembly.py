@@ -20,13 +20,7 @@ from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write
 from passnet.core.terminal.progress import ProgressStep
 from passnet.data.capture.catalog import packages_of
 from passnet.data.capture.record import library_of
-from passnet.data.dataset.store import (
-    SUBGRAPHS,
-    DatasetManifest,
-    SubgraphRow,
-    graph_of,
-    read_dataset,
-)
+from passnet.data.dataset import store
 from passnet.errors import InputError
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
@@ -156,14 +150,14 @@ def assemble_held_out(
     return _assembled(manifest, plan, replace(work, run=replace(work.run, resume=True)), select)
 
 
-def _eligible(folder: Path, plan: AssemblyPlan) -> tuple[DatasetManifest, list[EligibleRow]]:
-    manifest, files = read_dataset(folder)
-    stored = (row for file in files for row in SUBGRAPHS.read(file))
+def _eligible(folder: Path, plan: AssemblyPlan) -> tuple[store.DatasetManifest, list[EligibleRow]]:
+    manifest, files = store.read_dataset(folder)
+    stored = (row for file in files for row in store.SUBGRAPHS.read(file))
     return manifest, list(eligible_rows(stored, plan.selection))
 
 
 def _assembled(
-    manifest: DatasetManifest,
+    manifest: store.DatasetManifest,
     plan: AssemblyPlan,
     work: AssemblyWork,
     select: Callable[[Mapping[str, AdmissionRecord]], list[TaskRows]],
@@ -191,7 +185,7 @@ def _assembled(
     return Assembled(suite, tuple(tasks), tuple(admissions[name] for name in sorted(admissions)))
 
 
-def _stored(path: Path, tasks: Sequence[TaskRows], manifest: DatasetManifest) -> Suite:
+def _stored(path: Path, tasks: Sequence[TaskRows], manifest: store.DatasetManifest) -> Suite:
     graphs = [_suite_graph(task, row, manifest.versions) for task in tasks for row in task.rows]
     suite = make_suite(path.stem, graphs)
     write_suite(path, suite)
@@ -239,18 +233,18 @@ def _barren(
 
 
 def _suite_graph(
-    task: TaskRows, row: SubgraphRow, versions: Mapping[str, Sequence[str]]
+    task: TaskRows, row: store.SubgraphRow, versions: Mapping[str, Sequence[str]]
 ) -> TaskGraph:
     net, first = row.nets[0], row.places[0]
     package = next((name for name in packages_of(net) if name in versions), None)
     version = versions[package][-1] if package else ""
     source = NetSource(net, library_of(net), version, first.start, first.stop, row.domain)
     name = f"{task.name}-{net.replace('/', '.')}-{row.full[:8]}"
-    return TaskGraph(task.name, name, graph_of(row), source)
+    return TaskGraph(task.name, name, store.graph_of(row), source)
 
 
 def _admit_isolated(
-    worker: JobRunner, name: str, rows: Mapping[str, SubgraphRow], plan: AssemblyPlan
+    worker: JobRunner, name: str, rows: Mapping[str, store.SubgraphRow], plan: AssemblyPlan
 ) -> JobOutcome[AdmissionRecord]:
     payload = encode((rows[name], plan.max_gflops)).decode()
     module = "passnet.judge.suite.assembly"
@@ -276,17 +270,17 @@ def ready(_: str) -> None:
 
 def admit_to(payload: str, folder: Path) -> None:
     """Try a subgraph in the process, and write the record to a folder."""
-    row, max_gflops = decode(payload, tuple[SubgraphRow, float])
+    row, max_gflops = decode(payload, tuple[store.SubgraphRow, float])
     write_json(folder / RECORD_FILE, admit(row, max_gflops))
 
 
-def admit(row: SubgraphRow, max_gflops: float) -> AdmissionRecord:
+def admit(row: store.SubgraphRow, max_gflops: float) -> AdmissionRecord:
     """Return the admission of a row; wrong programs are not run on a graph with too much work."""
     from passnet.graph.values.cost import cost
     from passnet.judge.suite.admission import admit_graph
 
     try:
-        graph = graph_of(row)
+        graph = store.graph_of(row)
         gflops = cost(graph).num_flops / 1e9
     except InputError as cause:
         return AdmissionRecord(row.full, error=str(cause)[:MAX_ERROR_CHARACTERS])

@@ -16,17 +16,7 @@ from passnet.data.dataset.store import SubgraphRow
 from passnet.data.dataset.variant_sizes import names_dtype
 from passnet.errors import InputError
 from passnet.graph.spec import TensorSpec
-from passnet.judge.suite.selection import (
-    EligibleRow,
-    OpPair,
-    SelectionPlan,
-    TaskRows,
-    bucketed,
-    op_pairs,
-    pop_best,
-    rank_of_row,
-    rarities,
-)
+from passnet.judge.suite import selection
 
 T = TypeVar("T")
 
@@ -52,11 +42,11 @@ class Shares:
 
 
 def balanced_tasks(
-    rows: Iterable[EligibleRow],
-    plan: SelectionPlan,
+    rows: Iterable[selection.EligibleRow],
+    plan: selection.SelectionPlan,
     shares: Shares,
     left_out: Collection[str] = (),
-) -> Iterator[TaskRows]:
+) -> Iterator[selection.TaskRows]:
     """Yield the tasks of a suite in the order of their selection, within the shares.
 
     Each has the subgraphs of one domain. Raises InputError if too few tasks keep to the shares.
@@ -67,23 +57,25 @@ def balanced_tasks(
 
 
 def domain_tasks(
-    rows: Iterable[EligibleRow], plan: SelectionPlan, left_out: Collection[str] = ()
-) -> list[tuple[Domain, TaskRows]]:
+    rows: Iterable[selection.EligibleRow],
+    plan: selection.SelectionPlan,
+    left_out: Collection[str] = (),
+) -> list[tuple[Domain, selection.TaskRows]]:
     """Return the tasks that a plan allows, for each domain with enough subgraphs."""
-    groups = bucketed(rows, left_out, lambda row: (row.op_sequence, row.domain))
+    groups = selection.bucketed(rows, left_out, lambda row: (row.op_sequence, row.domain))
     return [
-        (domain, TaskRows(ops, tuple(_by_turns(bucket_rows)[: plan.max_graphs])))
+        (domain, selection.TaskRows(ops, tuple(_by_turns(bucket_rows)[: plan.max_graphs])))
         for (ops, domain), bucket_rows in groups
         if len(bucket_rows) >= plan.min_graphs
     ]
 
 
 def unseen_tasks(
-    rows: Iterable[EligibleRow],
-    shown: Sequence[TaskRows],
+    rows: Iterable[selection.EligibleRow],
+    shown: Sequence[selection.TaskRows],
     max_graphs: int,
     left_out: Collection[str] = (),
-) -> list[TaskRows]:
+) -> list[selection.TaskRows]:
     """Return up to `max_graphs` held-out subgraphs of each task, in shapes or dtypes not shown."""
     looks = {task.ops: {_look(row) for row in task.rows} for task in shown}
     unseen: dict[tuple[str, ...], dict[Hashable, SubgraphRow]] = {task.ops: {} for task in shown}
@@ -93,9 +85,9 @@ def unseen_tasks(
             look = _look(row)
             if look not in looks[row.op_sequence]:
                 by_look = unseen[row.op_sequence]
-                by_look[look] = min(row, by_look.get(look, row), key=rank_of_row)
+                by_look[look] = min(row, by_look.get(look, row), key=selection.rank_of_row)
     return [
-        TaskRows(ops, tuple(_by_turns(by_look.values())[:max_graphs]))
+        selection.TaskRows(ops, tuple(_by_turns(by_look.values())[:max_graphs]))
         for ops, by_look in unseen.items()
         if by_look
     ]
@@ -108,7 +100,7 @@ def _look(row: SubgraphRow) -> Hashable:
 
 def _by_turns(rows: Iterable[SubgraphRow]) -> list[SubgraphRow]:
     """Return rows with their origins taking turns, and libraries within them."""
-    ranked = sorted(rows, key=rank_of_row)
+    ranked = sorted(rows, key=selection.rank_of_row)
     ways: dict[tuple[bool, str], dict[str, list[SubgraphRow]]] = {}
     for row in ranked:
         is_resized = bool(row.variant) and not names_dtype(row.variant)
@@ -132,7 +124,7 @@ class _Room:
     """The number of further tasks of each domain and length; rare longer tasks keep their room."""
 
     def __init__(
-        self, num_tasks: int, shares: Shares, offers: Sequence[tuple[Domain, TaskRows]]
+        self, num_tasks: int, shares: Shares, offers: Sequence[tuple[Domain, selection.TaskRows]]
     ) -> None:
         self._domains = _parts(shares.domains, num_tasks)
         self._short = math.floor(shares.max_short * num_tasks)
@@ -177,17 +169,20 @@ def _parts(shares: Mapping[Domain, float], total: int) -> Counter[Domain]:
 
 
 def select_balanced(
-    offers: Sequence[tuple[Domain, TaskRows]], num_tasks: int, shares: Shares, min_graphs: int = 1
-) -> Iterator[TaskRows]:
+    offers: Sequence[tuple[Domain, selection.TaskRows]],
+    num_tasks: int,
+    shares: Shares,
+    min_graphs: int = 1,
+) -> Iterator[selection.TaskRows]:
     """Yield the selected offers, each op sequence once; those below `min_graphs` come last.
 
     Raises InputError if too few tasks keep to the shares.
     """
-    weights = [1 + rarity for rarity in rarities([task.ops for _, task in offers])]
-    pairs_of = [frozenset(op_pairs(task.ops)) for _, task in offers]
+    weights = [1 + rarity for rarity in selection.rarities([task.ops for _, task in offers])]
+    pairs_of = [frozenset(selection.op_pairs(task.ops)) for _, task in offers]
     room = _Room(num_tasks, shares, [offer for offer in offers if len(offer[1].rows) >= min_graphs])
     used_sequences: set[tuple[str, ...]] = set()
-    covered: set[OpPair] = set()
+    covered: set[selection.OpPair] = set()
     queue: list[tuple[float, int, int]] = []
 
     fewest = min_graphs
@@ -207,7 +202,7 @@ def select_balanced(
                 if fits(offer)
             ]
             heapify(queue)
-        return pop_best(queue, pairs_of, weights, covered, fits)
+        return selection.pop_best(queue, pairs_of, weights, covered, fits)
 
     for number in range(num_tasks):
         best = next_best(refill=False)

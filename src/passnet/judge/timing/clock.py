@@ -25,17 +25,11 @@ from passnet.judge.protocol.messages import MAX_REPORTS, Observed
 from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.score.tolerance import CORRECT_AT, LEVELS
 from passnet.judge.settings import TimingPlan
+from passnet.judge.timing import probes
 from passnet.judge.timing.estimate import low_mean, speedup
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
 from passnet.judge.timing.measurement import Measurement, Rounds, TimedSample, WorkerTiming
 from passnet.judge.timing.measurement_findings import disturbance, early_work, late_work
-from passnet.judge.timing.probes import (
-    SharedPair,
-    compare_places,
-    compare_shared,
-    draw_places,
-    places_not_finite,
-)
 from passnet.judge.timing.timed_worker import (
     LATE_WAIT_MS,
     LEAST_CALLS,
@@ -172,7 +166,7 @@ class _Interleaving:
     _look_share: float = 1.0
     _empty_ns: list[int] = field(default_factory=list)
     _held_up: list[float] = field(default_factory=list)
-    _shared: frozenset[SharedPair] = frozenset()
+    _shared: frozenset[probes.SharedPair] = frozenset()
     _stop_offsets: list[int] = field(default_factory=list)
 
     def measure(self) -> Measurement:
@@ -346,7 +340,9 @@ class _Interleaving:
         calls = order[:MAX_SEEN]
         reference = self._workers[0]
         spots = self._random.random(reference.num_inputs).tolist()
-        return Look(tuple(calls), draw_places(reference.forms, self._random), spots, is_whole)
+        return Look(
+            tuple(calls), probes.draw_places(reference.forms, self._random), spots, is_whole
+        )
 
     def _expected(self, calls: Sequence[SeenCall], look: Look) -> Seen:
         """Return the oracle's results on the inputs of some calls."""
@@ -455,14 +451,14 @@ def _hot_ms(worker: TimedWorker) -> float:
 
 def _compare_call(look: Look, actual: SeenCall, expected: SeenCall) -> Comparison:
     if actual.draw.input_set == EXTREME_SET:
-        output = places_not_finite(look.probes, actual.places, expected.places)
+        output = probes.places_not_finite(look.probes, actual.places, expected.places)
         comparison = Comparison("ok", LEVELS[0])
         if output is not None:
             text = f"output {output} of a timed call is not finite, the reference's is"
             comparison = Comparison("ok", None, text)
     else:
-        comparison = compare_places(look.probes, actual.places, expected.places)
+        comparison = probes.compare_places(look.probes, actual.places, expected.places)
     for index in sorted(actual.changed - expected.changed):
         text = f"argument {index} is left with other values by a timed call"
         comparison = worse(comparison, Comparison("ok", None, text))
-    return worse(comparison, compare_shared(actual.shared, expected.shared))
+    return worse(comparison, probes.compare_shared(actual.shared, expected.shared))

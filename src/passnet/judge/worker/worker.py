@@ -23,27 +23,8 @@ from passnet.graph.fx.build import build
 from passnet.graph.text.parse import parse_program
 from passnet.graph.values.fake import fake_input, fake_mode
 from passnet.inductor.compiler import compile_with_inductor, is_dynamo_error
+from passnet.judge.protocol import messages
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
-from passnet.judge.protocol.messages import (
-    Arm,
-    Armed,
-    CheckMatches,
-    Disarmed,
-    Failed,
-    Fetch,
-    Fetched,
-    Load,
-    Loaded,
-    MatchesChecked,
-    MissText,
-    Observed,
-    OutputForm,
-    Profile,
-    Profiled,
-    Ran,
-    Request,
-    Run,
-)
 from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.worker.aoti_package import packaged
 from passnet.judge.worker.arguments import (
@@ -80,7 +61,7 @@ def serve(channel: Channel) -> None:
     with torch.no_grad():
         while True:
             try:
-                request, fds = channel.receive(Request)
+                request, fds = channel.receive(messages.Request)
             except ChannelClosedError:
                 return
             try:
@@ -93,7 +74,7 @@ def serve(channel: Channel) -> None:
                 return
 
 
-def _failure(cause: Exception) -> Failed:
+def _failure(cause: Exception) -> messages.Failed:
     chain = [cause]
     while (inner := chain[-1].__cause__ or chain[-1].__context__) and inner not in chain:
         if not isinstance(inner, Exception):
@@ -110,7 +91,7 @@ def _failure(cause: Exception) -> Failed:
         status = "compile_error"
     else:
         status = "runtime_error"
-    return Failed(status, type(cause).__name__, text[:MAX_ERROR_CHARACTERS])
+    return messages.Failed(status, type(cause).__name__, text[:MAX_ERROR_CHARACTERS])
 
 
 def _disk_sentence(chain: Sequence[Exception]) -> str | None:
@@ -135,28 +116,28 @@ class _Worker:
         self._call: Callable[..., Any] | None = None
         self._placement: WorkerArguments | None = None
         self._outputs: Any = ()
-        self._matches: tuple[MissText, ...] = ()
+        self._matches: tuple[messages.MissText, ...] = ()
         self._observer = Observer()
         # The interpreter calls a partial in the same way at every count of calls, so the stack is
         # the same at every stop.
         self.stand_still = partial(os.kill, os.getpid(), signal.SIGSTOP)
 
     def answer(self, request: Any, fds: list[int], channel: Channel) -> Any:
-        if isinstance(request, Load):
+        if isinstance(request, messages.Load):
             return self._load(request, fds)
-        if isinstance(request, Run):
+        if isinstance(request, messages.Run):
             return self._run(request)
-        if isinstance(request, Fetch):
+        if isinstance(request, messages.Fetch):
             copy_out(_as_tuple(self._outputs), _map(fds[0], request.num_bytes))
-            return Fetched()
-        if isinstance(request, CheckMatches):
+            return messages.Fetched()
+        if isinstance(request, messages.CheckMatches):
             return _check_matches(request)
-        if isinstance(request, Profile):
+        if isinstance(request, messages.Profile):
             return self._profile(request.num_calls)
-        assert isinstance(request, Arm), "the judge sends requests only"
+        assert isinstance(request, messages.Arm), "the judge sends requests only"
         return self._take_orders(request, fds, channel)
 
-    def _load(self, request: Load, fds: list[int]) -> Loaded:
+    def _load(self, request: messages.Load, fds: list[int]) -> messages.Loaded:
         start = time.perf_counter()
         memory = _map(fds[0], request.num_bytes)
         if request.device.startswith("cuda"):
@@ -166,10 +147,10 @@ class _Worker:
         self._call = self._ready(build(program), request, arguments)
         if request.call == "guarded":
             self._call = guarded_call(build(program), self._call, arguments)
-        return Loaded(time.perf_counter() - start)
+        return messages.Loaded(time.perf_counter() - start)
 
     def _ready(
-        self, module: torch.fx.GraphModule, request: Load, arguments: list[Any]
+        self, module: torch.fx.GraphModule, request: messages.Load, arguments: list[Any]
     ) -> Callable[..., Any]:
         if request.kind == "eager":
             return module.forward
@@ -197,7 +178,7 @@ class _Worker:
     def _note(self, reports: list[PassReport]) -> None:
         self._matches += _match_texts(reports)
 
-    def _run(self, request: Run) -> Ran:
+    def _run(self, request: messages.Run) -> messages.Ran:
         placement = self._placement
         assert self._call is not None and placement is not None, "the judge loads before it runs"
         torch.manual_seed(request.seed)
@@ -214,9 +195,9 @@ class _Worker:
         placement.settle(request.input_set)
         forms = tuple(_form(output) for output in _as_tuple(self._outputs))
         addresses = (_addresses(_as_tuple(self._outputs)), _addresses(arguments))
-        return Ran(forms, self._matches, seconds, *addresses, flops)
+        return messages.Ran(forms, self._matches, seconds, *addresses, flops)
 
-    def _profile(self, num_calls: int) -> Profiled:
+    def _profile(self, num_calls: int) -> messages.Profiled:
         call, placement = self._call, self._placement
         assert call is not None and placement is not None, "profiled before it was loaded"
         arguments = placement.give(0)
@@ -235,13 +216,15 @@ class _Worker:
             for event in profile.events() or ()
             if event.device_type == torch.autograd.DeviceType.CUDA
         ]
-        return Profiled(
+        return messages.Profiled(
             start.elapsed_time(stop) / num_calls,
             sum(times_us) / 1e3 / num_calls,
             len(times_us) / num_calls,
         )
 
-    def _take_orders(self, request: Arm, fds: list[int], channel: Channel) -> Disarmed:
+    def _take_orders(
+        self, request: messages.Arm, fds: list[int], channel: Channel
+    ) -> messages.Disarmed:
         """Obey the control page, and stand still between orders, until one says to leave."""
         placement = self._placement
         assert self._call is not None and placement is not None, "armed before it was loaded"
@@ -261,7 +244,7 @@ class _Worker:
         fill_gaps()
         gc.freeze()  # present objects need no further collection
         gc.disable()
-        channel.send(Armed(addresses))
+        channel.send(messages.Armed(addresses))
         try:
             while True:
                 stand_still()  # until the judge lets it go
@@ -290,7 +273,7 @@ class _Worker:
                         sleep(count / 1e3)  # code that is not done yet can be seen at work
                     case ControlPage.LEAVE:
                         words[ControlPage.DONE] = words[ControlPage.GO]
-                        return Disarmed(self._observed())
+                        return messages.Disarmed(self._observed())
                     case _:
                         assert delivery is not None, "there is nowhere to deliver to"
                         calls = words[ControlPage.OUTPUTS : ControlPage.OUTPUTS + count].tolist()
@@ -314,25 +297,27 @@ class _Worker:
             gc.enable()
             placement.drop_slots()
 
-    def _observed(self) -> tuple[Observed, ...]:
+    def _observed(self) -> tuple[messages.Observed, ...]:
         return tuple(
-            Observed(name, tuple(observation.ops), observation.same_as_pattern)
+            messages.Observed(name, tuple(observation.ops), observation.same_as_pattern)
             for name, observation in self._observer.observations.items()
         )
 
 
-def _check_matches(request: CheckMatches) -> MatchesChecked:
+def _check_matches(request: messages.CheckMatches) -> messages.MatchesChecked:
     passes = load_passes(inspect_folder(Path(request.passes)))
     program = parse_program(request.program)
     with fake_mode():
         pairs = zip(request.tensors, program.params, strict=False)
         inputs = [fake_input(spec, param.annotation) for spec, param in pairs]
     reports, _ = apply_passes(build(program), passes, inputs)
-    return MatchesChecked(_match_texts(reports))
+    return messages.MatchesChecked(_match_texts(reports))
 
 
-def _match_texts(reports: Sequence[PassReport]) -> tuple[MissText, ...]:
-    return tuple(MissText(report.name, report.num_matches, report.sentence()) for report in reports)
+def _match_texts(reports: Sequence[PassReport]) -> tuple[messages.MissText, ...]:
+    return tuple(
+        messages.MissText(report.name, report.num_matches, report.sentence()) for report in reports
+    )
 
 
 def _map(fd: int, num_bytes: int) -> mmap.mmap:
@@ -356,15 +341,15 @@ def _addresses(values: Sequence[Any]) -> tuple[int, ...]:
     return tuple(v.data_ptr() if has else 0 for v, has in zip(values, has_address, strict=True))
 
 
-def _form(output: Any) -> OutputForm:
+def _form(output: Any) -> messages.OutputForm:
     is_plain = type(output) in (torch.Tensor, torch.nn.Parameter)
     if is_plain and output.layout is torch.strided:
         dtype = str(output.dtype).removeprefix("torch.")
         if dtype not in STORAGE:
-            return OutputForm("other", dtype=f"{dtype} tensor")
-        return OutputForm(
+            return messages.OutputForm("other", dtype=f"{dtype} tensor")
+        return messages.OutputForm(
             "tensor", dtype, tuple(output.shape), tuple(output.stride()), device=output.device.type
         )
     if isinstance(output, (bool, int, float)):
-        return OutputForm("number", dtype=type(output).__name__, number=repr(output))
-    return OutputForm("other", dtype=type(output).__name__)
+        return messages.OutputForm("number", dtype=type(output).__name__, number=repr(output))
+    return messages.OutputForm("other", dtype=type(output).__name__)

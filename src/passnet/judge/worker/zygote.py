@@ -21,17 +21,9 @@ from unittest.mock import patch
 
 from passnet.core.jobs.children import end_with_parent
 from passnet.judge.processes.restrict import restrict_calls, restrict_proc
+from passnet.judge.protocol import messages
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
 from passnet.judge.protocol.device import kind_of
-from passnet.judge.protocol.messages import (
-    End,
-    ParentRequest,
-    Ready,
-    Spawn,
-    Spawned,
-    WorkerEnded,
-    WorkerLimits,
-)
 
 _PR_SET_DUMPABLE = 4
 _FIRST_PID = 1
@@ -57,19 +49,19 @@ def main() -> None:
 
 def _serve(channel: Channel, version: str, is_shared: bool) -> None:
     while True:
-        request, fds = channel.receive(ParentRequest)
-        if isinstance(request, Spawn):
+        request, fds = channel.receive(messages.ParentRequest)
+        if isinstance(request, messages.Spawn):
             pid = _spawn(request, fds, channel, is_shared)
             handle = os.pidfd_open(pid)
-            channel.send(Spawned(pid), (handle,))
+            channel.send(messages.Spawned(pid), (handle,))
             for fd in (*fds, handle):
                 os.close(fd)
-        elif isinstance(request, End):
+        elif isinstance(request, messages.End):
             num_left = _kill(request.pid, is_shared)
             if request.is_awaited:
-                channel.send(WorkerEnded(_reap(request.pid, is_shared), num_left))
+                channel.send(messages.WorkerEnded(_reap(request.pid, is_shared), num_left))
             else:
-                channel.send(WorkerEnded(-signal.SIGKILL, num_left))
+                channel.send(messages.WorkerEnded(-signal.SIGKILL, num_left))
                 _reap(request.pid, is_shared)
         else:
             start = time.perf_counter()
@@ -148,7 +140,7 @@ def _send_ready(channel: Channel, version: str, start: float) -> None:
     """Tell the judge that workers can be forked; they collect none of the objects made so far."""
     gc.collect()
     gc.freeze()
-    channel.send(Ready(version, time.perf_counter() - start))
+    channel.send(messages.Ready(version, time.perf_counter() - start))
 
 
 def _example(value):  # type: ignore[no-untyped-def]
@@ -158,7 +150,7 @@ def _example(value):  # type: ignore[no-untyped-def]
     return torch.nn.functional.relu(value) + 1
 
 
-def _spawn(request: Spawn, fds: list[int], channel: Channel, is_shared: bool) -> int:
+def _spawn(request: messages.Spawn, fds: list[int], channel: Channel, is_shared: bool) -> int:
     is_confined = os.getpid() == _FIRST_PID
     pid = os.fork()
     if pid:
@@ -191,7 +183,7 @@ def _restrict(may_lock: bool) -> None:
             restrict()
 
 
-def _limit(limits: WorkerLimits) -> None:
+def _limit(limits: messages.WorkerLimits) -> None:
     """Set the limits; the address space gets the granted memory above its present size."""
     with open("/proc/self/statm", encoding="ascii") as stream:  # noqa: PTH123
         mapped = int(stream.read().split()[0]) * resource.getpagesize()
