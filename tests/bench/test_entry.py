@@ -214,9 +214,11 @@ def test_a_run_is_added_checked_and_judged_again(tmp_path: Path) -> None:
     board = ("--leaderboard", tmp_path / "board", "--suite", suite)
     run = passnet("bench", "run", "--suite", suite, "--candidate", "eager", "--candidate", passes,
                   "--self-tolerance", "0.1", "--seconds", "0.4", "--out", tmp_path / "run",
-, timeout_s=600)  # fmt: skip
+                  timeout_s=600)  # fmt: skip
     assert run.returncode == 0, run.stderr
-    added = passnet("leaderboard", "add", tmp_path / "run", "--name", "mine", "--by", "me", *board)
+    added = passnet(
+        "leaderboard", "add", tmp_path / "run", "--name", "mine", "--sender", "me", *board
+    )
     if "could not be timed" in added.stderr:
         pytest.skip("the machine is too busy to time anything")
     assert added.returncode == 0, added.stderr
@@ -230,5 +232,7 @@ def test_a_run_is_added_checked_and_judged_again(tmp_path: Path) -> None:
         assert "mine: verified" in again.stdout
     record = read_json(tmp_path / "board/verified/mine/verification.json", EntryVerification)
     assert {each.num_compared for each in record.candidates} <= {2, 3}
-    twice = passnet("leaderboard", "add", tmp_path / "run", "--name", "mine", "--by", "me", *board)
+    twice = passnet(
+        "leaderboard", "add", tmp_path / "run", "--name", "mine", "--sender", "me", *board
+    )
     assert twice.returncode == 2 and "already exists" in twice.stderr
