@@ -1,4 +1,4 @@
-"""The doors for Python: `passnet.optimize`, `passnet.load` and `passnet.capture`."""
+"""Python entry points: `passnet.optimize`, `passnet.load` and `passnet.capture`."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,16 +36,16 @@ def optimize(
     Args:
         net: a module in evaluation mode, or a function of tensors.
         args: an example of its arguments, by position.
-        inputs: examples of several input signatures instead: for each a tuple of arguments by
+        inputs: instead of `args`, one example for each input signature: a tuple of arguments by
             position, or a dict of them by name.
-        out: a folder for the result, which `passnet.load` reads; None keeps nothing.
-        resume: go on in that folder where an earlier run stopped.
-        progress: called with the record of each backend, as soon as it was tried.
+        out: a folder for the result, which `passnet.load` reads; None saves nothing.
+        resume: continue an earlier run in that folder.
+        progress: called with the record of each backend as soon as it was tried.
         **settings: fields of `OptimizeSettings`.
 
     Raises:
         InputError: the net is in training mode, cannot be copied, fails on its inputs, or returns
-            no tensors; `out` holds something already; a setting is unknown.
+            no tensors; `out` is not empty; a setting is unknown.
 
     Examples:
         >>> import torch
@@ -56,10 +56,10 @@ def optimize(
     """
     if bool(args) == bool(inputs):
         raise InputError("give an example of the net's arguments, or several by inputs=[...]")
-    unknown = sorted(set(settings) - set(OptimizeSettings.__dataclass_fields__))
+    fields = OptimizeSettings.__dataclass_fields__
+    unknown = sorted(set(settings) - set(fields))
     if unknown:
-        known = ", ".join(OptimizeSettings.__dataclass_fields__)
-        raise InputError(f"no setting {unknown[0]!r}; there are {known}")
+        raise InputError(f"no setting {unknown[0]!r}; there are {', '.join(fields)}")
     calls = [_arguments(example) for example in (inputs or [args])]
     return optimize_calls(net, calls, OptimizeSettings(**settings), out, resume, progress).net
 
@@ -72,11 +72,7 @@ def optimize_calls(
     resume: bool = False,
     progress: Progress | None = None,
 ) -> Optimized:
-    """Optimise like `optimize`, for calls with arguments by position and by name; also the record.
-
-    Raises:
-        InputError: see `optimize`.
-    """
+    """Like `optimize`, for arguments by position and by name; return the record too."""
     return optimize_net(net, calls, settings, out, resume, progress, write_optimizer_page)
 
 

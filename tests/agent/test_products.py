@@ -8,7 +8,8 @@ import torch
 from passnet.data.capture.capture import capture_values
 from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, TensorSpec
-from passnet.optimizer.choose.judging import judging_settings, let_author_write, range_evaluator
+from passnet.judge.desk.desk import JudgeDesk
+from passnet.optimizer.choose.judging import judging_settings, let_author_write
 from passnet.optimizer.choose.ranges import net_ranges
 from passnet.passes.backend import compile_graph
 from passnet.passes.codegen.products import LEAST_PRODUCTS, is_product, product_folder
@@ -100,7 +101,7 @@ def test_large_products_of_a_net_are_ranges() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("author", ["compiler", "search"])
 def test_programs_write_a_product_that_the_judge_finds_right(author: str) -> None:
-    with range_evaluator(judging_settings()) as evaluator:
+    with JudgeDesk(judging_settings(), "direct") as evaluator:
         judged = let_author_write(evaluator, range_key(graph_with(LINEAR, SHAPES), 0), author)
     assert judged.trial is not None and judged.trial.status in ("ok", "unstable")
     assert "_linear_pointwise" in judged.files["Product0.py"] and not judged.trial.findings

@@ -1,8 +1,6 @@
-import pytest
 import torch
 
 from passnet.data.capture.capture import module_graph
-from passnet.optimizer import blocks as blocks_module
 from passnet.optimizer.backends.dynamo_graph import net_graph
 from passnet.optimizer.blocks import block_times, op_blocks
 from passnet.optimizer.call.net_call import NetCall
@@ -18,12 +16,11 @@ def test_the_blocks_of_a_net_are_timed_in_the_order_in_which_they_run() -> None:
     assert not net[0]._forward_hooks
 
 
-def test_blocks_are_as_deep_as_there_are_few_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_are_as_deep_as_there_are_few_enough() -> None:
     net = torch.nn.Sequential(torch.nn.Sequential(*[torch.nn.ReLU() for _ in range(3)])).eval()
     call = NetCall(net, (torch.ones(2),), {})
     assert [each.name for each in block_times(call)] == ["0", "0.0", "0.1", "0.2"]
-    monkeypatch.setattr(blocks_module, "MAX_BLOCKS", 3)
-    assert [each.name for each in block_times(call)] == ["0"]
+    assert [each.name for each in block_times(call, max_blocks=3)] == ["0"]
 
 
 class Shared(torch.nn.Module):

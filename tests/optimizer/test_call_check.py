@@ -248,7 +248,7 @@ def test_what_cannot_be_watched_is_refused():
         input_signature(net, entry_of(Anything(), object()))
     with pytest.raises(InputError, match="input mask is Tensor; only plain dense"):
         input_signature(net, entry_of(Anything(), mask=X.to_sparse()))
-    with pytest.raises(InputError, match=r"weight layers\.0\.weight of the entry is not that"):
+    with pytest.raises(InputError, match=r"weight layers\.0\.weight is not the net"):
         input_signature(Net().eval(), entry_of(net, X))
     with torch.inference_mode():
         unwatched = Net().eval()

@@ -1,4 +1,4 @@
-"""The entries here add a hundred to what the net returns, so that one sees which of the two ran."""
+"""The backends here add a hundred to the output, which shows that they ran."""
 
 import copy
 import io
@@ -99,7 +99,7 @@ def test_of_several_entries_the_one_that_fits_runs_and_is_tried_first(net, warni
     fast = FastNet(net, entries)
     for number, args in enumerate(forms):
         assert ran_fast(fast, *args)
-        assert fast.entries[0].engine == str(number) and len(fast.entries) == 3
+        assert fast.built_backends[0].engine == str(number) and len(fast.built_backends) == 3
     assert ran_fast(fast, X) and not warnings()
     assert not ran_fast(fast, X[:2])
     assert "input 1 has shape (2, 4) and not (" in warnings()[0]
@@ -169,7 +169,7 @@ def test_frozen_weights_must_stay(net, warnings):
     fast = FastNet(net, [entry_of(net, X, run=plus_hundred, is_frozen=True)])
     assert ran_fast(fast, X)
     fast.to("cpu")
-    assert ran_fast(fast, X) and len(fast.entries) == 1
+    assert ran_fast(fast, X) and len(fast.built_backends) == 1
     net.shift.add_(1)
     assert not ran_fast(fast, X)
     assert warnings() == [
@@ -194,7 +194,7 @@ def test_other_values_run_the_way_instead(compared, net, warnings):
     assert ran_fast(compared, X) and not warnings()
     assert torch.equal(compared(X * 1e5), net(X * 1e5) + 200)
     assert warnings() == ["Net: input 1 holds NaN, or more than 99: other runs it"]
-    assert ran_fast(compared, X) and compared.entries[0].instead is not None
+    assert ran_fast(compared, X) and compared.built_backends[0].instead is not None
     net.layers[0].weight.data.add_(1)
     assert torch.equal(compared(X), net(X) + 200) and torch.equal(compared(X), net(X) + 200)
     assert warnings() == [
@@ -245,7 +245,7 @@ def test_gradients_are_the_nets(fast, warnings):
 @pytest.mark.parametrize("convert", [lambda net: net.double(), lambda net: net.to(torch.float64)])
 def test_conversion_drops_the_entries_and_says_so(fast, convert, warnings):
     assert fast.to("cpu") is fast and fast.float() is fast and ran_fast(fast, X) and not warnings()
-    assert convert(fast) is fast and not fast.entries
+    assert convert(fast) is fast and not fast.built_backends
     assert warnings() == [
         "Net: its weights were moved or converted: the net runs as it was; give it to "
         "passnet.optimize"
@@ -259,14 +259,14 @@ def test_conversion_of_a_buffer_alone_drops_the_entries_too():
     net.register_buffer("shift", torch.ones(4))
     net.forward = torch.neg
     fast = FastNet(net, [entry_of(net, X)])
-    assert not fast.double().entries
+    assert not fast.double().built_backends
 
 
 def test_a_copy_has_the_net_alone(fast, net, warnings):
     copied = copy.deepcopy(fast)
     assert copied.layers[0].weight is not net.layers[0].weight
     assert not ran_fast(copied, X) and torch.equal(copied(X), net(X))
-    assert "entries are not copied: the net runs as it was; give it to passnet" in warnings()[0]
+    assert "backends are not copied: the net runs as it was; give it to passnet" in warnings()[0]
     assert copy.copy(fast).layers is net.layers
     pair = copy.deepcopy(torch.nn.ModuleList([fast, fast]))
     assert pair[0] is pair[1] and isinstance(pair[0], FastNet)
@@ -292,7 +292,7 @@ def test_it_may_be_a_module_of_another_net(fast, net, warnings):
     outer.load_state_dict(torch.nn.Sequential(other).state_dict())
     assert torch.equal(outer(X), other(X) + 100) and not warnings()
     outer.double()
-    assert not fast.entries and net.shift.dtype is torch.float64
+    assert not fast.built_backends and net.shift.dtype is torch.float64
 
 
 def test_autocast_modes_and_transforms_run_the_net(fast, net, warnings):
@@ -404,9 +404,9 @@ def test_without_warnings_of_misfits_a_failure_is_told_all_the_same(net, warning
 
 
 def test_it_prints_its_entries(fast, net):
-    assert repr(fast) == f"FastNet with 1 entries:\n  by hand: float32[3, 4]\nof {net!r}"
+    assert repr(fast) == f"FastNet with 1 backends:\n  by hand: float32[3, 4]\nof {net!r}"
 
 
 def test_an_entry_of_another_net_is_refused(net):
-    with pytest.raises(InputError, match="is not that of the net; optimise this net anew"):
+    with pytest.raises(InputError, match="is not the net's; optimise this net anew"):
         FastNet(Net().eval(), [entry_of(net, X)])

@@ -81,7 +81,7 @@ def test_the_fastest_right_way_is_returned(stand_ins: StandIns) -> None:
     assert outcomes["none"].reason == "none: RuntimeError: not this net"
     x = torch.randn(4)
     assert torch.equal(optimized.net(x), torch.relu(x))
-    assert [each.engine for each in optimized.net.entries] == ["quick"]
+    assert [each.engine for each in optimized.net.built_backends] == ["quick"]
     other = torch.randn(5)  # of another form: the net runs as it was
     assert torch.equal(optimized.net(other), torch.relu(other))
     [table] = optimized_tables(optimized.record)
@@ -246,7 +246,7 @@ def test_values_that_were_folded_in_are_compared(
     assert (form.chosen, form.instead) == ("folded", "live")
     assert {each.engine: each.bound is None for each in form.engines}["live"]
     for fast in (optimized.net, load(out, net, folding())):
-        [entry] = fast.entries
+        [entry] = fast.built_backends
         assert entry.compares and entry.bound is not None and entry.instead is not None
         with torch.no_grad():
             assert torch.equal(fast(x), net(x)) and not caplog.records
@@ -262,7 +262,7 @@ def test_values_that_were_folded_in_are_compared(
     net.weight.data.mul_(2.0)
     fast = load(out, net, folding())
     assert "those of this net have other values" in caplog.text
-    assert [entry.engine for entry in fast.entries] == ["live"]
+    assert [entry.engine for entry in fast.built_backends] == ["live"]
     with torch.no_grad():
         assert torch.equal(fast(x), net(x))
 
@@ -273,7 +273,7 @@ def test_values_that_will_not_change_must_be_the_same(tmp_path: Path) -> None:
     optimized = optimize_net(net, [((torch.randn(2, 4),), {})], settings, out, backends=folding())
     [form] = optimized.record.forms
     assert (form.chosen, form.instead) == ("folded", "")
-    [entry] = optimized.net.entries
+    [entry] = optimized.net.built_backends
     assert entry.is_frozen and not entry.compares and entry.bound is None
     [folded] = [each for each in form.engines if each.engine == "folded"]
     assert folded.compared_ms is not None and folded.ms is not None
@@ -296,7 +296,7 @@ def test_what_is_not_kept_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mon
 BAD = {
     "is in training mode": lambda: passnet.optimize(torch.nn.Linear(2, 2), torch.ones(1, 2)),
     "the net fails on these inputs": lambda: passnet.optimize(torch.relu, "x"),
-    "returns int beside tensors": lambda: passnet.optimize(lambda x: (x, 3), torch.ones(1)),
+    "returns int besides tensors": lambda: passnet.optimize(lambda x: (x, 3), torch.ones(1)),
     "the net returns no tensor": lambda: passnet.optimize(lambda x: (), torch.ones(1)),
     "give an example": lambda: passnet.optimize(torch.relu),
     "no setting 'fast'": lambda: passnet.optimize(torch.relu, torch.ones(1), fast=True),

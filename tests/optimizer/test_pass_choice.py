@@ -17,7 +17,7 @@ from passnet.errors import InputError
 from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
-from passnet.optimizer.choose.judging import outcome_on, range_evaluator
+from passnet.optimizer.choose.judging import outcome_on
 from passnet.optimizer.choose.pass_choice import RangeResult, choose, choose_passes
 from passnet.optimizer.choose.ranges import Place
 from passnet.optimizer.choose.selection import best_disjoint
@@ -106,7 +106,7 @@ def graphs() -> list[CapturedGraph]:
 @pytest.fixture(scope="module")
 def bench() -> Iterator[JudgeDesk]:
     judge = JudgeSettings(timing=TimingPlan(seconds=0.05), self_tolerance=1e9)
-    with range_evaluator(RunSettings(judge, 1, find_sandbox("auto").name)) as evaluator:
+    with JudgeDesk(RunSettings(judge, 1, find_sandbox("auto").name), "direct") as evaluator:
         yield evaluator
 
 

@@ -230,7 +230,7 @@ def test_the_returned_net_sees_later_changes_of_weights(
     net, x = block(), torch.randn(2, 8)
     address = net.linear.weight.data_ptr()
     fast = passnet.optimize(net, x, backends=(engine,), seconds=0.01)
-    for entry in fast.entries:
+    for entry in fast.built_backends:
         assert entry.engine == engine
     with torch.no_grad():
         for change in (lambda: net.linear.weight.mul_(3), lambda: net.shift.data.add_(1)):

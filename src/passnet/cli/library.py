@@ -121,7 +121,8 @@ def verify_command(options: LibraryVerifyOptions) -> None:
     """
     from passnet.core.hardware import this_hardware
     from passnet.core.terminal.progress import progress
-    from passnet.optimizer.choose.judging import outcome_on, range_evaluator
+    from passnet.judge.desk.desk import JudgeDesk
+    from passnet.optimizer.choose.judging import outcome_on
     from passnet.passes.library.store import PassLibrary
     from passnet.passes.library.verification import VerifiedPass, verify_library
 
@@ -130,7 +131,7 @@ def verify_command(options: LibraryVerifyOptions) -> None:
     print_notes((), options.sandbox)
     settings = replace(options.settings, sandbox=options.sandbox.name)
     hardware = this_hardware(settings.num_threads, settings.judge.device)
-    with range_evaluator(settings) as desk, progress("judging passes", len(chosen)) as step:
+    with JudgeDesk(settings, "direct") as desk, progress("judging passes", len(chosen)) as step:
         judge = partial(outcome_on, desk)
 
         def report(verified: VerifiedPass) -> None:

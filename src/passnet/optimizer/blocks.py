@@ -1,6 +1,4 @@
-"""The blocks of a net, which are the modules within it: how long each takes in eager torch, and of
-which one the ops of a graph are.
-"""
+"""The blocks of a net, its inner modules: their times in eager torch and their ops."""
 
 import time
 from collections import defaultdict
@@ -12,17 +10,18 @@ from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.record import BlockRecord
 
 MAX_BLOCKS = 300
-"""Modules are blocks down to the depth at which there are no more than these."""
+"""The most modules that count as blocks; deeper ones are left out."""
 
 MIN_CALLS, MAX_CALLS, SECONDS = 5, 50, 0.5
-"""Calls are made for so long, as far as these are enough and not too many."""
+"""Bounds on the number of timed calls, and seconds for all of them."""
 
 
-def block_times(call: NetCall) -> tuple[BlockRecord, ...]:
-    """The blocks of a net in the order in which they first run; the fastest of some calls of each.
-    The time of a block holds that of the blocks within it.
+def block_times(call: NetCall, max_blocks: int = MAX_BLOCKS) -> tuple[BlockRecord, ...]:
+    """Return the fastest time of each block, in the order in which the blocks first run.
+
+    The time of a block includes that of the blocks within it.
     """
-    blocks = _blocks(call.net)
+    blocks = _blocks(call.net, max_blocks)
     times: dict[str, list[float]] = {}
     current: dict[str, float] = defaultdict(float)
     started: list[tuple[str, float]] = []
@@ -54,28 +53,30 @@ def block_times(call: NetCall) -> tuple[BlockRecord, ...]:
         for handle in handles:
             handle.remove()
     return tuple(
-        BlockRecord(name, type(blocks[name]).__name__, min(found)) for name, found in times.items()
+        BlockRecord(name, type(blocks[name]).__name__, min(all_ms))
+        for name, all_ms in times.items()
     )
 
 
 def op_blocks(net: torch.nn.Module, graph: torch.fx.Graph) -> tuple[str, ...]:
-    """The module within the net that each op of a graph of Dynamo's is from, the innermost one; ""
-    for the net itself, and where Dynamo does not say.
+    """Return the innermost module of each op of a Dynamo graph.
+
+    "" stands for the net itself, and for ops for which Dynamo names no module.
     """
     names = {str(id(module)): name for name, module in net.named_modules()}
-    found = []
+    blocks = []
     for node in graph.nodes:
         if node.op in ("call_function", "call_method"):
             # a module that is called again is named ID@NUMBER
             callers = [key.partition("@")[0] for key in node.meta.get("nn_module_stack", ())]
-            found.append(next((names[key] for key in reversed(callers) if key in names), ""))
-    return tuple(found)
+            blocks.append(next((names[key] for key in reversed(callers) if key in names), ""))
+    return tuple(blocks)
 
 
-def _blocks(net: torch.nn.Module) -> dict[str, torch.nn.Module]:
-    """The modules that are blocks, by their names: as deep as there are few enough of them."""
+def _blocks(net: torch.nn.Module, max_blocks: int) -> dict[str, torch.nn.Module]:
+    """Return modules by name, as deep as at most `max_blocks` allows."""
     modules = {name: module for name, module in net.named_modules() if name}
     depth = max((name.count(".") for name in modules), default=0)
-    while depth and sum(name.count(".") <= depth for name in modules) > MAX_BLOCKS:
+    while depth and sum(name.count(".") <= depth for name in modules) > max_blocks:
         depth -= 1
     return {name: module for name, module in modules.items() if name.count(".") <= depth}

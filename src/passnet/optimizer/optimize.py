@@ -1,6 +1,4 @@
-"""`passnet.optimize`: every backend is built, compared with eager torch, timed beside the
-others as a user would call it, and the fastest is returned, eager torch itself included.
-"""
+"""Optimisation of a net: build, check and time every backend, and return the fastest."""
 
 import shutil
 import tempfile
@@ -23,21 +21,18 @@ from passnet.optimizer.call.net_call import NetCall, name_of
 from passnet.optimizer.call.net_copy import Arguments, copied, fast_net, process_state_kept
 from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, KeptPass, read_kept_passes
 from passnet.optimizer.package import digest_of_weights, save_example, signature_folder
-from passnet.optimizer.record import (
-    RECORD_FILE,
-    OptimizedRecord,
-)
+from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
 from passnet.optimizer.settings import DEFAULTS, OptimizeSettings
 from passnet.optimizer.tune import Progress, optimize_signature
 from passnet.version import __version__
 
 PageWriter: TypeAlias = Callable[[Path, OptimizedRecord, Sequence[KeptPass]], None]
-"""Writes the page of a record, with the passes that it cites, into a folder."""
+"""Write the page of a record, with the passes that it cites, into a folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Optimized:
-    """A net that was optimised, and the record of how."""
+    """An optimised net and its record."""
 
     net: FastNet
     record: OptimizedRecord
@@ -53,12 +48,10 @@ def optimize_net(
     write_page: PageWriter | None = None,
     backends: Mapping[str, Backend] = BACKENDS,
 ) -> Optimized:
-    """Optimise a net for some calls, and keep the result in a folder, with a page if asked for.
-
-    The arguments are those of `passnet.optimize`.
+    """Optimise a net for some calls. The arguments are those of `passnet.optimize`.
 
     Raises:
-        InputError: the net or its arguments cannot be used, or `out` holds something already.
+        InputError: the net or its arguments cannot be used, or `out` is not empty.
     """
     plan = {name: backends[name] for name in settings.tried(backends)}
     if out is None:
@@ -77,10 +70,10 @@ def optimize_net(
         raise InputError(f"{folder}: is not empty; give resume=True (--resume) to go on there")
     make_folder(folder)
     optimized = _optimize_in(folder, net, calls, settings, plan, True, progress)
-    homes = [signature_folder(folder, number) for number in range(len(calls))]
-    kept = [each for home in homes for each in read_kept_passes(home / KEPT_FOLDER)]
     if write_page is not None:
-        write_page(folder, optimized.record, kept)
+        homes = [signature_folder(folder, number) for number in range(len(calls))]
+        passes = [kept for home in homes for kept in read_kept_passes(home / KEPT_FOLDER)]
+        write_page(folder, optimized.record, passes)
     write_json(folder / RECORD_FILE, optimized.record)  # last: with it the folder is complete
     return optimized
 
@@ -94,10 +87,10 @@ def _optimize_in(
     keeps_examples: bool,
     progress: Progress | None,
 ) -> Optimized:
-    """Try all backends in a folder, for one input signature after another."""
+    """Try all backends in a folder, for one input signature after the other."""
     deadline = time.monotonic() + settings.budget_s
     built_backends: list[BuiltBackend] = []
-    forms = []
+    signatures = []
     with process_state_kept(settings.threads):
         net_copy, calls_copy = copied(net, calls)
         for number, (args, kwargs) in enumerate(calls_copy):
@@ -107,7 +100,7 @@ def _optimize_in(
                 save_example(home, tuple(args), kwargs)
             call = NetCall(net_copy, args, kwargs)
             signature, built = optimize_signature(call, home, plan, settings, deadline, progress)
-            forms.append(signature)
+            signatures.append(signature)
             if built is not None:
                 built_backends.append(built)
         frozen = any(built.is_frozen for built in built_backends)
@@ -118,7 +111,8 @@ def _optimize_in(
             torch.get_num_threads(),
             settings.freeze,
             describe_environment(),
-            tuple(forms),
+            tuple(signatures),
             __version__,
         )
-    return Optimized(fast_net(net, built_backends, warns=len(built_backends) == len(forms)), record)
+    warns = len(built_backends) == len(signatures)
+    return Optimized(fast_net(net, built_backends, warns), record)

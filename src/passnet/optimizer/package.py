@@ -1,4 +1,4 @@
-"""An optimised net on disk: its record, and what the chosen ways need, in a folder of its own."""
+"""An optimised net on disk."""
 
 import hashlib
 import logging
@@ -26,15 +26,15 @@ _log = logging.getLogger("passnet")
 
 
 def signature_folder(folder: Path, number: int) -> Path:
-    """Return where what belongs to inputs of one signature lies."""
+    """Return the folder of one input signature."""
     return folder / f"form-{number}"
 
 
 def save_example(folder: Path, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Keep the arguments of an example.
+    """Save the arguments of an example.
 
     Raises:
-        InputError: they hold what is neither a tensor nor a plain value.
+        InputError: an argument is neither a tensor nor a plain value.
     """
     path = folder / EXAMPLE_FILE
     torch.save((args, dict(kwargs)), path)
@@ -48,13 +48,13 @@ def load(
     """Load an optimised net from its folder, in seconds, in another process.
 
     Args:
-        folder: what `passnet.optimize(..., out=folder)` wrote.
-        net: the net that was optimised, built again; it stays as it is, as a copy is what runs.
+        folder: written by `passnet.optimize(..., out=folder)`.
+        net: the same net, built again; a copy of it runs.
         backends: the backends by name.
 
     Raises:
-        InputError: the folder holds no optimised net, or one of another net, of other weights where
-            these were folded in, of another torch or processor.
+        InputError: the folder holds no optimised net, or one of another net, of other folded
+            weights, of another torch or processor.
     """
     folder = Path(folder)
     if not (folder / RECORD_FILE).is_file():
@@ -86,29 +86,23 @@ def load(
 
 
 def _loaded(name: str, backend: Backend, call: NetCall, home: Path, folder: Path) -> BuiltBackend:
-    """Load a backend and check it on the example."""
+    """Load a backend and check it on the example; the full comparison was made before."""
     try:
         built = load_backend(name, backend, call, home)
     except BackendError as cause:
         raise InputError(f"{folder}: {cause}") from cause
-    wrong = _wrong(call, built)
-    if wrong:
+    outputs = built.run(call.tensors())
+    if wrong := compare_outputs(outputs, call.outputs, None, built.is_frozen).wrong:
         raise InputError(f"{folder}: {name} is wrong here: {wrong}; optimise again")
     return built
 
 
 def digest_of_weights(net: Callable[..., Any], with_values: bool = False) -> str:
-    """A digest of the names and forms of a net's weights, and of their values if asked for."""
+    """Return a digest of names, shapes and dtypes of weights, and of values if asked for."""
     digest = hashlib.sha256()
     for name, weight in sorted(weights_of(as_module(net)).items()):
-        signature = (
-            name,
-            tuple(weight.shape),
-            weight.stride(),
-            str(weight.dtype),
-            str(weight.device),
-        )
-        digest.update(repr(signature).encode())
+        dtype, device = str(weight.dtype), str(weight.device)
+        digest.update(repr((name, tuple(weight.shape), weight.stride(), dtype, device)).encode())
         if with_values:
             flat = weight.detach().cpu().contiguous().reshape(-1)
             digest.update(flat.view(torch.uint8).numpy().data)
@@ -116,16 +110,16 @@ def digest_of_weights(net: Callable[..., Any], with_values: bool = False) -> str
 
 
 def _check_fit(record: OptimizedRecord, net: Callable[..., Any], folder: Path) -> bool:
-    """Return whether the net's weights have the values that were folded in, if any were."""
-    here, made = describe_environment(), record.environment
-    for what, now, then in (
-        ("torch", here.torch, made.torch),
-        ("processor", here.cpu, made.cpu),
-        ("Python", here.python.rpartition(".")[0], made.python.rpartition(".")[0]),
+    """Return whether this net has the values that were folded in; raise where nothing fits."""
+    current, recorded = describe_environment(), record.environment
+    for software, now, then in (
+        ("torch", current.torch, recorded.torch),
+        ("processor", current.cpu, recorded.cpu),
+        ("Python", current.python.rpartition(".")[0], recorded.python.rpartition(".")[0]),
     ):
         if now != then:
-            raise InputError(f"{folder}: was made for {what} {then}, and here is {now}; optimise "
-                             "the net again")  # fmt: skip
+            fault = f"was made for {software} {then}, and here is {now}"
+            raise InputError(f"{folder}: {fault}; optimise the net again")
     name = name_of(net)
     if name != record.net or digest_of_weights(net) != record.weights:
         raise InputError(
@@ -141,18 +135,15 @@ def _check_fit(record: OptimizedRecord, net: Callable[..., Any], folder: Path) -
             )
         _log.warning(
             "%s: weights were folded in, and those of this net have other values: it runs in the "
-            "fastest way that reads them; optimise again",
+            "fastest backend that reads them; optimise again",
             folder,
         )
     if torch.get_num_threads() != record.num_threads:
         _log.warning(
             "%s was made for %d threads, and torch has %d; call torch.set_num_threads(%d)",
-            folder, record.num_threads, torch.get_num_threads(), record.num_threads,
-        )  # fmt: skip
+            folder,
+            record.num_threads,
+            torch.get_num_threads(),
+            record.num_threads,
+        )
     return has_values
-
-
-def _wrong(call: NetCall, built: BuiltBackend) -> str | None:
-    """What is wrong with the outputs for the example; the full comparison was made before."""
-    outputs = built.run(call.tensors())
-    return compare_outputs(outputs, call.outputs, None, built.is_frozen).wrong

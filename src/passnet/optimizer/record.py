@@ -1,6 +1,6 @@
-"""What an optimisation leaves behind: every way that was tried, its times, and what was chosen.
+"""The record of an optimisation: every backend, its times, and the choice.
 
-It imports no torch, so that tables and pages can be made of it anywhere.
+It imports no torch, so that tables and pages can be made anywhere.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ from passnet.bench.environment import Environment
 RECORD_FILE = "optimized.json"
 
 BackendStatus: TypeAlias = Literal["ok", "refused", "wrong", "untried"]
-"""ok: built, right and timed. refused: it cannot run this net. wrong: it returns something else
-than eager torch. untried: the budget was spent."""
+"""ok: built, right and timed. refused: it cannot run this net. wrong: its outputs differ from eager
+torch's. untried: the budget was spent.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,23 +21,18 @@ class BackendRecord:
     """One backend on inputs of one signature.
 
     Args:
-        engine: its name, one of `backends.BACKENDS`, or "passes".
-        status: what came of it.
-        reason: why it was refused or is wrong.
-        build_s: seconds that building it took.
-        ms: milliseconds of a call, with the checks that the returned net makes; None without.
-        plain_ms: the same as torch calls it, without checks of ours and with its own.
-        error: the largest relative error of an output, beside float64 where the net runs in it.
-        eager_error: eager torch's own; None where the net does not run in float64.
-        compared_ms: where weights are folded in and will not change, what `ms` would be if they
-            were compared at each call; None elsewhere.
+        engine: its name, one of `backends.BACKENDS`.
+        reason: why it was refused, wrong or untried.
+        build_s: seconds of building and comparing.
+        ms: milliseconds of a call with the checks of the returned net; None for eager torch.
+        plain_ms: the same as torch calls it, without these checks.
+        error: the largest relative error of an output, against float64 where the net runs in it.
+        eager_error: the same of eager torch; None where the net does not run in float64.
+        compared_ms: for frozen weights, `ms` if they were compared at each call.
         bound: the largest magnitude of floats in arguments for which it is right; None for any.
-        index_bounds: for each tensor argument the smallest and largest whole number for which it is
-            right, None where it may be any; empty where all may.
-        speedup: over eager torch, as the returned net calls it; None where it was not timed.
-        speedup_low: the lower bound of its 95 % interval.
-        speedup_high: and the upper one.
-        says: what the backend is, in words.
+        index_bounds: the least and greatest index allowed in each tensor, None for any.
+        speedup: over eager torch, as the returned net calls it, with its 95 % interval.
+        says: a description of the backend.
     """
 
     engine: str
@@ -57,15 +53,13 @@ class BackendRecord:
 
     @property
     def used_ms(self) -> float | None:
-        """Milliseconds of a call as it would be used: of eager torch itself, without checks."""
+        """Milliseconds of a call as it would be used; for eager torch without checks."""
         return self.plain_ms if self.ms is None else self.ms
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceRecord:
-    """The ops [start, stop) of a graph of the net, by its number, and whether a pass was chosen to
-    replace them.
-    """
+    """The ops [start, stop) of a graph of the net; `is_chosen`: a pass replaces them."""
 
     graph: int
     start: int
@@ -75,21 +69,16 @@ class PlaceRecord:
 
 @dataclass(frozen=True, slots=True)
 class RangeRecord:
-    """A range of ops that passes were looked up or written for.
+    """A range of ops for which passes were looked up or written.
 
     Args:
-        ops: what it calls, in order.
+        ops: the targets it calls, in order.
         num_places: how often it is in the net.
-        num_chosen: in how many of these the pass was chosen.
-        author: who wrote the pass.
-        status: what came of it.
-        eager_ms: a call by eager torch, None where it was not timed.
-        pass_ms: and by the pass.
-        saved_ms: what it saves at least in one place.
-        speedup: eager torch's time over the pass's, with the bounds of its 95 % interval.
-        error: what went wrong, or which output differs.
-        digest: the name of its entry in the library of passes; None where it is not kept.
-        places: where it is in the net.
+        num_chosen: how often the pass was chosen.
+        saved_ms: the least time that the pass saves in one place.
+        speedup: eager torch's time over the pass's, with its 95 % interval.
+        error: why it failed, or the output that differs.
+        digest: the name of its entry in the library of passes; None where it has none.
     """
 
     ops: tuple[str, ...]
@@ -110,9 +99,7 @@ class RangeRecord:
 
 @dataclass(frozen=True, slots=True)
 class RangesRecord:
-    """The ranges that some authors were asked for passes for, and of each graph of the net the
-    module that each op is from.
-    """
+    """The ranges that authors wrote for; of each graph of the net the module of each op."""
 
     authors: tuple[str, ...]
     ranges: tuple[RangeRecord, ...] = ()
@@ -121,9 +108,7 @@ class RangesRecord:
 
 @dataclass(frozen=True, slots=True)
 class BlockRecord:
-    """A module within the net, by its name and the name of its class, and the milliseconds that it
-    takes in eager torch.
-    """
+    """A module within the net: its name, its class, and its milliseconds in eager torch."""
 
     name: str
     kind: str
@@ -132,22 +117,17 @@ class BlockRecord:
 
 @dataclass(frozen=True, slots=True)
 class SignatureRecord:
-    """Inputs of one signature: what was tried for them, and what is used.
+    """Inputs of one signature: the backends that were tried, and the chosen one.
 
     Args:
-        inputs: each of them in words.
-        chosen: the backend that is used.
-        engines: all backends.
-        ms: milliseconds of a call of the net that is returned.
-        eager_ms: and of the net in eager torch.
-        speedup: of the net that is returned over eager torch, with its 95 % interval.
+        inputs: a description of each input.
+        ms: milliseconds of a call of the returned net.
+        speedup: of the returned net over eager torch, with its 95 % interval.
         blocks: the modules within the net, in the order in which they first run.
-        ranges: the ranges that passes were looked for.
-        instead: the way for calls that the chosen one does not run because of the values of weights
-            or arguments; "" for eager torch.
-        op_blocks: of each graph of the net the module that each op is from, "" for the net itself.
-        uses_passes: whether a way that is used has the passes that were chosen; None where that was
-            not recorded.
+        instead: the backend for calls that the chosen one refuses for values of weights or
+            arguments; "" for eager torch.
+        op_blocks: of each graph of the net the module of each op, "" for the net itself.
+        uses_passes: whether a used backend has the chosen passes; None in older records.
     """
 
     inputs: tuple[str, ...]
@@ -167,16 +147,15 @@ class SignatureRecord:
 
 @dataclass(frozen=True, slots=True)
 class OptimizedRecord:
-    """A net that was optimised.
+    """An optimised net.
 
     Args:
         net: the name of its class.
         weights: a digest of the names, shapes and dtypes of its weights.
-        values: a digest of their values, where some way folds them in; "" elsewhere.
-        num_threads: torch's threads that it was made and timed with.
-        freeze: whether weights will not change, so that folded ones are not compared.
-        environment: where it was made.
-        forms: one for each form of inputs.
+        values: a digest of their values, where a backend folds them in; else "".
+        num_threads: torch's threads when it was timed.
+        freeze: a promise that weights will not change, so that folded ones are not compared.
+        forms: one record for each input signature.
         passnet: the version of this package.
     """
 

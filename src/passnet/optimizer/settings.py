@@ -1,4 +1,4 @@
-"""Settings of an optimisation: the backends to try, for how long, and promises about the net."""
+"""Settings of an optimisation: backends, time, and promises about the net."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -10,13 +10,15 @@ from passnet.errors import InputError
 USUAL = ("eager", "compile", "graph", "aot")
 """Backends that are always tried.
 
-`script_frozen` is no default: it traces the net, so a branch on a value or an attribute is fixed to
-the example's, and no comparison proves that other arguments take the same branch.
+`script_frozen` is not among them: it traces the net, and no comparison proves that other arguments
+take the same branches as the example.
 """
 
 FOLDING = ("aot_frozen", "aot_autotune_frozen")
-"""Backends that fold weights in, always tried; calls compare the weights if these may change.
-Other runtimes are tried too where they are installed."""
+"""Backends that fold weights in; calls compare the weights unless they are frozen.
+
+Runtimes that are installed are tried too.
+"""
 
 FROZEN = ("compile_frozen",)
 """Backends that are tried only where weights are constant."""
@@ -79,11 +81,11 @@ class OptimizeSettings:
 
     @property
     def asked(self) -> LlmSettings | None:
-        """The LLM and how it is asked."""
+        """The LLM with its settings."""
         return LlmSettings(self.llm) if isinstance(self.llm, str) else self.llm
 
     def tried(self, known: Collection[str] | None = None) -> tuple[str, ...]:
-        """Return the names of the backends to try, out of the known ones.
+        """Return the names of the backends to try.
 
         Raises:
             InputError: a backend or an author is unknown, or no LLM can be asked here.

@@ -1,4 +1,4 @@
-"""The backends for one form of its inputs: built, compared with eager torch, and timed."""
+"""All backends for one input signature: built, compared with eager torch, and timed."""
 
 import shutil
 import time
@@ -14,12 +14,7 @@ from passnet.core.records.folders import cache_folder
 from passnet.core.records.serialise import make_folder, read_json, write_json
 from passnet.errors import BackendError, PassnetError, boundary
 from passnet.judge.timing.rounds import RoundTimes, time_calls
-from passnet.optimizer.backends.backends import (
-    Backend,
-    build_backend,
-    load_backend,
-    with_checks,
-)
+from passnet.optimizer.backends.backends import Backend, build_backend, load_backend, with_checks
 from passnet.optimizer.blocks import block_times
 from passnet.optimizer.call.built_backend import BuiltBackend, leaf_in_words
 from passnet.optimizer.call.fast_net import FastNet
@@ -29,7 +24,7 @@ from passnet.optimizer.record import BackendRecord, RangesRecord, SignatureRecor
 from passnet.optimizer.settings import WITH_PASSES, OptimizeSettings
 
 BACKEND_FILE = "engine.json"
-"""What came of building one way, beside what it needs: a run that goes on takes it from there."""
+"""The record of a build, from which a resumed run continues."""
 
 Progress = Callable[[BackendRecord], None]
 
@@ -42,26 +37,24 @@ def optimize_signature(
     deadline: float,
     progress: Progress | None,
 ) -> tuple[SignatureRecord, BuiltBackend | None]:
-    """Build, compare and time all ways for one form of inputs; the chosen one, None for eager."""
+    """Build, compare and time all backends; return the chosen one, None for eager torch."""
     comparison = EagerComparison(call, settings.finite)
     records: dict[str, BackendRecord] = {}
     considered: RangesRecord | None = None
     built_backends: dict[str, BuiltBackend] = {}
     for name in plan:
-        is_asked = name in WITH_PASSES and considered is not None  # what took the time is used
-        is_late = time.monotonic() > deadline and not is_asked
+        has_passes = name in WITH_PASSES and considered is not None  # their time was spent
+        is_late = time.monotonic() > deadline and not has_passes
         reason = "the budget was spent" if is_late else None
         if name != "eager" and (reason := reason or records["eager"].reason):
             records[name] = BackendRecord(name, "untried", reason)
         else:
             if name in WITH_PASSES and considered is None:
                 considered = _considered(call, folder, settings, deadline)
-            if name == "eager":
-                records[name], built = _eager(plan[name], call, folder / name, comparison)
-            else:
-                records[name], built = _tried(
-                    name, plan[name], call, folder / name, comparison, settings.freeze
-                )
+            try_backend = _eager if name == "eager" else _tried
+            records[name], built = try_backend(
+                name, plan[name], call, folder / name, comparison, settings.freeze
+            )
             if built is not None:
                 built_backends[name] = with_checks(built, settings.freeze, records[name])
         records[name] = replace(records[name], says=records[name].says or plan[name].says)
@@ -74,16 +67,16 @@ def optimize_signature(
     chosen = min(usable, key=usable.__getitem__)
     instead = _instead(chosen, built_backends, usable)
     timed = chosen if chosen != "eager" else _plain(chosen)
-    gained = times.speedup(timed, over=_plain("eager"))
+    speedup = times.speedup(timed, over=_plain("eager"))
     signature = SignatureRecord(
         tuple(map(leaf_in_words, call.leaves)),
         chosen,
         tuple(records.values()),
         times.ms(timed),
         times.ms(_plain("eager")),
-        gained.value,
-        gained.low,
-        gained.high,
+        speedup.value,
+        speedup.low,
+        speedup.high,
         block_times(call),
         considered.ranges if considered else (),
         instead,
@@ -101,17 +94,17 @@ def optimize_signature(
 def _instead(
     chosen: str, built_backends: Mapping[str, BuiltBackend], ms: Mapping[str, float]
 ) -> str:
-    """The fastest way that runs what the chosen one does not because of the values of weights or
-    arguments: one that holds for any; "" where the chosen one does too, or eager torch is best.
+    """Return the fastest backend for the calls that the chosen one refuses because of values.
+
+    It runs for any values; "" where the chosen one does too, or eager torch is fastest.
     """
-    if chosen == "eager" or not (
-        built_backends[chosen].compares or built_backends[chosen].is_bounded
-    ):
+    selected = built_backends[chosen]
+    if chosen == "eager" or not (selected.compares or selected.is_bounded):
         return ""
-    for_any = [
-        name for name, built in built_backends.items() if not (built.is_frozen or built.is_bounded)
-    ]
-    best = min(for_any, key=ms.__getitem__)
+    best = min(
+        (name for name, b in built_backends.items() if not (b.is_frozen or b.is_bounded)),
+        key=ms.__getitem__,
+    )
     return "" if best == "eager" else best
 
 
@@ -135,7 +128,7 @@ def _tried(
     comparison: EagerComparison,
     freeze: bool,
 ) -> tuple[BackendRecord, BuiltBackend | None]:
-    """Build one backend, or have it back from an earlier run, and compare it with eager torch."""
+    """Build or reload one backend and compare it with eager torch."""
     start = time.monotonic()
     file = folder / BACKEND_FILE
     try:
@@ -146,40 +139,51 @@ def _tried(
             return record, load_backend(name, backend, call, folder)
         built = build_backend(name, backend, call, folder, freeze)
         with boundary(BackendError, f"{name}, on other arguments"):
-            found = comparison.agreement(built)
+            agreement = comparison.agreement(built)
     except PassnetError as cause:  # of a pass too
         text = " ".join(str(cause).split())[:400]
         record = BackendRecord(name, "refused", text, time.monotonic() - start)
         make_folder(folder)
         write_json(file, record)
         return record, None
-    seconds = time.monotonic() - start
-    status = "wrong" if found.wrong else "ok"
     record = BackendRecord(
-        name, status, found.wrong, seconds, None, None, found.error, found.eager_error,
-        bound=found.bound, index_bounds=found.index_bounds, says=built.says,
-    )  # fmt: skip
+        name,
+        "wrong" if agreement.wrong else "ok",
+        agreement.wrong,
+        time.monotonic() - start,
+        error=agreement.error,
+        eager_error=agreement.eager_error,
+        bound=agreement.bound,
+        index_bounds=agreement.index_bounds,
+        says=built.says,
+    )
     write_json(file, record)
-    return record, None if found.wrong else built
+    return record, None if agreement.wrong else built
 
 
 def _eager(
-    backend: Backend, call: NetCall, folder: Path, comparison: EagerComparison
+    name: str,
+    backend: Backend,
+    call: NetCall,
+    folder: Path,
+    comparison: EagerComparison,
+    freeze: bool,
 ) -> tuple[BackendRecord, BuiltBackend]:
-    """Eager torch, which there is in any case; its record says where nothing can be compared with
-    it, as it does not return the same twice.
+    """Return eager torch, which is always available.
+
+    Its record says why nothing can be compared with it, where its outputs are not repeatable.
     """
-    record, built = _tried("eager", backend, call, folder, comparison, False)
+    record, built = _tried(name, backend, call, folder, comparison, freeze)
     wrong = record.reason if built is None else comparison.repeated()
     if built is not None and wrong is None:
         return record, built
     reason = f"the net does not return the same twice ({wrong})"
     record = replace(record, status="wrong", reason=reason)
-    return record, build_backend("eager", backend, call, folder, False)
+    return record, build_backend(name, backend, call, folder, freeze)
 
 
 def _time(call: NetCall, built_backends: Mapping[str, BuiltBackend], seconds: float) -> RoundTimes:
-    """Time all backends as the returned net calls them, and those that torch has as torch does."""
+    """Time all backends as the returned net calls them, and torch's as torch does."""
 
     def run(net: Callable[..., Any]) -> Any:
         return net(*call.args, **call.kwargs)
@@ -199,18 +203,18 @@ def _time(call: NetCall, built_backends: Mapping[str, BuiltBackend], seconds: fl
 
 
 def _timed(record: BackendRecord, times: RoundTimes) -> BackendRecord:
-    """Return a record with the times of its way, and its speedup as the returned net calls it."""
+    """Return a record with times and speedup as the returned net calls the backend."""
     name, plain = record.engine, _plain(record.engine)
     all_ms = {call: times.ms(call) for call in times.turns}
-    gained = times.speedup(name if name in all_ms else plain, over=_plain("eager"))
+    speedup = times.speedup(name if name in all_ms else plain, over=_plain("eager"))
     return replace(
         record,
         ms=all_ms.get(name),
         plain_ms=all_ms.get(plain),
         compared_ms=all_ms.get(_compared(name)),
-        speedup=gained.value,
-        speedup_low=gained.low,
-        speedup_high=gained.high,
+        speedup=speedup.value,
+        speedup_low=speedup.low,
+        speedup_high=speedup.high,
     )
 
 

@@ -1,7 +1,6 @@
-"""The backends by name, and torch's own: each builds a net, or says why it cannot.
+"""The backends by name; most of them are torch's own.
 
-A backend keeps what another process needs in its folder, from which `load` takes seconds. Backends
-that fold the values of weights in are frozen.
+A backend saves files in its folder, from which `load` takes seconds in another process.
 """
 
 import shutil
@@ -15,24 +14,14 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_unflatten
 
 from passnet.errors import BackendError, PassError, boundary
-from passnet.inductor.compiler import (
-    build_package,
-    inductor_settings,
-    load_package,
-    reset_dynamo,
-)
+from passnet.inductor.compiler import build_package, inductor_settings, load_package, reset_dynamo
+from passnet.optimizer.backends import runtimes
 from passnet.optimizer.backends.aot_passes import rewritten_program
 from passnet.optimizer.backends.dynamo_graph import (
     build_graph,
     build_with_passes,
     chosen_passes,
     load_with_passes,
-)
-from passnet.optimizer.backends.runtimes import (
-    build_onnxruntime,
-    build_openvino,
-    load_onnxruntime,
-    load_openvino,
 )
 from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.compiled_check import extension
@@ -46,10 +35,10 @@ CONSTANTS_FILE = "constants.pt"
 SCRIPT_FILE = "net.pt"
 
 QUIET = {"autotune_num_choices_displayed": 0, "max_autotune_report_choices_stats": False}
-"""Inductor's settings by which it prints nothing of what it tries."""
+"""Inductor's settings that silence autotuning."""
 
 Builder = Callable[[NetCall, Path, str], BuiltBackend]
-"""Builds or loads a backend for a call, in a folder; its name comes last."""
+"""Build or load a backend for a call, in a folder; its name comes last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +50,19 @@ class Backend:
 
     build: Builder
     load: Builder
-    """Loads it from the folder in which it was built."""
+    """Loads it from the folder of its build."""
 
     is_frozen: bool = False
-    """Whether it folds the values of weights in."""
+    """It folds the values of weights in."""
 
     is_inductor: bool = False
-    """Whether Inductor writes its loops."""
+    """Inductor writes its loops."""
 
 
 def build_backend(
     name: str, backend: Backend, call: NetCall, folder: Path, freeze: bool = False
 ) -> BuiltBackend:
-    """Build a backend of a net; the folder gets what another process needs to load it.
+    """Build a backend of a net, with the files to load it in `folder`.
 
     `freeze` promises that the weights will not change.
 
@@ -107,19 +96,19 @@ def _why_not_compared(call: NetCall) -> str | None:
 
 
 def load_backend(name: str, backend: Backend, call: NetCall, folder: Path) -> BuiltBackend:
-    """Load a backend from the folder in which it was built.
+    """Load a backend from the folder of its build.
 
     Raises:
-        BackendError: what it left there is missing or broken, or does not fit the net.
+        BackendError: files are missing or broken, or do not fit the net.
     """
     with boundary(BackendError, name), torch.no_grad():
         return backend.load(call, folder, name)
 
 
 def with_checks(built: BuiltBackend, freeze: bool, record: BackendRecord) -> BuiltBackend:
-    """Return a backend with the checks that its calls need, on weights and on arguments.
+    """Return a backend with the checks of weights and arguments that its calls need.
 
-    Folded weights are compared at each call, unless `freeze` promises that they will not change.
+    `freeze` promises that the weights will not change, so that calls do not compare folded ones.
     """
     return replace(
         built,
@@ -137,8 +126,8 @@ def _compiled(
     call: NetCall, folder: Path, name: str, options: Mapping[str, Any], mode: str | None = None
 ) -> BuiltBackend:
     reset_dynamo()
-    chosen: dict[str, Any] = {"mode": mode} if mode else {"options": dict(options) or None}
-    compiled: Any = torch.compile(call.given, **chosen)
+    settings: dict[str, Any] = {"mode": mode} if mode else {"options": dict(options) or None}
+    compiled: Any = torch.compile(call.given, **settings)
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
         args, kwargs = tree_unflatten(call.filled(tensors), call.args_spec)
@@ -183,21 +172,17 @@ def _load_aot(
     constants = torch.load(folder / CONSTANTS_FILE, weights_only=True)
 
     def bind(weights: Mapping[str, torch.Tensor]) -> None:
-        held = {name: weights.get(name, constants.get(name)) for name in _constant_names(model)}
-        missing = [name for name, value in held.items() if value is None]
-        if missing:
-            raise BackendError(f"the net has no weight {missing[0]}, which {package} was made with")
-        held = {name: value.detach() for name, value in held.items() if value is not None}
+        values = {}
+        for name in loader.get_constant_fqns():
+            value = weights.get(name, constants.get(name))
+            if value is None:
+                raise BackendError(f"the net has no weight {name}, which {package} was made with")
+            values[name] = value.detach()
         # it reads the net's own memory, so that weights that are updated in place are right
-        model.load_constants(held, check_full_update=True, user_managed=True)
+        model.load_constants(values, check_full_update=True, user_managed=True)
 
     bind(call.weights)
     return replace(built, bind=bind)
-
-
-def _constant_names(model: Any) -> list[str]:
-    names: list[str] = model.get_constant_fqns()
-    return names
 
 
 def _build_script(call: NetCall, folder: Path, name: str) -> BuiltBackend:
@@ -247,9 +232,11 @@ BACKENDS: Mapping[str, Backend] = {
     "aot_autotune_frozen": _aot(
         "AOTInductor with freezing and max_autotune", freezing=True, max_autotune=True
     ),
-    "openvino_frozen": Backend("OpenVINO", build_openvino, load_openvino, is_frozen=True),
+    "openvino_frozen": Backend(
+        "OpenVINO", runtimes.build_openvino, runtimes.load_openvino, is_frozen=True
+    ),
     "onnxruntime_frozen": Backend(
-        "ONNX Runtime", build_onnxruntime, load_onnxruntime, is_frozen=True
+        "ONNX Runtime", runtimes.build_onnxruntime, runtimes.load_onnxruntime, is_frozen=True
     ),
     "passes": _passes("the graph with passes, the rest op by op", "eager"),
     "passes_compiled": _passes("the graph with passes, the rest by Inductor", "inductor"),

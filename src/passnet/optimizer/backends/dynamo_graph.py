@@ -1,12 +1,13 @@
-"""The graph that Dynamo finds of a net, called without Dynamo: op by op, rewritten by passes, or
-with the rest compiled by Inductor. Of a net with graph breaks all graphs are rewritten, and called
-by Dynamo.
+"""The graph that Dynamo captures of a net, called without Dynamo: op by op, or rewritten by passes.
+
+Of a net with graph breaks all graphs are rewritten, and called by Dynamo.
 """
 
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,31 +22,22 @@ from passnet.inductor.compiler import dynamo_settings, reset_dynamo
 from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.net_call import NetCall
 from passnet.passes.apply.rewrite import PassReport
-from passnet.passes.backend import (
-    Residual,
-    compile_graph,
-    passnet_backend,
-    without_bare_kernels,
-)
+from passnet.passes.backend import Residual, compile_graph, passnet_backend, without_bare_kernels
 from passnet.passes.load import loaded_passes
 
 CHOSEN_FOLDER, PASSES_FOLDER = "chosen-passes", "passes"
-"""Where the pass folders of a net lie, in the order in which they are applied: those that were
-chosen for a form of inputs, and those that a backend has.
-"""
+"""The pass folders chosen for an input signature, and a copy of them in a backend."""
 
 MAX_FORMS = 64
-"""How many graphs Dynamo may make of one function, as blocks of other shapes have; usually 8."""
+"""The most graphs that Dynamo may make of one function; Dynamo's own limit is 8."""
 
 BEHIND_GUARDS = "{num_graphs} graphs with passes, the rest {rest}, called behind Dynamo's guards"
-"""What a backend with passes is of a net with graph breaks."""
+"""The description of a backend with passes for a net with graph breaks."""
 
 
 @dataclass(frozen=True)
 class GraphRun:
-    """A graph of a net: its module, what it was called with first and gave, and how often it was
-    called.
-    """
+    """A graph of a net with the arguments and results of its first call."""
 
     module: torch.fx.GraphModule
     arguments: tuple[Any, ...]
@@ -55,9 +47,7 @@ class GraphRun:
 
 @dataclass(frozen=True)
 class NetGraph:
-    """The one graph of a net: its module, the arguments of a call, and which of its outputs are
-    those of the net, in order.
-    """
+    """The one graph of a net; `outputs` are the positions of the net's among the graph's."""
 
     module: torch.fx.GraphModule
     arguments: tuple[Any, ...]
@@ -65,11 +55,10 @@ class NetGraph:
 
 
 def traced(call: NetCall) -> tuple[list[GraphRun], list[Any]]:
-    """The graphs that Dynamo finds of a net, in the order of their first calls, and what the net
-    returned, flat.
+    """Return the graphs of a net in the order of their first calls, and the net's outputs, flat.
 
     Raises:
-        BackendError: it finds none.
+        BackendError: Dynamo finds none.
     """
     runs: dict[int, GraphRun] = {}
 
@@ -93,23 +82,21 @@ def traced(call: NetCall) -> tuple[list[GraphRun], list[Any]]:
 
 
 def captured_graphs(call: NetCall) -> list[tuple[CapturedGraph, torch.fx.Graph]]:
-    """The graphs of a net as passes are looked up and written for them, beside those of Dynamo;
-    none of a net, or of a part of it, that cannot be captured.
-    """
+    """Return the graphs of a net for passes, and for Dynamo; none that cannot be captured."""
     captured = []
     with suppress(BackendError):
         for run in traced(call)[0]:
             with suppress(CaptureError, GraphError):
-                found = module_graph(run.module, list(run.arguments))
-                captured.append((found, run.module.graph))
+                graph = module_graph(run.module, list(run.arguments))
+                captured.append((graph, run.module.graph))
     return captured
 
 
 def net_graph(call: NetCall) -> NetGraph:
-    """Return the graph that Dynamo finds of a net.
+    """Return the graph that Dynamo captures of a net.
 
     Raises:
-        BackendError: there is none, or several, or the net returns what its graph does not compute.
+        BackendError: there is not one graph, or it does not compute all outputs.
     """
     runs, returned = traced(call)
     if len(runs) != 1:
@@ -134,25 +121,26 @@ def build_graph(
     """Return the graph of a net, rewritten by the passes of some folders.
 
     Raises:
-        BackendError: the net is not one graph, or reads what is neither an argument nor a weight.
+        BackendError: the net is not one graph, or reads a value that is no argument and no weight.
     """
     graph = net_graph(call)
-    return _rewritten(call, name, graph, argument_places(call, graph.arguments), passes, residual)
+    sources = argument_sources(call, graph.arguments)
+    return _rewritten(call, name, graph, sources, passes, residual)
 
 
 def _rewritten(
     call: NetCall,
     name: str,
     graph: NetGraph,
-    places: Sequence[Any],
+    sources: Sequence[Any],
     passes: Sequence[Path],
     residual: Residual,
 ) -> BuiltBackend:
-    """Return a graph rewritten by passes, whose arguments are at these places of a call."""
+    """Return a graph rewritten by passes, with arguments from these sources of a call."""
     function = rewritten(graph, passes, residual)
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
-        inputs = [tensors[place] if isinstance(place, int) else place for place in places]
+        inputs = [tensors[source] if isinstance(source, int) else source for source in sources]
         with torch.no_grad():
             results = function(*inputs)
         return [results[number] for number in graph.outputs]
@@ -163,14 +151,14 @@ def _rewritten(
 def rewritten(
     graph: NetGraph, passes: Sequence[Path], residual: Residual
 ) -> Callable[..., Sequence[Any]]:
-    """Return what runs a graph rewritten by the passes of some folders.
+    """Return a function that runs a graph rewritten by the passes of some folders.
 
     Raises:
         BackendError: none of them matches.
     """
-    found = without_bare_kernels(loaded_passes(list(passes)))
+    usable = without_bare_kernels(loaded_passes(list(passes)))
     function, reports = compile_graph(
-        graph.module, graph.arguments, found, residual, is_static=True
+        graph.module, graph.arguments, usable, residual, is_static=True
     )
     if passes:
         _check_matches(reports)
@@ -178,7 +166,7 @@ def rewritten(
 
 
 def build_with_passes(call: NetCall, folder: Path, name: str, residual: Residual) -> BuiltBackend:
-    """Return the same with the passes that were chosen for the net, which lie beside the folder.
+    """Return the graph rewritten by the passes that were chosen for the net.
 
     Raises:
         BackendError: none was chosen.
@@ -189,38 +177,42 @@ def build_with_passes(call: NetCall, folder: Path, name: str, residual: Residual
 
 
 def chosen_passes(folder: Path) -> list[Path]:
-    """Return the pass folders that were chosen for the net, which lie beside the folder of a way.
+    """Return the pass folders that were chosen for the net, beside the folder of a backend.
 
     Raises:
         BackendError: none was chosen.
     """
-    chosen = folder.parent / CHOSEN_FOLDER
-    found = sorted(chosen.iterdir()) if chosen.is_dir() else []
-    if not found:
+    parent = folder.parent / CHOSEN_FOLDER
+    passes = sorted(parent.iterdir()) if parent.is_dir() else []
+    if not passes:
         raise BackendError("no pass saves anything")
-    return found
+    return passes
 
 
 def load_with_passes(call: NetCall, folder: Path, name: str, residual: Residual) -> BuiltBackend:
-    """The same with the passes that lie in the folder. Where the net is no single graph of its
-    arguments and weights, it is called by Dynamo, whose guards remain.
+    """Return the graph rewritten by the passes in the folder.
+
+    Dynamo calls a net that is no single graph of its arguments and weights, with its guards.
     """
     passes = sorted((folder / PASSES_FOLDER).iterdir())
     try:
         graph = net_graph(call)
-        places = argument_places(call, graph.arguments)
+        sources = argument_sources(call, graph.arguments)
     except BackendError:
         return _behind_guards(call, name, passes, residual)
-    return _rewritten(call, name, graph, places, passes, residual)
+    return _rewritten(call, name, graph, sources, passes, residual)
 
 
 def _behind_guards(
     call: NetCall, name: str, passes: Sequence[Path], residual: Residual
 ) -> BuiltBackend:
-    """Return a net of which Dynamo calls all graphs, each rewritten by passes."""
-    found: list[list[PassReport]] = []
-    options: dict[str, Any] = {"passes": list(passes), "residual": residual}
-    options["report"] = found.append
+    """Return a net whose graphs Dynamo calls, each rewritten by passes."""
+    reports: list[list[PassReport]] = []
+    options: dict[str, Any] = {
+        "passes": list(passes),
+        "residual": residual,
+        "report": reports.append,
+    }
     reset_dynamo()
     # not dynamic: other shapes never come here, and ints of a loop are no reason for symbols
     compiled = torch.compile(call.given, backend=passnet_backend, options=options, dynamic=False)
@@ -230,9 +222,9 @@ def _behind_guards(
 
     with dynamo_settings(recompile_limit=MAX_FORMS, allow_rnn=True):
         run(call.tensors())
-    _check_matches([report for reports in found for report in reports])
+    _check_matches([*chain.from_iterable(reports)])
     rest = "op by op" if residual == "eager" else "by Inductor"
-    says = BEHIND_GUARDS.format(num_graphs=len(found), rest=rest)
+    says = BEHIND_GUARDS.format(num_graphs=len(reports), rest=rest)
     return replace(call.built(name, run), says=says)
 
 
@@ -241,21 +233,17 @@ def _check_matches(reports: Sequence[PassReport]) -> None:
         raise BackendError("no pass matches in the whole net")
 
 
-def argument_places(call: NetCall, arguments: Sequence[Any]) -> list[Any]:
-    """Of each argument of a graph the number of the tensor of the call that it is, or a weight.
+def argument_sources(call: NetCall, arguments: Sequence[Any]) -> list[Any]:
+    """Return for each argument of a graph the position of a tensor of the call, or a weight.
 
     Raises:
-        BackendError: one is neither.
+        BackendError: an argument is neither.
     """
     numbers = {id(tensor): number for number, tensor in reversed(list(enumerate(call.tensors())))}
     weights = {id(weight): weight for weight in call.weights.values()}
-    places: list[Any] = []
+    sources: dict[int, Any] = {**weights, **numbers}
     for argument in arguments:
-        if id(argument) in numbers:
-            places.append(numbers[id(argument)])
-        elif id(argument) in weights:
-            places.append(weights[id(argument)])
-        else:
+        if id(argument) not in sources:
             kind = type(argument).__name__
             raise BackendError(f"the graph reads a {kind} that is neither argument nor weight")
-    return places
+    return [sources[id(argument)] for argument in arguments]

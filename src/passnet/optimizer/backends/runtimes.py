@@ -1,7 +1,7 @@
 """Other runtimes than torch as backends: OpenVINO and ONNX Runtime, on the processor.
 
-Both have the net from `torch.export`, with its weights folded in, and keep it in a file of their
-own. They read inputs where torch has them, as numpy arrays of the same memory.
+Both take the net from `torch.export` with its weights folded in, and save it in a file. They read
+inputs in torch's memory, as numpy arrays.
 """
 
 import logging
@@ -24,13 +24,13 @@ RUNTIMES: Mapping[str, tuple[str, ...]] = {
     "openvino_frozen": ("openvino",),
     "onnxruntime_frozen": ("onnxruntime", "onnx", "onnxscript"),
 }
-"""The backends by runtimes that need not be installed, and the packages that each needs."""
+"""The backends by optional runtimes, and the packages of each."""
 
 DTYPES = {
-    torch.float64, torch.float32, torch.float16, torch.bool, torch.int64, torch.int32, torch.int16,
-    torch.int8, torch.uint8,
-}  # fmt: skip
-"""What tensors of a call may be of: numpy has no bfloat16, and runtimes compute with no others."""
+    *(torch.float64, torch.float32, torch.float16, torch.bool),
+    *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8),
+}
+"""The dtypes that tensors of a call may have: numpy has no bfloat16."""
 
 OPENVINO_SETTINGS: Mapping[str, Any] = {
     "EXECUTION_MODE_HINT": "ACCURACY",
@@ -39,11 +39,11 @@ OPENVINO_SETTINGS: Mapping[str, Any] = {
     "NUM_STREAMS": 1,
     "ENABLE_CPU_PINNING": False,
 }
-"""It would otherwise compute in bfloat16 where the processor can, and bind its threads to cores."""
+"""By default it may compute in bfloat16, and bind its threads to cores."""
 
 
 def is_installed(name: str) -> bool:
-    """Return whether a backend has the packages that it needs; those of torch need none."""
+    """Return whether the packages of a backend are installed; those of torch need none."""
     return all(find_spec(package) for package in RUNTIMES.get(name, ()))
 
 
@@ -54,8 +54,7 @@ def build_openvino(call: NetCall, folder: Path, name: str) -> BuiltBackend:
         BackendError: it is not installed, or does not take the net.
     """
     _check(call, name)
-    held = (*call.tensors(), *call.outputs, *call.weights.values())
-    if any(tensor.dtype is torch.float64 for tensor in held):
+    if any(tensor.dtype is torch.float64 for tensor in _all_tensors(call)):
         raise BackendError("OpenVINO computes float64 as float32")
     with _quiet():
         import openvino
@@ -68,15 +67,15 @@ def build_openvino(call: NetCall, folder: Path, name: str) -> BuiltBackend:
             call.exported_flat, dynamic_shapes=False
         )
         model = frontend.convert(frontend.load(decoder))
-        given = list(call.exported_flat.graph_signature.user_inputs)
+        inputs = list(call.exported_flat.graph_signature.user_inputs)
         for port in model.inputs:
-            port.get_tensor().set_names({_name(given.index(port.any_name))})
+            port.get_tensor().set_names({_name(inputs.index(port.any_name))})
         openvino.save_model(model, folder / OPENVINO_FILE, compress_to_fp16=False)
     return load_openvino(call, folder, name)
 
 
 def load_openvino(call: NetCall, folder: Path, name: str) -> BuiltBackend:
-    """Return the same from its folder.
+    """Load the net by OpenVINO from its folder.
 
     Raises:
         BackendError: it is not installed, or its file is missing.
@@ -88,19 +87,19 @@ def load_openvino(call: NetCall, folder: Path, name: str) -> BuiltBackend:
         core = openvino.Core()
         settings = {**OPENVINO_SETTINGS, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
         request = core.compile_model(core.read_model(path), "CPU", settings).create_infer_request()
-    places = _places(call, [port.any_name for port in request.model_inputs])
-    # outputs are copied out of OpenVINO's own memory, into which the next call writes
-    held = [request.get_output_tensor(number) for number in range(len(request.model_outputs))]
-    views = [torch.from_numpy(tensor.data) for tensor in held]
+    positions = _positions(call, [port.any_name for port in request.model_inputs])
+    # outputs are copied out of OpenVINO's own memory, which the next call overwrites
+    numbers = range(len(request.model_outputs))
+    views = [torch.from_numpy(request.get_output_tensor(number).data) for number in numbers]
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
-        arrays = [_array(tensors[place]) for place in places]  # which OpenVINO does not hold
+        arrays = [_array(tensors[n]) for n in positions]  # OpenVINO does not keep them alive
         for number, array in enumerate(arrays):
             request.set_input_tensor(number, openvino.Tensor(array, shared_memory=True))
         request.infer(share_outputs=True)
         return [view.clone() for view in views]
 
-    return _entry(call, name, run)
+    return _distinct(call, name, run)
 
 
 def build_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
@@ -112,15 +111,15 @@ def build_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     _check(call, name)
     names = [_name(number) for number in range(len(call.tensors()))]
     with _quiet():
+        path = folder / ONNX_FILE
         torch.onnx.export(
-            call.exported_flat, (), folder / ONNX_FILE, input_names=names, dynamo=True,
-            verbose=False,
-        )  # fmt: skip
+            call.exported_flat, (), path, input_names=names, dynamo=True, verbose=False
+        )
     return load_onnxruntime(call, folder, name)
 
 
 def load_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
-    """Return the same from its folder.
+    """Load the net by ONNX Runtime from its folder.
 
     Raises:
         BackendError: it is not installed, or its file is missing.
@@ -134,21 +133,21 @@ def load_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
         options.inter_op_num_threads = 1
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.log_severity_level = 4
-        # its threads would else be busy for a while after each call, to the cost of what comes next
+        # its threads would else spin for a while after each call, which slows the next backend
         options.add_session_config_entry("session.force_spinning_stop", "1")
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    names = [each.name for each in session.get_inputs()]
-    inputs = list(zip(names, _places(call, names), strict=True))
+    names = [port.name for port in session.get_inputs()]
+    inputs = list(zip(names, _positions(call, names), strict=True))
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
-        arrays = {name: _array(tensors[place]) for name, place in inputs}
+        arrays = {name: _array(tensors[position]) for name, position in inputs}
         return list(map(torch.from_numpy, session.run(None, arrays)))
 
-    return _entry(call, name, run)
+    return _distinct(call, name, run)
 
 
 def _check(call: NetCall, name: str) -> None:
-    """Refuse what is not installed, and calls with tensors that no runtime takes."""
+    """Refuse runtimes that are not installed, and calls with tensors that no runtime takes."""
     if not is_installed(name):
         missing = " and ".join(name for name in RUNTIMES[name] if not find_spec(name))
         raise BackendError(f"{missing} is not installed; pip install 'passnet[runtimes]'")
@@ -156,9 +155,13 @@ def _check(call: NetCall, name: str) -> None:
         if tensor.dtype not in DTYPES:
             dtype = str(tensor.dtype).removeprefix("torch.")
             raise BackendError(f"{name} takes and returns no {dtype}")
-    for tensor in (*call.tensors(), *call.outputs, *call.weights.values()):
+    for tensor in _all_tensors(call):
         if tensor.device.type != "cpu":
             raise BackendError(f"{name} runs on the processor, and a tensor is on {tensor.device}")
+
+
+def _all_tensors(call: NetCall) -> list[torch.Tensor]:
+    return [*call.tensors(), *call.outputs, *call.weights.values()]
 
 
 def _file(call: NetCall, path: Path, name: str) -> Path:
@@ -169,7 +172,7 @@ def _file(call: NetCall, path: Path, name: str) -> Path:
 
 
 def _array(tensor: torch.Tensor) -> Any:
-    """Return a tensor as an array of numpy, of the same memory if it is contiguous, else a copy."""
+    """Return a numpy array of the same memory, or a copy if the tensor is not contiguous."""
     return tensor.detach().contiguous().numpy()
 
 
@@ -177,14 +180,14 @@ def _name(number: int) -> str:
     return f"input_{number}"
 
 
-def _places(call: NetCall, names: Sequence[str]) -> list[int]:
-    """The numbers of the tensors of a call that a runtime takes; unused ones it leaves out."""
-    known = [_name(number) for number in range(len(call.tensors()))]
-    return [known.index(name) for name in names]
+def _positions(call: NetCall, names: Sequence[str]) -> list[int]:
+    """Return the positions of the tensors of a call that a runtime takes; it drops unused ones."""
+    all_names = [_name(number) for number in range(len(call.tensors()))]
+    return [all_names.index(name) for name in names]
 
 
-def _entry(call: NetCall, name: str, run: Any) -> BuiltBackend:
-    """Return a backend of what returns distinct outputs."""
+def _distinct(call: NetCall, name: str, run: Any) -> BuiltBackend:
+    """Return a backend of a function that returns distinct outputs."""
     first = list(call.distinct_outputs)
     numbers = [first.index(id(output)) for output in call.outputs]
 
@@ -198,7 +201,7 @@ def _entry(call: NetCall, name: str, run: Any) -> BuiltBackend:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the warnings and the log of what is called."""
+    """Silence warnings and logs."""
     root, silent, level = logging.getLogger(), logging.NullHandler(), logging.root.manager.disable
     root.addHandler(silent)  # without one, a first message sets the whole process up to print all
     logging.disable(logging.CRITICAL)

@@ -13,27 +13,21 @@ class BuiltBackend:
     """One built backend for one input signature, without checks.
 
     Args:
-        engine: the name of the backend: "eager", "compile", "aot".
-        args_spec: how the positional and named arguments are nested.
-        leaves: the arguments of an example, flat: tensors, and the constants that are part of the
-            form.
-        run: takes the tensors among the leaves, in order, and returns the outputs, flat.
-        out_spec: how the outputs are nested.
-        weights: the parameters and buffers of the net that it was built with, by name.
-        is_frozen: whether the values of these are folded in.
-        plain: the way as torch itself calls it, with what a user would give the net; None without.
-        compares: whether folded values are compared with the weights at each call, so that these
-            may change; if not, that they were not updated is all that is looked at.
-        bound: the largest magnitude of a float among the arguments, none of which may be NaN; None
-            where it may be any.
-        index_bounds: for each tensor the smallest and the largest whole number that it may hold,
-            None where it may be any; empty where all may.
-        instead: the backend for calls that fit but for the values of weights or arguments.
-        says: what it is, where that is not what its engine is for other nets.
-        ends_process: whether it may end the process where eager torch raises an error.
-        bind: lets it read other weights, by name, where it does not follow those it was built with.
+        engine: the name of the backend.
+        leaves: the example's arguments, flat: tensors, and constants of the input signature.
+        run: takes the tensors among the leaves and returns the outputs, flat.
+        weights: the parameters and buffers that it was built with, by name.
+        is_frozen: weights are folded in.
+        plain: the net as torch itself calls it, with a user's arguments.
+        compares: folded values are compared with the weights at each call.
+        bound: the largest magnitude of a float in arguments, none of them NaN; None for any.
+        index_bounds: the least and greatest index allowed in each tensor, None for any.
+        instead: the backend for calls that this one refuses for values of weights or arguments.
+        says: a description, where it differs from the backend's usual one.
+        ends_process: it may end the process where eager torch raises an error.
+        bind: makes it read other weights, by name, where it keeps its own references.
         net: the copy of the net that it was built from.
-        attributes: by module, attributes that the copy has after its calls.
+        attributes: by module, attributes of the copy after its calls.
     """
 
     engine: str
@@ -56,7 +50,7 @@ class BuiltBackend:
 
     @property
     def is_bounded(self) -> bool:
-        """Return whether it runs only arguments of some values."""
+        """True where it runs only some values of arguments."""
         return self.bound is not None or bool(self.index_bounds)
 
     def tensors(self) -> list[torch.Tensor]:
@@ -64,12 +58,12 @@ class BuiltBackend:
         return [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
 
     def __call__(self, tensors: list[torch.Tensor]) -> Any:
-        """Return what the net returns for these tensors."""
+        """Return the outputs, nested as the net returns them."""
         return tree_unflatten(self.run(tensors), self.out_spec)
 
 
 def leaf_in_words(leaf: Any) -> str:
-    """Return the form of a tensor, or a constant, as it is shown."""
+    """Return the dtype and shape of a tensor, or a constant, as text."""
     if isinstance(leaf, torch.Tensor):
         return f"{str(leaf.dtype).removeprefix('torch.')}{list(leaf.shape)}"
     return repr(leaf)

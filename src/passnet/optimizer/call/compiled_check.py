@@ -1,4 +1,4 @@
-"""The check of a call in C++, compiled once for each torch and Python; else that in Python."""
+"""The check of a call in C++, compiled once for each torch and Python; else in Python."""
 
 import logging
 import sys
@@ -33,53 +33,58 @@ _LETTERS = {tuple: "T", list: "L", dict: "D"}
 _log = logging.getLogger("passnet")
 
 
-def call_check(form: InputSignature) -> CallCheck:
-    """Return the check in C++; where it cannot be compiled, a hundred times slower, in Python.
+def call_check(signature: InputSignature) -> CallCheck:
+    """Return the check in C++, or one in Python, a hundred times slower, without a compiler.
 
     Raises:
         InputError: folded weights are to be compared, which only C++ does fast enough.
     """
     try:
-        return compiled_check(form)
+        return compiled_check(signature)
     except PassError as error:
-        if form.storages:
+        if signature.storages:
             raise InputError(f"folded weights cannot be compared at each call: {error}") from error
         _log.warning("calls are checked in Python, which may take a millisecond: %s", error)
-        return python_check(form)
+        return python_check(signature)
 
 
-def compiled_check(form: InputSignature, is_to_watch: bool = True) -> CallCheck:
-    """Return the check of a signature in C++.
+def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallCheck:
+    """Return the check of an input signature in C++.
 
     Args:
-        form: what a call must be like.
-        is_to_watch: whether the OS is asked which pages of folded weights were written, as far
-            as it can tell (`include/memory_watch.h`); if not, all bytes are summed at each call.
+        signature: the requirements on a call.
+        is_to_watch: the OS says which pages of folded weights were written, where it can
+            (`include/memory_watch.h`); otherwise each call sums all bytes.
 
     Raises:
         PassError: there is no compiler or no header of Python, or Python is newer than 3.12.
     """
     make_check = extension().make_check
-    constants = [not isinstance(leaf, TensorSignature) for leaf in form.leaves]
-    bounds = [each or _ANY for each in form.index_bounds]
-    leaves = tuple(zip(form.examples, constants, form.same_as, bounds, strict=True))
-    dicts = tuple(each.held for each in form.modules)
-    weights = tuple(each.tensor for each in form.weights)
-    rest = (
-        leaves, dicts, weights, form.ignored_keys, form.is_frozen, net_state.is_same,
-        partial(misfit_of_modules, form), tuple(each.contents for each in form.storages),
-        -1.0 if form.bound is None else form.bound, is_to_watch,
-    )  # fmt: skip
-    nodes = _nodes(form.args_spec)
+    constants = [not isinstance(leaf, TensorSignature) for leaf in signature.leaves]
+    bounds = [limits or _ANY for limits in signature.index_bounds]
+    leaves = tuple(zip(signature.examples, constants, signature.same_as, bounds, strict=True))
+    requirements = (
+        leaves,
+        tuple(module.entries for module in signature.modules),
+        tuple(weight.tensor for weight in signature.weights),
+        signature.ignored_keys,
+        signature.is_frozen,
+        net_state.is_same,
+        partial(misfit_of_modules, signature),
+        tuple(storage.contents for storage in signature.storages),
+        -1.0 if signature.bound is None else signature.bound,
+        is_to_watch,
+    )
+    nodes = _nodes(signature.args_spec)
     if nodes is not None:
-        check: CallCheck = make_check(*nodes[2], *rest).tensors_or_misfit
+        check: CallCheck = make_check(*nodes[2], *requirements).tensors_or_misfit
         return check
     flat = ("T", None, (None,) * len(leaves))
-    flat_check = make_check(flat, ("D", (), ()), *rest).tensors_or_misfit
+    flat_check = make_check(flat, ("D", (), ()), *requirements).tensors_or_misfit
 
     def check_flat(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor] | int:
         values, spec = tree_flatten((args, kwargs))
-        if spec != form.args_spec:
+        if spec != signature.args_spec:
             return int(Misfit.NESTING)
         tensors: list[torch.Tensor] | int = flat_check(tuple(values), {})
         return tensors
@@ -88,13 +93,13 @@ def compiled_check(form: InputSignature, is_to_watch: bool = True) -> CallCheck:
 
 
 def num_watched_bytes(check: CallCheck) -> int:
-    """Of how many bytes of folded weights the kernel tells whether they were written."""
-    counted = getattr(getattr(check, "__self__", None), "num_watched_bytes", None)
-    return counted() if counted else 0
+    """Return the number of bytes of folded weights that the OS watches."""
+    count_bytes = getattr(getattr(check, "__self__", None), "num_watched_bytes", None)
+    return count_bytes() if count_bytes else 0
 
 
 def _nodes(spec: TreeSpec) -> Any:
-    """How a value is nested, as the C++ takes it; None where it is not of tuples, lists, dicts."""
+    """Return the nesting for the C++ check; None unless of tuples, lists and dicts."""
     letter = _LETTERS.get(spec.type)
     children = [(child.is_leaf(), _nodes(child)) for child in spec.children()]
     if letter is None or any(node is None and not is_leaf for is_leaf, node in children):
@@ -117,11 +122,11 @@ def extension() -> Any:
     if not (Path(python) / "Python.h").is_file():
         raise PassError(f"{python} has no Python.h; install the headers of Python")
     flags = (
-        "-std=c++20", "-fno-openmp", "-w", f"-I{root}/include", f"-I{python}", f"-L{root}/lib",
-        "-ltorch_python", "-ltorch_cpu", "-lc10",
+        *("-std=c++20", "-fno-openmp", "-w", f"-I{root}/include", f"-I{python}", f"-L{root}/lib"),
+        *("-ltorch_python", "-ltorch_cpu", "-lc10"),
         f'-DVERSIONS="{torch.__version__} {sys.hexversion}"',
-    )  # fmt: skip
-    # in one text, by which it is known whether it was built
+    )
+    # one text, whose hash names the build
     watch = (_INCLUDE / _WATCH).read_text(encoding="utf-8")
     text = (_INCLUDE / "call_check.cpp").read_text(encoding="utf-8")
     path = build(text.replace(f'#include "{_WATCH}"', watch), flags)

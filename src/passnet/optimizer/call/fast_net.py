@@ -1,6 +1,4 @@
-"""The net that is returned to the user: an entry runs the calls that fit it, and the net as it was
-all others.
-"""
+"""The returned net: a backend runs the calls that fit it, the original net all others."""
 
 import copy
 import logging
@@ -38,49 +36,49 @@ _ADVICE = {
     Misfit.AUTOCAST: "",
     Misfit.GRADIENTS: "",
 }
-"""What to do about a misfit that is not of the inputs."""
+"""Advice about a misfit that is not of the inputs."""
 
 _BUSY = max(Misfit) + 1
 _AS_IT_WAS = "the net runs as it was"
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """An entry with all that a call of it needs."""
+class _CheckedBackend:
+    """A built backend with its check and lock."""
 
-    entry: BuiltBackend
-    form: InputSignature
+    built: BuiltBackend
+    signature: InputSignature
     check: CallCheck
     lock: threading.Lock
     unflatten: Callable[[Sequence[Any]], Any]
-    instead: "_Way | None"
+    instead: "_CheckedBackend | None"
 
 
 class FastNet(torch.nn.Module):
-    """A net that an entry runs where a call fits it, and that runs as it was everywhere else.
+    """A net whose calls a backend runs where they fit it, and the original net elsewhere.
 
-    To everything but calls it is the net: its state, modules, attributes and mode are the net's.
-    One thread at a time is within an entry; one that calls meanwhile runs the net as it was.
+    In everything but calls it is the net: its state, modules, attributes and mode are the net's.
+    One thread at a time uses a backend; another one meanwhile runs the original net.
 
     Args:
         net: the net, or a function of tensors.
-        entries: backends to run it; of two for the same form the last is tried first.
-        warns: whether it is told, once a reason, why a call fits no entry. It need not be where the
-            net as it was is the best way for some inputs.
+        backends: of two for the same input signature the last is tried first.
+        warns: log once for each reason why a call fits no backend; False where eager torch is the
+            best choice for some inputs.
 
     Raises:
-        InputError: an entry has inputs that cannot be checked, or weights that are not the net's;
+        InputError: a backend has inputs that cannot be checked, or weights that are not the net's;
             a function holds weights.
     """
 
     original_net: torch.nn.Module
-    _ways: tuple[_Way, ...]
+    _backends: tuple[_CheckedBackend, ...]
     _why_none: str
     _warned: set[int | str]
     _warns: bool
 
     def __init__(
-        self, net: Callable[..., Any], entries: Sequence[BuiltBackend] = (), warns: bool = True
+        self, net: Callable[..., Any], backends: Sequence[BuiltBackend] = (), warns: bool = True
     ) -> None:
         super().__init__()
         module = as_module(net)
@@ -88,8 +86,8 @@ class FastNet(torch.nn.Module):
             "original_net": module,
             # the very dicts of the net, so that names, state and assignments are the net's
             **{name: getattr(module, name) for name in ("_parameters", "_buffers", "_modules")},
-            "_ways": tuple(_way(module, entry) for entry in reversed(entries)),
-            "_why_none": "it has no entries",
+            "_backends": tuple(_checked(module, built) for built in reversed(backends)),
+            "_why_none": "it has no backends",
             "_warned": set(),
             "_warns": warns,
         }
@@ -97,42 +95,43 @@ class FastNet(torch.nn.Module):
             object.__setattr__(self, name, value)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the net returns."""
+        """Run a call by the first backend that it fits, or by the original net."""
         if torch.compiler.is_compiling():
             return self.original_net(*args, **kwargs)
         misfit = 0
-        for first in self._ways:
-            way, tensors = first, first.check(args, kwargs)
+        for first in self._backends:
+            backend, tensors = first, first.check(args, kwargs)
             if isinstance(tensors, int) and tensors >= Misfit.VALUES and first.instead:
                 if self._warns and tensors not in self._warned:
-                    self._warn(tensors, args, kwargs, f"{first.instead.entry.engine} runs it")
-                way, tensors = first.instead, first.instead.check(args, kwargs)
+                    self._warn(tensors, args, kwargs, f"{first.instead.built.engine} runs it")
+                backend, tensors = first.instead, first.instead.check(args, kwargs)
             if isinstance(tensors, int):
                 misfit = max(misfit, tensors)
-            elif not way.lock.acquire(blocking=False):
+            elif not backend.lock.acquire(blocking=False):
                 misfit = _BUSY
             else:
                 try:
-                    outputs = way.entry.run(tensors)
-                except Exception as error:  # noqa: BLE001 (of foreign code: the net says if it is one)
-                    said = str(error).partition("\n")[0]  # traces of C++ follow
-                    failed = f"{way.entry.engine} failed with {type(error).__name__}: {said}"
-                    self._warn_of(way.entry.engine, failed)
+                    outputs = backend.built.run(tensors)
+                except Exception as error:  # noqa: BLE001 (foreign code; the net raises its own)
+                    text = str(error).partition("\n")[0]  # traces of C++ follow
+                    engine = backend.built.engine
+                    self._warn_of(engine, f"{engine} failed with {type(error).__name__}: {text}")
                     break
                 finally:
-                    way.lock.release()
-                if first is not self._ways[0]:
-                    self._try_first(first)
-                return way.unflatten(outputs)
+                    backend.lock.release()
+                if first is not self._backends[0]:
+                    later = tuple(other for other in self._backends if other is not first)
+                    object.__setattr__(self, "_backends", (first, *later))
+                return backend.unflatten(outputs)
         else:
             if self._warns and misfit not in self._warned:
                 self._warn(misfit, args, kwargs)
         return self.original_net(*args, **kwargs)
 
     @property
-    def entries(self) -> tuple[BuiltBackend, ...]:
+    def built_backends(self) -> tuple[BuiltBackend, ...]:
         """The backends, the last used one first."""
-        return tuple(way.entry for way in self._ways)
+        return tuple(backend.built for backend in self._backends)
 
     @property
     def training(self) -> bool:
@@ -144,21 +143,18 @@ class FastNet(torch.nn.Module):
         if "original_net" in self.__dict__:  # not while Module.__init__ sets it
             self.original_net.training = mode
 
-    def _try_first(self, way: _Way) -> None:
-        others = tuple(each for each in self._ways if each is not way)
-        object.__setattr__(self, "_ways", (way, *others))
-
     def _warn(
         self, misfit: int, args: tuple[Any, ...], kwargs: dict[str, Any], instead: str = _AS_IT_WAS
     ) -> None:
-        """Say once why no entry fits: of several, that one which fitted the longest."""
-        if not self._ways:
+        """Log once why no backend fits: of several reasons the latest in the order of checks."""
+        if not self._backends:
             return self._warn_of(0, self._why_none, "; give it to passnet.optimize")
         if misfit == _BUSY:
-            return self._warn_of(misfit, "another thread is within its entry")
-        found = [each for way in self._ways if (each := find_misfit(way.form, args, kwargs))]
-        if found:  # it is asked again, a moment later
-            kind, sentence = max(found)
+            return self._warn_of(misfit, "another thread is within its backend")
+        misfits = (find_misfit(backend.signature, args, kwargs) for backend in self._backends)
+        reasons = [reason for reason in misfits if reason]
+        if reasons:  # a moment later, the call may fit
+            kind, sentence = max(reasons)
             advice = _ADVICE.get(kind, "; give such inputs to passnet.optimize too")
             self._warn_of(kind, sentence, advice, instead)
         self._warned.add(misfit)
@@ -173,18 +169,15 @@ class FastNet(torch.nn.Module):
         name = type(self.original_net).__name__
         _log.warning("%s: %s: %s%s", name, sentence, instead, advice)
 
-    def _without_entries(self, net: torch.nn.Module, why: str) -> "FastNet":
-        made = FastNet(net)
-        object.__setattr__(made, "_why_none", why)
-        return made
-
     def __copy__(self) -> "FastNet":
-        return self._without_entries(self.original_net, "entries are not copied")
+        bare = FastNet(self.original_net)
+        object.__setattr__(bare, "_why_none", "backends are not copied")
+        return bare
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "FastNet":
-        net = copy.deepcopy(self.original_net, memo)
-        memo[id(self)] = made = self._without_entries(net, "entries are not copied")
-        return made
+        bare = FastNet(copy.deepcopy(self.original_net, memo)).__copy__()
+        memo[id(self)] = bare
+        return bare
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise InputError(
@@ -193,8 +186,8 @@ class FastNet(torch.nn.Module):
         )
 
     def __repr__(self) -> str:
-        entries = [f"  {way.entry.engine}: {_in_words(way)}\n" for way in self._ways]
-        return f"FastNet with {len(entries)} entries:\n{''.join(entries)}of {self.original_net!r}"
+        lines = [f"  {backend.built.engine}: {_in_words(backend)}\n" for backend in self._backends]
+        return f"FastNet with {len(lines)} backends:\n{''.join(lines)}of {self.original_net!r}"
 
     # From here on, all is the net's.
 
@@ -213,17 +206,21 @@ class FastNet(torch.nn.Module):
         delattr(self.original_net, name)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Self:
-        """Move or convert the net (`to`, `half`, `cuda`), and drop the entries that this breaks."""
+        """Move or convert the net (`to`, `half`, `cuda`), and drop backends that this breaks."""
         self.original_net._apply(fn, recurse)
-        kept = tuple(way for way in self._ways if not is_moved(self.original_net, way.form.weights))
-        if len(kept) < len(self._ways):
-            object.__setattr__(self, "_ways", kept)
+        in_place = tuple(
+            backend
+            for backend in self._backends
+            if not is_moved(self.original_net, backend.signature.weights)
+        )
+        if len(in_place) < len(self._backends):
+            object.__setattr__(self, "_backends", in_place)
             object.__setattr__(self, "_why_none", "its weights were moved or converted")
             self._warn(0, (), {})
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set the mode of the net; in training mode it runs as it was."""
+        """Set the mode of the net; in training mode the original net runs."""
         self.original_net.train(mode)
         return self
 
@@ -254,15 +251,15 @@ class FastNet(torch.nn.Module):
         self.original_net._load_from_state_dict(*args, **kwargs)
 
 
-def _way(net: torch.nn.Module, entry: BuiltBackend) -> _Way:
-    form = input_signature(net, entry)
-    instead = None if entry.instead is None else _way(net, entry.instead)
-    unflatten = _unflatten(entry.out_spec)
-    return _Way(entry, form, call_check(form), threading.Lock(), unflatten, instead)
+def _checked(net: torch.nn.Module, built: BuiltBackend) -> _CheckedBackend:
+    signature = input_signature(net, built)
+    check, unflatten = call_check(signature), _unflatten(built.out_spec)
+    instead = None if built.instead is None else _checked(net, built.instead)
+    return _CheckedBackend(built, signature, check, threading.Lock(), unflatten, instead)
 
 
 def _unflatten(spec: TreeSpec) -> Callable[[Sequence[Any]], Any]:
-    """Return what nests outputs; `tree_unflatten` takes microseconds for what most nets return."""
+    """Return a function that nests outputs, without `tree_unflatten` (microseconds) if possible."""
     if spec.is_leaf():
         return itemgetter(0)
     if spec.type in (tuple, list) and all(child.is_leaf() for child in spec.children()):
@@ -270,15 +267,14 @@ def _unflatten(spec: TreeSpec) -> Callable[[Sequence[Any]], Any]:
     return partial(tree_unflatten, treespec=spec)
 
 
-def _in_words(way: _Way) -> str:
-    """The form of the inputs of a way, and how it is known that folded weights are as they were."""
-    words = ", ".join(map(leaf_in_words, way.entry.leaves))
-    if not way.entry.is_frozen:
+def _in_words(backend: _CheckedBackend) -> str:
+    """Describe the inputs of a backend, and how folded weights are checked."""
+    words = ", ".join(map(leaf_in_words, backend.built.leaves))
+    if not backend.built.is_frozen:
         return words
-    if not way.entry.compares:
+    if not backend.built.compares:
         return f"{words} (frozen)"
-    share = num_watched_bytes(way.check) / max(
-        1, sum(s.contents.numel() for s in way.form.storages)
-    )
+    num_bytes = sum(storage.contents.numel() for storage in backend.signature.storages)
+    share = num_watched_bytes(backend.check) / max(1, num_bytes)
     watched = f", {share:.0%} of their bytes watched by the kernel" if share else ""
     return f"{words} (weights compared{watched})"

@@ -1,4 +1,4 @@
-"""A net and a call of it: what every way to run it is built from and compared with."""
+"""A net and a call of it, from which every backend is built."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
@@ -15,9 +15,8 @@ from passnet.optimizer.call.built_backend import BuiltBackend
 class NetCall:
     """A net with the arguments of one call.
 
-    `net` is a module, and `given` the net as it was given, which may be a function. `leaves` are
-    the arguments, flat, and `outputs` what the net returns for them, flat too;
-    `written` are the names of what it writes into, weights and arguments.
+    `given` is the net as the user gave it, perhaps a function; `net` is a module. `leaves` and
+    `outputs` are flat; `written` names the weights and arguments that a call writes into.
 
     Raises:
         InputError: the net is in training mode, fails on these arguments, or returns no tensor.
@@ -35,30 +34,28 @@ class NetCall:
         self.args, self.kwargs = tuple(args), dict(kwargs)
         self.leaves, self.args_spec = tree_flatten((self.args, self.kwargs))
         self.weights = weights_of(self.net)
-        held = {
-            **{f"argument {number}": tensor for number, tensor in enumerate(self.tensors())},
-            **self.weights,
-        }
-        before = {name: tensor._version for name, tensor in held.items()}
+        arguments = {f"argument {number}": tensor for number, tensor in enumerate(self.tensors())}
+        watched = arguments | self.weights
+        before = {name: tensor._version for name, tensor in watched.items()}
         try:
             outputs = self.eager(self.leaves)
         except Exception as cause:
             raise InputError(
                 f"the net fails on these inputs: {type(cause).__name__}: {cause}"
             ) from cause
-        self.written = [name for name, each in held.items() if each._version != before[name]]
+        self.written = [name for name, t in watched.items() if t._version != before[name]]
         self.outputs, self.out_spec = tree_flatten(outputs)
         if not all(isinstance(output, torch.Tensor) for output in self.outputs):
-            kinds = {type(each).__name__ for each in self.outputs} - {"Tensor"}
+            kinds = {type(output).__name__ for output in self.outputs} - {"Tensor"}
             raise InputError(
-                f"the net returns {', '.join(sorted(kinds))} beside tensors; wrap it in a module "
+                f"the net returns {', '.join(sorted(kinds))} besides tensors; wrap it in a module "
                 "that returns tensors alone, in tuples, lists or dicts"
             )
         if not self.outputs:
             raise InputError("the net returns no tensor")
 
     def eager(self, leaves: Sequence[Any], net: Callable[..., Any] | None = None) -> Any:
-        """Return what the net, or another one that is called like it, returns for other leaves."""
+        """Call the net, or a replacement for it, with these leaves."""
         args, kwargs = tree_unflatten(list(leaves), self.args_spec)
         with torch.no_grad():
             return (self.net if net is None else net)(*args, **kwargs)
@@ -66,11 +63,11 @@ class NetCall:
     def eager_outputs(
         self, leaves: Sequence[Any], net: Callable[..., Any] | None = None
     ) -> list[torch.Tensor]:
-        """Return the same, flat."""
+        """Return the outputs of the same call, flat."""
         return tree_leaves(self.eager(leaves, net))
 
     def filled(self, tensors: Sequence[torch.Tensor]) -> list[Any]:
-        """Return the leaves with other tensors."""
+        """Return the leaves with these tensors in place of their own."""
         remaining = iter(tensors)
         return [next(remaining) if isinstance(leaf, torch.Tensor) else leaf for leaf in self.leaves]
 
@@ -80,7 +77,7 @@ class NetCall:
 
     @property
     def is_on_cpu(self) -> bool:
-        """Return whether all weights are in the memory of the processor."""
+        """True where all weights are in the memory of the processor."""
         return all(weight.device.type == "cpu" for weight in self.weights.values())
 
     def built(
@@ -90,7 +87,7 @@ class NetCall:
         is_frozen: bool = False,
         plain: Callable[..., Any] | None = None,
     ) -> BuiltBackend:
-        """Return a backend on arguments of this signature."""
+        """Return a backend for this input signature."""
         return BuiltBackend(
             engine,
             self.args_spec,
@@ -105,41 +102,40 @@ class NetCall:
 
     @cached_property
     def exported(self) -> ExportedProgram:
-        """The net as `torch.export` sees it.
+        """The program from `torch.export`.
 
         Raises:
-            BackendError: it cannot be exported.
+            BackendError: the net cannot be exported.
         """
         with boundary(BackendError, "torch.export"), torch.no_grad():
             return export(self.net, self.args, self.kwargs, strict=False)
 
     @cached_property
     def exported_flat(self) -> ExportedProgram:
-        """The same of a net that takes the tensors alone, and returns `distinct_outputs`.
+        """The program of a net that takes the tensors alone and returns `distinct_outputs`.
 
         Raises:
-            BackendError: it cannot be exported.
+            BackendError: the net cannot be exported.
         """
         with boundary(BackendError, "torch.export"), torch.no_grad():
             flat = FlatNet(self, list(self.distinct_outputs.values())).eval()
-            given: list[torch.Tensor] = []
+            inputs: list[torch.Tensor] = []
             for tensor in self.tensors():  # one that comes twice would be taken for one input
-                is_again = any(tensor is other for other in given)
-                given.append(tensor.clone() if is_again else tensor)
-            return export(flat, tuple(given), strict=False)
+                is_again = any(tensor is earlier for earlier in inputs)
+                inputs.append(tensor.clone() if is_again else tensor)
+            return export(flat, tuple(inputs), strict=False)
 
     @cached_property
     def distinct_outputs(self) -> dict[int, int]:
-        """Of each output, by its identity, the number at which it comes first."""
-        numbered = reversed(list(enumerate(self.outputs)))
-        first = {id(output): number for number, output in numbered}
-        return dict(sorted(first.items(), key=lambda item: item[1]))
+        """The first position of each output, by its identity."""
+        first: dict[int, int] = {}
+        for number, output in enumerate(self.outputs):
+            first.setdefault(id(output), number)
+        return first
 
 
 class FlatNet(torch.nn.Module):
-    """A net that takes the tensors of a call, flat, and returns its outputs as a tuple: all of
-    them, or those of some numbers.
-    """
+    """A net that takes the tensors of a call and returns its outputs, or some, as a tuple."""
 
     def __init__(self, call: NetCall, numbers: Sequence[int] | None = None) -> None:
         super().__init__()
@@ -161,16 +157,16 @@ class FunctionNet(torch.nn.Module):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
-        for held in _held_by(function):
-            if isinstance(held, (torch.nn.Module, torch.Tensor)):
+        for value in _held_by(function):
+            if isinstance(value, (torch.nn.Module, torch.Tensor)):
                 raise InputError(
-                    f"the function holds a {type(held).__name__}, of which changes would not be "
+                    f"the function holds a {type(value).__name__}, whose changes would not be "
                     "seen; give a torch.nn.Module that holds it and calls the function"
                 )
         self._function = function
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the function returns."""
+        """Call the function."""
         return self._function(*args, **kwargs)
 
 
@@ -195,9 +191,9 @@ def weights_of(net: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def _held_by(function: Any) -> list[Any]:
-    """Return what a method is of, what a closure and a `partial` hold."""
-    held = [getattr(function, "__self__", None)]
-    held += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    """Return the objects held by a method, a closure or a `partial`."""
+    values = [getattr(function, "__self__", None)]
+    values += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
     if isinstance(function, partial):
-        held += [*function.args, *function.keywords.values(), *_held_by(function.func)]
-    return held
+        values += [*function.args, *function.keywords.values(), *_held_by(function.func)]
+    return values

@@ -1,8 +1,7 @@
-"""A copy of a net and of its arguments, so that the user's own stay exactly as they are.
+"""A copy of a net and its arguments, so that the user's own stay exactly as they are.
 
-Backends are built from the copy, which is all that runs. While they are built and timed, weights
-take twice their memory. `served` then points the copy's weights at the memory of the user's, which
-frees the copy's and lets a backend see later updates.
+Backends are built from the copy, so weights take twice their memory. `served` then points the
+copy's weights at the user's memory, which a backend follows through later updates.
 """
 
 import copy
@@ -31,16 +30,15 @@ def copied(
 ) -> tuple[Callable[..., Any], Sequence[Arguments]]:
     """Copy a net and the arguments of some calls, tensors shared among them included.
 
-    Functions are not copied, hence neither is what a closure or a hook holds.
+    Functions are not copied, and neither are the objects that a closure or a hook holds.
 
     Raises:
-        InputError: a net or an argument cannot be copied, or a weight is of a kind whose changes
-            cannot be seen.
+        InputError: a net or an argument cannot be copied, or changes of a weight cannot be seen.
     """
     module, name = as_module(net), name_of(net)
     weights = weights_of(module)
     remember_weights(module, weights)
-    attributes = [value for each in module.modules() for value in vars(each).values()]
+    attributes = [value for part in module.modules() for value in vars(part).values()]
     memo: dict[int, Any] = {}
     net_copy = _copy(net, name, [*weights.values(), *attributes], memo)
     return net_copy, _copy(list(calls), f"the arguments of {name}", tree_leaves(calls), memo)
@@ -60,7 +58,7 @@ def _copy(value: Any, name: str, tensors: Iterable[Any], memo: dict[int, Any]) -
 
 
 def served(built: BuiltBackend, net: torch.nn.Module) -> BuiltBackend:
-    """Return a backend of a copy as one of the user's net, whose memory its weights then share."""
+    """Return a backend of a copy as one of the user's net, with shared weights."""
     own = weights_of(net)
     weights = {name: own[name] for name in built.weights if name in own}
     for name, weight in weights.items():
@@ -76,14 +74,14 @@ def served(built: BuiltBackend, net: torch.nn.Module) -> BuiltBackend:
 def fast_net(
     net: Callable[..., Any], built_backends: Sequence[BuiltBackend], warns: bool
 ) -> FastNet:
-    """Return the user's net with built_backends that were built from its copy."""
+    """Return the user's net with backends that were built from its copy."""
     module = as_module(net)
     return FastNet(module, [served(built, module) for built in built_backends], warns)
 
 
 @contextmanager
 def process_state_kept(num_threads: int | None = None) -> Iterator[None]:
-    """Run with a number of torch threads; put these and all random generators back at the end."""
+    """Set the number of torch threads; restore it and all random generators at the end."""
     threads = torch.get_num_threads()
     generators = random.getstate(), np.random.get_state()
     cards = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)

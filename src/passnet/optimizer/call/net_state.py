@@ -1,10 +1,8 @@
-"""What a net was like when it was optimised, and what of it has changed since.
+"""The state of a net when it was optimised, and its changes since.
 
-A net is its modules' dicts: attributes, parameters, buffers, submodules, hooks. Of each the values
-are remembered. Weights, submodules and hooks are the same if they are the same objects; attributes
-too if they are equal numbers, strings or tensors, as nets make anew what they keep for a shape.
-Where values of weights are folded in, their bytes can be remembered and compared.
-Objects that are changed in place (a config, a list) are not looked into.
+The state is every module's dicts: attributes, parameters, buffers, submodules, hooks. Weights,
+submodules and hooks must be the same objects; attributes may also be equal numbers, strings or
+tensors. Objects that are changed in place (a config, a list) are not looked into.
 """
 
 import hashlib
@@ -23,22 +21,22 @@ _WEIGHTS = ("_parameters", "_buffers")
 _DICTS = (*_WEIGHTS, "_modules", *_HOOKS)
 
 _OF_TORCH = {"_is_torch_compile", "_compiled_call_impl", "__overloads__"}
-"""Attributes that torch's compilers leave in a net, and that do not change what it returns."""
+"""Attributes that torch's compilers leave in a net, without effect on its outputs."""
 
 _PLAIN = (
-    bool, int, float, complex, str, bytes, type(None), type(...), slice, torch.dtype, torch.device,
-    torch.layout, torch.memory_format, torch.Size,
-)  # fmt: skip
-"""Types of which two objects are the same if they print the same."""
+    *(bool, int, float, complex, str, bytes, type(None), type(...), slice),
+    *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size),
+)
+"""Types whose values are the same if they print the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedDict:
-    """One dict of a module, the names and values that it had, and values that it may get later."""
+    """One dict of a module with its former names and values; `later` may replace these."""
 
     module: str
     kind: str
-    held: dict[str, Any]
+    entries: dict[str, Any]
     names: tuple[str, ...]
     values: tuple[Any, ...]
     later: Mapping[str, Any] = field(default_factory=dict)
@@ -46,19 +44,19 @@ class RememberedDict:
 
 @dataclass(frozen=True, slots=True)
 class RememberedWeight:
-    """A parameter or buffer and where its values were."""
+    """A parameter or buffer, and the former address of its values."""
 
     name: str
     tensor: torch.Tensor
     address: int
     dtype: torch.dtype
-    form: tuple[Any, ...]
+    layout: tuple[Any, ...]
     version: int
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedStorage:
-    """The bytes of a weight's storage as they are, flat, of uint8, and what they came to once."""
+    """The bytes of a weight's storage, as a flat uint8 tensor, and their former digest."""
 
     name: str
     contents: torch.Tensor
@@ -66,7 +64,7 @@ class RememberedStorage:
 
 
 def is_plain(value: Any) -> bool:
-    """Return whether a value can be told from another by what it prints as."""
+    """Return whether a value is identified by how it prints."""
     return type(value) in _PLAIN or (type(value) is tuple and all(map(is_plain, value)))
 
 
@@ -103,39 +101,38 @@ def attributes_of(net: torch.nn.Module | None) -> dict[str, dict[str, Any]]:
 def remember_net(
     net: torch.nn.Module, later: Mapping[str, Mapping[str, Any]] | None = None
 ) -> tuple[RememberedDict, ...]:
-    """Remember the dicts of each module of a net; of weights and submodules the filled ones.
+    """Remember the dicts of each module of a net.
 
-    `later` has by module what calls make of attributes, as a table that a first call keeps.
+    `later` has by module the attributes that calls may set, as a table that a first call keeps.
     """
     remembered = []
     for path, module in net.named_modules():
         for kind in ("__dict__", *_DICTS):
-            held = vars(module) if kind == "__dict__" else vars(module).get(kind)
-            if isinstance(held, dict) and (held or kind in _HOOKS):
+            entries = vars(module) if kind == "__dict__" else vars(module).get(kind)
+            if isinstance(entries, dict) and (entries or kind in _HOOKS):
+                state = (path, kind, entries, (*entries,), (*entries.values(),))
                 values = (later or {}).get(path, {}) if kind == "__dict__" else {}
-                remembered.append(
-                    RememberedDict(path, kind, held, (*held,), (*held.values(),), values)
-                )
+                remembered.append(RememberedDict(*state, values))
     for kind in ("_global_forward_hooks", "_global_forward_pre_hooks"):
-        held = getattr(torch.nn.modules.module, kind)
-        remembered.append(RememberedDict("all modules", kind, held, (*held,), (*held.values(),)))
+        hooks = getattr(torch.nn.modules.module, kind)
+        remembered.append(RememberedDict("all modules", kind, hooks, (*hooks,), (*hooks.values(),)))
     return tuple(remembered)
 
 
 def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
-    """Return what is not as it was, in words, or None."""
-    for each in remembered:
-        held, names = each.held, each.names
-        if (*held,) == names and all(map(is_, held.values(), each.values)):
+    """Return a description of the first change of a net, or None."""
+    for former in remembered:
+        entries, names = former.entries, former.names
+        if (*entries,) == names and all(map(is_, entries.values(), former.values)):
             continue
-        before = dict(zip(names, each.values, strict=True))
-        now = dict(held)
+        before = dict(zip(names, former.values, strict=True))
+        now = dict(entries)
         for name in {**before, **now}:
-            same = is_same if each.kind == "__dict__" and name not in _DICTS else is_
-            states = [state[name] for state in (before, each.later) if name in state]
+            same = is_same if former.kind == "__dict__" and name not in _DICTS else is_
+            states = [state[name] for state in (before, former.later) if name in state]
             is_known = name in now and any(same(state, now[name]) for state in states)
             if name not in _OF_TORCH and not is_known:
-                return _change_in_words(each, str(name), now.get(name))
+                return _change_in_words(former, str(name), now.get(name))
     return None
 
 
@@ -156,7 +153,7 @@ def _change_in_words(remembered: RememberedDict, name: str, value: Any) -> str:
 def remember_weights(
     net: torch.nn.Module, weights: Mapping[str, torch.Tensor]
 ) -> tuple[RememberedWeight, ...]:
-    """Return where the values of a net's weights are.
+    """Remember the addresses of a net's weights.
 
     Raises:
         InputError: a weight is not the net's own, or is of a kind that cannot be watched.
@@ -166,83 +163,77 @@ def remember_weights(
     for name, tensor in weights.items():
         if own.get(name) is not tensor:
             raise InputError(
-                f"weight {name} of the entry is not that of the net; optimise this net anew"
+                f"the backend's weight {name} is not the net's; optimise this net anew"
             )
         if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.is_inference():
             kind = "made in inference mode" if tensor.is_inference() else type(tensor).__name__
             raise InputError(
-                f"weight {name} is {kind}, of which changes cannot be seen; make the net from "
+                f"weight {name} is {kind}, whose changes cannot be seen; make the net from "
                 "plain tensors, outside of torch.inference_mode()"
             )
         if tensor.layout is not torch.strided:
             raise InputError(f"weight {name} is {tensor.layout}; only dense weights can be watched")
         remembered[id(tensor)] = RememberedWeight(
-            name, tensor, address(tensor), tensor.dtype, _form(tensor), tensor._version
+            name, tensor, address(tensor), tensor.dtype, _layout(tensor), tensor._version
         )
     return tuple(remembered.values())
 
 
 def moved_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
-    """Return the name of a weight whose values are elsewhere or of another form, or None."""
-    for each in remembered:
-        tensor = each.tensor
-        is_there = address(tensor) == each.address and tensor.dtype is each.dtype
-        if not is_there or _form(tensor) != each.form:
-            return each.name
+    """Return the name of a weight that was moved, converted or reshaped, or None."""
+    for weight in remembered:
+        tensor = weight.tensor
+        is_in_place = address(tensor) == weight.address and tensor.dtype is weight.dtype
+        if not is_in_place or _layout(tensor) != weight.layout:
+            return weight.name
     return None
 
 
 def is_moved(net: torch.nn.Module, remembered: tuple[RememberedWeight, ...]) -> bool:
-    """Return whether a weight is elsewhere, of another form, or no longer the net's."""
+    """Return whether a weight was moved, converted, reshaped, or is no longer the net's."""
     own = weights_of(net)
-    is_own = all(own.get(each.name) is each.tensor for each in remembered)
+    is_own = all(own.get(weight.name) is weight.tensor for weight in remembered)
     return not is_own or moved_weight(remembered) is not None
 
 
 def updated_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
     """Return the name of a weight that was updated in place, or None."""
-    for each in remembered:
-        if each.tensor._version != each.version:
-            return each.name
-    return None
+    return next((w.name for w in remembered if w.tensor._version != w.version), None)
 
 
 def remember_storages(weights: tuple[RememberedWeight, ...]) -> tuple[RememberedStorage, ...]:
-    """Return the bytes of each storage of a net's weights, once.
+    """Remember the bytes of each storage of a net's weights, once.
 
     Raises:
         InputError: a weight is not in the memory of the processor.
     """
     remembered: dict[int, RememberedStorage] = {}
-    for each in weights:
-        if each.tensor.device.type != "cpu":
+    for weight in weights:
+        if weight.tensor.device.type != "cpu":
             raise InputError(
-                f"weight {each.name} is on {each.tensor.device}, where it cannot be compared at "
-                "each call; say by freeze=True that weights will not change"
+                f"weight {weight.name} is on {weight.tensor.device}, where it cannot be compared "
+                "at each call; say by freeze=True that weights will not change"
             )
-        storage = each.tensor.untyped_storage()
-        if each.address not in remembered and storage.nbytes():
-            held = torch.empty(0, dtype=torch.uint8).set_(storage)
-            remembered[each.address] = RememberedStorage(each.name, held, _digest(held))
+        storage = weight.tensor.untyped_storage()
+        if weight.address not in remembered and storage.nbytes():
+            contents = torch.empty(0, dtype=torch.uint8).set_(storage)
+            remembered[weight.address] = RememberedStorage(weight.name, contents, _digest(contents))
     return tuple(remembered.values())
 
 
 def changed_storage(remembered: tuple[RememberedStorage, ...]) -> str | None:
-    """Return the name of a weight whose storage holds other bytes than it did, or None."""
-    for each in remembered:
-        if _digest(each.contents) != each.digest:
-            return each.name
-    return None
+    """Return the name of a weight whose storage has other bytes, or None."""
+    return next((s.name for s in remembered if _digest(s.contents) != s.digest), None)
 
 
 def address(tensor: torch.Tensor) -> int:
-    """Return where the storage of a tensor begins; 0 for none."""
+    """Return the address of the storage of a tensor; 0 for none."""
     return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
 
 
-def _digest(held: torch.Tensor) -> str:
-    return hashlib.sha256(held.numpy().data).hexdigest()
+def _digest(contents: torch.Tensor) -> str:
+    return hashlib.sha256(contents.numpy().data).hexdigest()
 
 
-def _form(tensor: torch.Tensor) -> tuple[Any, ...]:
+def _layout(tensor: torch.Tensor) -> tuple[Any, ...]:
     return (tensor.shape, tensor.stride(), tensor.storage_offset())

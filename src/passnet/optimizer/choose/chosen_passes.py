@@ -1,9 +1,8 @@
-"""The passes for one form of a net's inputs: chosen, put where backends look for them,
-and told of as data, so that a run that goes on has them back.
-"""
+"""The passes for one input signature: chosen, copied for backends, and recorded."""
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 
 import torch
@@ -25,30 +24,30 @@ RANGES_FILE = "ranges.json"
 def passes_of_signature(
     call: NetCall,
     folder: Path,
-    ways: Sequence[str],
+    engines: Sequence[str],
     library_folder: Path,
     authors: Sequence[str],
     llm: LlmSettings | None,
     seconds: float,
 ) -> RangesRecord:
-    """Choose passes for the ranges of a net, and put their folders where backends look for them.
+    """Choose passes for the ranges of a net, and copy their folders for the backends.
 
     Args:
         call: the net and its example.
-        folder: where the backends for this form are kept.
-        ways: those that were built with other passes, which are removed.
+        folder: the folder of the backends for this input signature.
+        engines: the backends with passes; those built with other passes are removed.
         library_folder: the library of passes that were judged before.
-        authors: who gives passes, as in `OptimizeSettings`.
-        llm: one that writes passes too.
-        seconds: after which no further range is begun.
+        authors: as in `OptimizeSettings`.
+        llm: an LLM that writes passes too.
+        seconds: begin no further range after this time.
     """
     names = (*authors, *([llm.name] if llm else []))
     file = folder / RANGES_FILE
     if file.is_file():  # of a run that goes on
-        kept = read_json(file, RangesRecord)
-        if kept.authors == names:
-            return kept
-    for name in ways:
+        earlier = read_json(file, RangesRecord)
+        if earlier.authors == names:
+            return earlier
+    for name in engines:
         shutil.rmtree(folder / name, ignore_errors=True)
     graphs = captured_graphs(call)
     if not graphs:
@@ -69,10 +68,9 @@ def passes_of_signature(
     make_folder(home)
     for number, path in enumerate(choice.folders):
         shutil.copytree(path, home / f"{number:03}")
-    keep_passes(
-        library, {each.digest for each in choice.results if each.digest}, folder / KEPT_FOLDER
-    )
-    chosen = {(each.result.digest, each.place) for each in choice.chosen}
+    digests = {result.digest for result in choice.results if result.digest}
+    keep_passes(library, digests, folder / KEPT_FOLDER)
+    chosen = {(c.result.digest, c.place) for c in choice.chosen}
     ranges = tuple(
         RangeRecord(
             result.ops,
@@ -89,7 +87,7 @@ def passes_of_signature(
             result.error,
             result.digest,
             tuple(
-                PlaceRecord(place.graph, place.start, place.stop, (result.digest, place) in chosen)
+                PlaceRecord(*astuple(place), is_chosen=(result.digest, place) in chosen)
                 for place in result.places
             ),
         )

@@ -1,10 +1,9 @@
-"""Passes for one range, written by an author or given, and judged on this machine.
+"""Passes for one range, written by an author and judged on this machine.
 
-The judge sees a range as the only graph of a task. It calls the rewritten graph directly: what the
-guards of torch.compile cost is no part of a range.
+The judge sees a range as the only graph of a task, and calls it without torch.compile's guards.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from passnet.agent.attempts.session import Session
@@ -22,14 +21,15 @@ from passnet.passes.library.entries import SETTINGS_FILE, TRIAL_FILE, EntryStatu
 from passnet.passes.library.store import PassOutcome, RangeKey
 
 LEAST_EVALUATIONS = 4
-"""A search with fewer cannot find anything."""
+"""The least evaluations with which a search can find anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPass:
-    """A pass folder for a range and its trial; None where there is nothing to judge, or it could
-    not be: `error` says why. `evaluation_s` is how long an evaluation took. An author that was
-    held up is not done (`is_final`), and one that did not answer at all is not asked again.
+    """A pass folder for a range and its trial; without a trial, `error` says why.
+
+    An author that was interrupted is not `is_final`; one that gave no answer is not `is_answered`,
+    and not asked again. `evaluation_s` is the time of one evaluation.
     """
 
     files: Files
@@ -41,28 +41,17 @@ class JudgedPass:
 
 
 def judging_settings(num_threads: int = 1, device: str = "cpu") -> RunSettings:
-    """How ranges are judged: in the best sandbox that works here, with any op of torch allowed."""
+    """Return settings with the best sandbox of this machine and all ops of torch allowed."""
     return RunSettings(JudgeSettings(device=device), num_threads, find_sandbox("auto").name)
-
-
-def range_evaluator(settings: RunSettings) -> JudgeDesk:
-    """Return a judge of ranges, to be entered."""
-    return JudgeDesk(settings, "direct")
-
-
-def check_authors(names: Sequence[str]) -> None:
-    """Raise InputError for the first name that no author has."""
-    for name in names:
-        program_author(name, SEARCH_TURNS)
 
 
 def judge_range(desk: JudgeDesk, key: RangeKey, files: Mapping[str, str]) -> JudgedPass:
     """Judge a pass folder on a range."""
     try:
         [trial] = desk.judge(range_task(key), dict(files))
+        return JudgedPass(dict(files), trial)
     except (MeasureError, InputError) as cause:
         return JudgedPass(dict(files), None, str(cause))
-    return JudgedPass(dict(files), trial)
 
 
 def trial_status(trial: Trial) -> EntryStatus | None:
@@ -77,7 +66,7 @@ def trial_status(trial: Trial) -> EntryStatus | None:
 
 
 def pass_outcome(judged: JudgedPass, settings: RunSettings) -> PassOutcome:
-    """Return what a library records of a judged pass and of the settings of its judge."""
+    """Return a library's record of a judged pass and of its judge's settings."""
     trial = judged.trial
     if trial is None:
         return PassOutcome(None if judged.files else "nothing", judged.error)
@@ -94,16 +83,16 @@ def pass_outcome(judged: JudgedPass, settings: RunSettings) -> PassOutcome:
 
 
 def outcome_on(desk: JudgeDesk, key: RangeKey, files: Files) -> PassOutcome:
-    """Judge a pass folder on a range and return what a library records of it."""
+    """Judge a pass folder on a range and return a library's record of it."""
     return pass_outcome(judge_range(desk, key, files), desk.settings)
 
 
 def let_author_write(
     evaluator: JudgeDesk, key: RangeKey, author: str, most_evaluations: int = SEARCH_TURNS
 ) -> JudgedPass:
-    """Return what an author, a program, writes for a range, judged.
+    """Let an author, a program, write for a range, and judge the pass.
 
-    Of several states the best is judged once more, so that its time is not the luckiest one.
+    The best of several states is judged once more, so that its time is not the luckiest one.
     """
     session = Session(range_task(key), evaluator, first_op=key.num_layouts, is_strided=True)
     program = program_author(author, most_evaluations)
@@ -117,7 +106,7 @@ def let_author_write(
         return JudgedPass({}, None, error or "nothing of it could be judged")
     evaluation = session.evaluations[best]
     judged = JudgedPass(evaluation.files, session.trials[best][0])
-    if sum(each.files != evaluation.files for each in session.evaluations):
+    if sum(state.files != evaluation.files for state in session.evaluations):
         judged = judge_range(evaluator, key, evaluation.files)
     return JudgedPass(judged.files, judged.trial, judged.error or error, evaluation.seconds)
 

@@ -1,4 +1,4 @@
-"""The evidence for a net's passes: a copy of every judged one, as the library may change later."""
+"""Copies of a net's judged passes, as evidence while the library changes."""
 
 import shutil
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""An llm as author of a pass for a range: one attempt, of which all that is said is kept."""
+"""An LLM as author of a pass for a range: one attempt, recorded in full."""
 
 import ast
 import json
@@ -15,34 +15,27 @@ from passnet.passes.folder import LIST_FILE
 from passnet.passes.library.store import RangeKey
 
 LEAST_S = 10.0
-"""An attempt of less time cannot come to anything."""
-
-GUARDS = ("guards", "guard")
+"""The least seconds that are worth an attempt."""
 
 
 def let_llm_write(
     evaluator: JudgeDesk, key: RangeKey, llm: LlmSettings, seconds: float, folder: Path
 ) -> JudgedPass:
-    """Return what an llm writes for a range in so many seconds, judged.
+    """Let an LLM write for a range, in `seconds`, and judge the pass.
 
-    The attempt is kept in a run folder of its own within `folder`. Whatever happens to the llm is
-    said in the result, which is then not final: no answer, or not enough time.
+    The attempt is recorded in a new run folder within `folder`. Where the LLM fails or has too
+    little time, the result says so and is not final.
     """
     task = range_task(key)
     suite = make_suite(task.name, task.graphs)
     limits = AgentLimits(seconds=max(1, int(seconds)))
-    settings = AgentSettings(
-        "llm",
-        llm,
-        evaluator.settings,
-        "direct",
-        limits,
-        is_judged_anew=False,
-        num_layouts=key.num_layouts,
-    )
+    fields = {"is_judged_anew": False, "num_layouts": key.num_layouts}
+    settings = AgentSettings("llm", llm, evaluator.settings, "direct", limits, **fields)
+    # an attempt that was interrupted left its folder as it is
+    paths = (folder / (f"{task.name}-{n}" if n else task.name) for n in range(10_000))
     try:
         with boundary(AuthorError, f"llm {llm.name}"):
-            [attempt] = run_agent(suite, settings, _new_folder(folder, task.name))
+            [attempt] = run_agent(suite, settings, next(p for p in paths if not p.exists()))
     except PassnetError as cause:
         text = " ".join(str(cause).split())
         return JudgedPass({}, None, text, is_final=False, is_answered=False)
@@ -50,8 +43,8 @@ def let_llm_write(
     if not attempt.files:
         error = attempt.error or f"llm {llm.name} ended without a pass: {attempt.ending}"
         if attempt.ending == "time":
-            done = "wrote no pass" if is_answered else "gave no answer"
-            error = f"llm {llm.name} {done} in {limits.seconds} s"
+            failure = "wrote no pass" if is_answered else "gave no answer"
+            error = f"llm {llm.name} {failure} in {limits.seconds} s"
         is_final = attempt.ending not in ("error", "time")
         return JudgedPass({}, None, error, is_final=is_final, is_answered=is_answered)
     bare = unguarded(attempt.files)
@@ -62,7 +55,7 @@ def let_llm_write(
 
 
 def unguarded(files: Files) -> str | None:
-    """Return the name of a pass in a folder that says nothing of the arguments it is for.
+    """Return the name of a pass without guards in a folder, or None.
 
     Examples:
         >>> names = '["A", "B"]'
@@ -76,12 +69,6 @@ def unguarded(files: Files) -> str | None:
             for node in (top.targets if isinstance(top, ast.Assign) else [top])
             if isinstance(node, (ast.Name, ast.FunctionDef))
         }
-        if named.isdisjoint(GUARDS):
+        if named.isdisjoint(("guards", "guard")):
             return str(name)
     return None
-
-
-def _new_folder(folder: Path, name: str) -> Path:
-    """Return a folder that is not there yet: what an attempt left that was ended stays as it is."""
-    paths = (folder / (f"{name}-{number}" if number else name) for number in range(10_000))
-    return next(path for path in paths if not path.exists())

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from passnet.agent.authors.programs import program_author
 from passnet.agent.settings import SEARCH_TURNS, LlmSettings
 from passnet.core.hardware import Hardware, this_hardware
 from passnet.data.capture.capture import CapturedGraph
@@ -16,52 +17,46 @@ from passnet.judge.settings import RunSettings
 from passnet.optimizer.choose.judging import (
     LEAST_EVALUATIONS,
     JudgedPass,
-    check_authors,
     judge_range,
     judging_settings,
     let_author_write,
     pass_outcome,
-    range_evaluator,
 )
 from passnet.optimizer.choose.llm_author import LEAST_S, let_llm_write
-from passnet.optimizer.choose.ranges import NetRange, Place, RefusedPlace, net_ranges
+from passnet.optimizer.choose.ranges import NetRange, Place, net_ranges
 from passnet.optimizer.choose.selection import best_disjoint
 from passnet.passes.library.entries import EntryStatus, PassEntry, all_entries, entry_folder
 from passnet.passes.library.store import PassLibrary
 from passnet.version import __version__
 
 LIBRARY = "library"
-"""The author that is none: what was judged before."""
+"""The pseudo-author of passes that were judged before."""
 
 EVALUATION_S = 2.0
-"""Seconds of an evaluation where none was made before."""
+"""A guess of the seconds of an evaluation before the first one."""
 
 TRAJECTORIES = "llm"
-"""The folder of what an llm was told and said, and of what came of it."""
+"""The folder of an LLM's attempts."""
 
 RangeStatus: TypeAlias = EntryStatus | Literal["unstable", "unfinished"]
-"""How a pass for a range did. unstable: the machine was too busy to tell. unfinished: the llm gave
-no answer, or had too little time. Neither is kept in the library, so that it is tried again.
+"""The status of a pass for a range. unstable: the machine was too busy to tell. unfinished: the LLM
+gave no answer, or had too little time. Neither enters the library, so that it is tried again.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class RangeResult:
-    """How a pass for a range of a net did: a row of the table.
+    """The result of a pass for a range of a net: a row of the table.
 
     Args:
         fingerprint: of the range.
-        ops: what it calls, in order.
-        places: where it is in the net.
-        author: who wrote the pass, or was to.
-        is_known: whether it was judged earlier.
+        ops: the targets it calls, in order.
+        is_known: it was judged earlier.
         eager_ms: a call of the range by eager torch.
-        pass_ms: and with the pass.
-        saved_ms: what that saves at least in one place, by the lower bound of its interval.
-        speedup: eager torch's time over the pass's.
-        speedup_low: the lower bound of its interval.
-        speedup_high: and the upper one.
-        digest: of the entry in the library; None where it is not kept.
+        pass_ms: the same with the pass.
+        saved_ms: the time saved in one place, by the lower bound of its interval.
+        speedup: eager torch's time over the pass's, with the bounds of its interval.
+        digest: of the entry in the library; None where it has none.
     """
 
     fingerprint: str
@@ -82,7 +77,7 @@ class RangeResult:
 
 @dataclass(frozen=True, slots=True)
 class ChosenRange:
-    """A place in which a pass is to be applied, and what it is expected to save there."""
+    """A place to apply a pass, and the result that promises a saving."""
 
     place: Place
     result: RangeResult
@@ -94,31 +89,28 @@ class PassChoice:
     """The passes for a net.
 
     Args:
-        chosen: where passes are to be applied; no two places overlap.
-        results: of every range that was considered, in the order in which they were.
-        num_untried: ranges that were given to no author, as the budget was spent.
-        left_out: places that can be no range, and why.
-        seconds: how long it took to choose.
+        chosen: the places to apply passes, without overlap.
+        results: of every range that was considered, in this order.
+        num_untried: ranges that no author got, as the budget was spent.
     """
 
     chosen: tuple[ChosenRange, ...]
     results: tuple[RangeResult, ...]
     num_untried: int = 0
-    left_out: tuple[RefusedPlace, ...] = ()
-    seconds: float = 0.0
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The pass folders to apply, in this order: those for larger ranges first, since their
-        patterns may hold those of smaller ones.
+        """The pass folders to apply, in this order.
+
+        Those for larger ranges come first, as their patterns may hold those of smaller ones.
         """
-        ordered = sorted(self.chosen, key=lambda each: -len(each.result.ops))
-        return tuple(dict.fromkeys(each.folder for each in ordered))
+        ordered = sorted(self.chosen, key=lambda choice: -len(choice.result.ops))
+        return tuple(dict.fromkeys(choice.folder for choice in ordered))
 
     @property
     def saved_ms(self) -> float:
-        """Return what all of them save at least, as far as ranges by themselves tell."""
-        return sum(each.result.saved_ms for each in self.chosen)
+        """The time that all of them save, by the sum over ranges."""
+        return sum(choice.result.saved_ms for choice in self.chosen)
 
 
 RangeProgress: TypeAlias = Callable[[RangeResult], None]
@@ -138,25 +130,22 @@ def choose_passes(
 ) -> PassChoice:
     """Find passes for the ranges of a net, and choose those that save most together.
 
-    Each range is looked up in the library first, if that is among the authors; a pass that was
-    judged elsewhere is judged here. Then each author writes for the ranges that it has not tried
-    before, those that take longest first, until the budget is spent. All that is judged is added to
-    the library at once: after a kill the same call goes on where it was.
+    Each range is looked up in the library first, if "library" is an author; a pass that was judged
+    elsewhere is judged here. Then each author writes for the ranges that it has not tried before,
+    the slowest first, until the budget is spent. Each judged pass enters the library at once, so
+    that the same call continues an interrupted one.
 
     Args:
-        graphs: the net as it was captured.
-        library: where passes are looked up and kept.
+        graphs: the captured graphs of the net.
+        library: the library to look up and to extend.
         authors: "library", and programs that write passes, in this order.
-        budget_s: seconds after which nothing more is begun.
+        budget_s: begin nothing more after so many seconds.
         threads: of each call that is timed.
-        progress: called with every result, as soon as it is known.
-        evaluator: where to judge, if processes for that run already, as those of
-            `range_evaluator`; their settings then count instead of `threads`.
-        llm: one that writes for what it has not tried before, after all other authors, who then
-            have half of the budget.
-        trajectories: where its attempts are kept.
-        shipped: a further library, whose passes are taken over into the first if "library" is among
-            the authors.
+        progress: called with every result at once.
+        evaluator: a running judge; its settings then count instead of `threads`.
+        llm: an LLM that writes after all other authors, who then have half of the budget.
+        trajectories: the folder of its attempts.
+        shipped: a further library, merged into the first if "library" is an author.
 
     Raises:
         InputError: there is no author of a name, or the library is damaged.
@@ -170,44 +159,40 @@ def choose_passes(
     hardware = this_hardware(settings.num_threads, settings.judge.device)
     with ExitStack() as stack:
         choosing = _Choosing(library, hardware, settings, deadline, progress, stack, evaluator)
-        known = [
-            entry
-            for entry in (library.entries() if LIBRARY in authors or llm is not None else [])
-            if LIBRARY in authors or (llm is not None and entry.author == llm.name)
-        ]
-        sequences = {entry.ops for entry in known if entry.code_hash}
-        ranges, left_out = net_ranges(graphs, sequences)
-        choosing.look_up(ranges, known)
+        entries = library.entries() if LIBRARY in authors or llm is not None else []
+        if LIBRARY not in authors and llm is not None:
+            entries = [entry for entry in entries if entry.author == llm.name]
+        ranges, _ = net_ranges(graphs, {entry.ops for entry in entries if entry.code_hash})
+        choosing.look_up(ranges, entries)
         for author in writers:
             choosing.let_write(author, ranges)
         if llm is not None:
             choosing.deadline = start + budget_s
             choosing.let_llm_write(llm, trajectories, ranges)
     chosen = choose(choosing.results, library)
-    seconds = time.monotonic() - start
-    results, untried = tuple(choosing.results), len(choosing.untried)
-    return PassChoice(tuple(chosen), results, untried, tuple(left_out), seconds)
+    return PassChoice(tuple(chosen), tuple(choosing.results), len(choosing.untried))
 
 
 def writers_of(authors: Sequence[str]) -> tuple[str, ...]:
-    """Those of some authors that write passes.
+    """Return the authors that write passes.
 
     Raises:
         InputError: there is no author of a name.
     """
     writers = tuple(author for author in authors if author != LIBRARY)
-    check_authors(writers)
+    for author in writers:
+        program_author(author, SEARCH_TURNS)
     return writers
 
 
 def choose(results: Iterable[RangeResult], library: PassLibrary) -> list[ChosenRange]:
-    """Of all places with a pass that wins those that save most together, in each graph."""
+    """Return the places with winning passes that save most together, in each graph."""
     best: dict[Place, RangeResult] = {}
     for result in results:
         if result.digest is not None and result.saved_ms > 0:
             for place in result.places:  # passes for one range are compared as in the library
                 rival = best.setdefault(place, result)
-                best[place] = max(rival, result, key=lambda each: each.speedup_low or 0.0)
+                best[place] = max(rival, result, key=lambda r: r.speedup_low or 0.0)
     places = sorted(best, key=lambda place: (place.graph, place.start, place.stop))
     # also those that another process has judged again meanwhile
     entries = {entry.digest: entry for entry in all_entries(library.folder)} if places else {}
@@ -238,31 +223,32 @@ class _Choosing:
     untried: set[str] = field(default_factory=set)
     evaluation_s: dict[str, float] = field(default_factory=dict)
 
-    def look_up(self, ranges: Sequence[NetRange], known: Sequence[PassEntry]) -> None:
-        """What the library knows of some ranges; passes that were judged elsewhere are judged."""
+    def look_up(self, ranges: Sequence[NetRange], entries: Sequence[PassEntry]) -> None:
+        """Take the library's results for some ranges; passes from other machines are judged."""
         by_range: dict[str, list[PassEntry]] = {}
-        for entry in known:
+        for entry in entries:
             by_range.setdefault(entry.range, []).append(entry)
-        for each in ranges:
-            entries = by_range.get(each.key.fingerprint, [])
-            own = [e for e in entries if e.hardware == self.hardware and e.origin == "here"]
+        for net_range in ranges:
+            candidates = by_range.get(net_range.key.fingerprint, [])
+            own = [e for e in candidates if e.hardware == self.hardware and e.origin == "here"]
             for entry in own:
                 # what did not win may, by an author of another version
                 if entry.saved_ms > 0 or entry.passnet == __version__:
                     self.tried.add((entry.range, entry.author))
-                self._tell(_known(each, entry))
+                self._tell(_known(net_range, entry))
             judged = {entry.code_hash for entry in own} | {""}
-            for entry in sorted(entries, key=lambda entry: -entry.saved_ms):
+            for entry in sorted(candidates, key=lambda entry: -entry.saved_ms):
                 if entry.code_hash not in judged and time.monotonic() < self.deadline:
                     judged.add(entry.code_hash)
                     files = self.library.files(entry)
-                    self._keep(each, entry.author, judge_range(self._judge(), each.key, files))
+                    outcome = judge_range(self._judge(), net_range.key, files)
+                    self._keep(net_range, entry.author, outcome)
 
     def let_write(self, author: str, ranges: Sequence[NetRange]) -> None:
-        """Give ranges to an author, those that take longest first, until the budget is spent."""
+        """Give ranges to an author, the slowest first, until the budget is spent."""
         hopeless = {result.fingerprint for result in self.results if result.status == "nothing"}
-        for each in self._by_time(ranges):
-            name = each.key.fingerprint
+        for net_range in self._by_time(ranges):
+            name = net_range.key.fingerprint
             if (name, author) in self.tried or (author == "search" and name in hopeless):
                 continue
             left_s = self.deadline - time.monotonic()
@@ -270,55 +256,54 @@ class _Choosing:
             if left_s <= 0 or (author == "search" and evaluations < LEAST_EVALUATIONS):
                 self.untried.add(name)
                 continue
-            judged = let_author_write(self._judge(), each.key, author, evaluations)
+            judged = let_author_write(self._judge(), net_range.key, author, evaluations)
             if judged.evaluation_s is not None:
                 self.evaluation_s[name] = judged.evaluation_s
-            self._keep(each, author, judged)
+            self._keep(net_range, author, judged)
 
     def let_llm_write(self, llm: LlmSettings, folder: Path, ranges: Sequence[NetRange]) -> None:
-        """Give ranges to an llm, those that take longest first: each half of the time that is left,
-        the last one all of it. One that does not answer is not asked again.
+        """Give ranges to an LLM, the slowest first, each for half of the remaining time.
+
+        The last one gets all of it. An LLM that does not answer is not asked again.
         """
-        waiting = [
-            each for each in self._by_time(ranges)
-            if (each.key.fingerprint, llm.name) not in self.tried
-        ]  # fmt: skip
-        for number, each in enumerate(waiting):
+        ordered = self._by_time(ranges)
+        waiting = [r for r in ordered if (r.key.fingerprint, llm.name) not in self.tried]
+        while waiting:
             left_s = self.deadline - time.monotonic()
             if left_s < LEAST_S:
-                self.untried.update(other.key.fingerprint for other in waiting[number:])
-                return
-            seconds = left_s if each is waiting[-1] else max(left_s / 2, LEAST_S)
-            judged = let_llm_write(self._judge(), each.key, llm, seconds, folder)
-            self._keep(each, llm.name, judged)
+                break
+            net_range = waiting.pop(0)
+            seconds = max(left_s / 2, LEAST_S) if waiting else left_s
+            judged = let_llm_write(self._judge(), net_range.key, llm, seconds, folder)
+            self._keep(net_range, llm.name, judged)
             if not judged.is_answered:
-                self.untried.update(other.key.fingerprint for other in waiting[number + 1 :])
-                return
+                break
+        self.untried.update(net_range.key.fingerprint for net_range in waiting)
 
     def _by_time(self, ranges: Sequence[NetRange]) -> list[NetRange]:
-        """Ranges in the order of what eager torch takes for them in all places, most first."""
+        """Return ranges by the time of eager torch in all places, the slowest first."""
         eager_ms = {
             result.fingerprint: result.eager_ms * len(result.places)
             for result in self.results
             if result.eager_ms is not None
         }
-        return sorted(ranges, key=lambda each: -eager_ms.get(each.key.fingerprint, each.guess_ms))
+        return sorted(ranges, key=lambda r: -eager_ms.get(r.key.fingerprint, r.guess_ms))
 
     def _judge(self) -> JudgeDesk:
         if self.evaluator is None:
-            self.evaluator = self.stack.enter_context(range_evaluator(self.settings))
+            self.evaluator = self.stack.enter_context(JudgeDesk(self.settings, "direct"))
         return self.evaluator
 
-    def _keep(self, each: NetRange, author: str, judged: JudgedPass) -> None:
-        """Add what was judged to the library, and tell of it."""
+    def _keep(self, net_range: NetRange, author: str, judged: JudgedPass) -> None:
+        """Add a judged pass to the library and to the results."""
         outcome = pass_outcome(judged, self.settings)
         if outcome.status is None or not judged.is_final:
-            names = (each.key.fingerprint, each.key.ops, each.places, author)
+            names = (net_range.key.fingerprint, net_range.key.ops, net_range.places, author)
             status: RangeStatus = "unstable" if outcome.status is None else "unfinished"
             self._tell(RangeResult(*names, status, False, error=outcome.error))
             return
-        entry = self.library.add(each.key, author, self.hardware, judged.files, outcome)
-        self._tell(replace(_known(each, entry), is_known=False))
+        entry = self.library.add(net_range.key, author, self.hardware, judged.files, outcome)
+        self._tell(replace(_known(net_range, entry), is_known=False))
 
     def _tell(self, result: RangeResult) -> None:
         self.results.append(result)
@@ -326,12 +311,12 @@ class _Choosing:
             self.progress(result)
 
 
-def _known(each: NetRange, entry: PassEntry) -> RangeResult:
-    """Return the result that an entry is for a range."""
+def _known(net_range: NetRange, entry: PassEntry) -> RangeResult:
+    """Return the result for a range from an entry of the library."""
     return RangeResult(
-        each.key.fingerprint,
-        each.key.ops,
-        each.places,
+        net_range.key.fingerprint,
+        net_range.key.ops,
+        net_range.places,
         entry.author,
         entry.status,
         True,

@@ -1,11 +1,11 @@
-"""The ranges of ops of a net that passes may replace, each once with all the places where it is.
+"""The ranges of ops of a net that passes may replace, each once with all its places.
 
-Candidates are the ops between two calls of a library, as long as can be; the parts of these at
-which a compiler's plan begins a kernel; each large product of a matrix of weights; and wherever the
-ops of a pass in the library stand.
+Candidates are the ops between two calls of a library; the parts of these at which a compiler's plan
+begins a kernel; each large product with a matrix of weights; and the op sequences of passes in the
+library.
 
-Arguments of a graph are contiguous when it is judged. Where one is laid out in another order in the
-net, the graph of the range begins with a `permute` that gives it this order.
+The judge's arguments are contiguous. Where an argument has another dimension order in the net, the
+graph of the range begins with a `permute` to this order.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,25 +27,19 @@ from passnet.data.mine.cut import (
 from passnet.errors import CutError, FusionError, GraphError
 from passnet.graph.spec import Graph, Op, Program, Ref, TensorSpec
 from passnet.inductor.fusion import FusionPlan, fusion_plan
-from passnet.passes.codegen.lowered_ranges import (
-    Span,
-    library_ops,
-    spans_between,
-    value_strides,
-)
+from passnet.passes.codegen.lowered_ranges import Span, library_ops, spans_between, value_strides
 from passnet.passes.codegen.products import is_product, is_slow_product
 from passnet.passes.library.store import RangeKey, range_key
 
 MAX_TRIMMED_OPS = 4
-"""How many ops a range may lose at its ends for the rest to be cut out."""
+"""The most ops that a range may lose at its ends so that it can be cut out."""
 
 MAX_PARTS = 4
-"""Parts of a range of which all unions of neighbours are candidates; of more parts each alone."""
+"""The most parts of a range whose unions are candidates too."""
 
 OP_MS = 0.003
 BYTES_PER_MS = 1e7
-"""Guesses of what an op costs however small it is, and of how fast memory is. They put ranges in
-order, and decide nothing else."""
+"""Guesses of the cost of an op and of the speed of memory, which only order the ranges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,60 +58,51 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class NetRange:
-    """A range of ops of a net, and the places that are equal to it.
-
-    `guess_ms` is what eager torch may take for it in all places, by which ranges are put in order.
-    """
+    """A range of ops, its places, and a guess of the time of eager torch in all of them."""
 
     key: RangeKey
     places: tuple[Place, ...]
     guess_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedPlace:
-    """A place that is no candidate, and why."""
-
-    place: Place
-    reason: str
-
-
 def net_ranges(
     graphs: Sequence[CapturedGraph],
     sequences: Collection[tuple[str, ...]] = (),
     has_float16: bool | None = None,
-) -> tuple[list[NetRange], list[RefusedPlace]]:
-    """The ranges of a net's graphs that passes may replace, those that take longest first; and the
-    places that are left out.
+) -> tuple[list[NetRange], list[tuple[Place, str]]]:
+    """Return the ranges that passes may replace, the slowest first, and the refused places.
 
-    `sequences` are op sequences, such as those of a library's passes; where one stands in a graph,
-    that is a range too. `has_float16` tells whether the processor multiplies float16, by default of
-    this one. A place is left out where it cannot be cut out, or reads a value that has
-    gaps in memory.
+    A place is refused, with a reason, where it cannot be cut out, or reads a value with gaps in
+    memory.
+
+    Args:
+        graphs: the graphs of a net.
+        sequences: op sequences, such as those of a library's passes, that are ranges too.
+        has_float16: the processor multiplies float16; None asks this one.
     """
     places: dict[str, list[Place]] = {}
     keys: dict[str, RangeKey] = {}
-    left_out: list[RefusedPlace] = []
+    refused: list[tuple[Place, str]] = []
     for number, captured in enumerate(graphs):
         num_ops = len(captured.graph.program.ops)
         try:
-            for place, found in _GraphRanges(number, captured, has_float16).ranges(sequences):
-                if isinstance(found, RangeKey):
-                    keys.setdefault(found.fingerprint, found)
-                    places.setdefault(found.fingerprint, []).append(place)
+            for span, key in _GraphRanges(number, captured, has_float16).ranges(sequences):
+                if isinstance(key, RangeKey):
+                    keys.setdefault(key.fingerprint, key)
+                    places.setdefault(key.fingerprint, []).append(Place(number, *span))
                 else:
-                    left_out.append(RefusedPlace(place, found))
+                    refused.append((Place(number, *span), key))
         except GraphError as cause:
-            left_out.append(RefusedPlace(Place(number, 0, num_ops), str(cause)))
+            refused.append((Place(number, 0, num_ops), str(cause)))
     ranges = [
         NetRange(key, tuple(places[name]), _guess_ms(key.graph) * len(places[name]))
         for name, key in keys.items()
     ]
-    return sorted(ranges, key=lambda each: (-each.guess_ms, each.key.fingerprint)), left_out
+    return sorted(ranges, key=lambda r: (-r.guess_ms, r.key.fingerprint)), refused
 
 
 def _guess_ms(graph: Graph) -> float:
-    """What eager torch may take for a range: something for each op, and for all that is moved."""
+    """Return a guess from the number of ops and the bytes that are moved."""
     num_bytes = sum(
         spec.num_elements * storage(spec.dtype).itemsize for spec in inferred_specs(graph).values()
     )
@@ -125,19 +110,19 @@ def _guess_ms(graph: Graph) -> float:
 
 
 class _GraphRanges:
-    """One graph of a net, as ranges are cut out of it."""
+    """Cuts ranges out of one graph of a net."""
 
     def __init__(self, number: int, captured: CapturedGraph, has_float16: bool | None) -> None:
         graph = captured.graph
         self._number = number
         self._single = Graph(single_assignment(graph.program), graph.tensors)
         self._parent: Parent = parent_of(self._single.program, inferred_specs(self._single))
-        given = {
+        strides = {
             spec.name: tuple(value.stride())
             for spec, value in zip(graph.tensors, captured.values, strict=True)
             if isinstance(value, torch.Tensor) and not value.is_contiguous()
         }
-        self._strides = given | value_strides(self._single, given=given)
+        self._strides = strides | value_strides(self._single, given=strides)
         self._products = [
             (number, number + 1)
             for number, op in enumerate(self._parent.ops)
@@ -147,21 +132,20 @@ class _GraphRanges:
 
     def ranges(
         self, sequences: Collection[tuple[str, ...]]
-    ) -> Iterator[tuple[Place, RangeKey | str]]:
-        """The places of this graph, each once, with what is cut out there, or why nothing is."""
-        seen: set[Span] = set()
+    ) -> Iterator[tuple[Span, RangeKey | str]]:
+        """Return the places of this graph, each once, with the range, or why there is none."""
+        spans: set[Span] = set()
         planned = self._planned()
         for span in (*planned, *self._products, *self._occurrences(sequences)):
             if span in planned:
                 # what makes a tuple, and what takes it apart, must be on one side of a cut
                 span = trimmed_range(self._parent, *span, MAX_TRIMMED_OPS, 1) or span
-            if span not in seen:
-                seen.add(span)
+            if span not in spans:
+                spans.add(span)
                 try:
-                    found: RangeKey | str = self._cut(span)
+                    yield span, self._cut(span)
                 except CutError as cause:
-                    found = str(cause)
-                yield Place(self._number, *span), found
+                    yield span, str(cause)
 
     def _cut(self, span: Span) -> RangeKey:
         graph = cut_range(self._parent, *span)
@@ -189,18 +173,18 @@ class _GraphRanges:
         }
 
     def _occurrences(self, sequences: Collection[tuple[str, ...]]) -> Iterator[Span]:
-        """Return where op sequences stand in the graph."""
+        """Return the spans of op sequences in the graph."""
         targets = tuple(op.target for op in self._parent.ops)
-        wanted = set(sequences)
-        for length in sorted({len(sequence) for sequence in wanted}, reverse=True):
+        for length in sorted({len(sequence) for sequence in sequences}, reverse=True):
             for start in range(len(targets) - length + 1):
-                if targets[start : start + length] in wanted:
+                if targets[start : start + length] in sequences:
                     yield start, start + length
 
 
 def parts(plan: FusionPlan, span: Span) -> list[Span]:
-    """The parts of a span at which kernels of a plan begin, and up to `MAX_PARTS` all unions of
-    neighbours too; none where it is one part.
+    """Return the parts of a span between the starts of a plan's kernels; none where it is one part.
+
+    Up to `MAX_PARTS` all unions of neighbours are parts too.
 
     Examples:
         >>> from passnet.inductor.fusion import Kernel
@@ -217,8 +201,9 @@ def parts(plan: FusionPlan, span: Span) -> list[Span]:
 
 
 def laid_out(graph: Graph, strides: Mapping[str, tuple[int, ...]]) -> tuple[Graph, int]:
-    """A graph whose arguments are contiguous, and get the order of some strides by its first ops;
-    and how many these are.
+    """Return a graph with contiguous arguments that it first permutes to some strides.
+
+    The number of these first ops comes second.
 
     Raises:
         CutError: an argument has gaps in memory, or recorded values.
@@ -242,11 +227,7 @@ def laid_out(graph: Graph, strides: Mapping[str, tuple[int, ...]]) -> tuple[Grap
 
 
 def _order(spec: TensorSpec, strides: tuple[int, ...]) -> list[int]:
-    """The dimensions of an argument from the slowest to the fastest; without strides as they are.
-
-    Raises:
-        CutError: it has gaps in memory.
-    """
+    """Return the dimensions of an argument from the slowest to the fastest by strides, if any."""
     dims = list(range(len(spec.shape)))
     wide = [dim for dim in dims if spec.shape[dim] > 1]
     ordered = sorted(wide, key=lambda dim: -strides[dim]) if strides else wide
