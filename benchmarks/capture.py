@@ -10,9 +10,9 @@ import statistics
 from collections.abc import Sequence
 
 from passnet.core.jobs.process import JobRunner
-from passnet.data.capture.capture_job import capture_isolated
-from passnet.data.capture.entry_selection import resolve
+from passnet.data.capture.catalog.selection import resolve
 from passnet.data.capture.record import CaptureSettings, NetRecord
+from passnet.data.capture.run import capture_isolated
 from passnet.errors import InputError
 from passnet.pages.tables.tables import Table
 

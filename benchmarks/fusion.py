@@ -18,7 +18,7 @@ from rich.console import Console
 from benchmarks.cutting import CAPTURES, graph_of
 from benchmarks.prefix_counts import prefix_kernels, prefix_launches, prefixes
 from passnet.data.capture.store import GRAPHS, read_set
-from passnet.data.mine.plateaus import fusible_ranges
+from passnet.data.mine.subgraphs import fusible_ranges
 from passnet.errors import PassnetError
 from passnet.graph.spec import Graph
 from passnet.inductor.fusion import fusion_plan

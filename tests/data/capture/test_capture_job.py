@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from passnet.core.jobs.process import JobLimits, JobRunner
-from passnet.data.capture.capture_job import capture_isolated
 from passnet.data.capture.record import CaptureSettings
+from passnet.data.capture.run import capture_isolated
 from tests.data.capture import own
 from tests.processes import runs, wait_until
 

@@ -11,14 +11,14 @@ from passnet.data.capture.weights import FakeWeights
 pytest.importorskip("transformers")
 
 from passnet.data.capture.catalog import transformers as nets
-from passnet.data.capture.catalog.transformers.config_defaults import required_settings
-from passnet.data.capture.catalog.transformers.inputs import inputs, omitted_inputs
-from passnet.data.capture.catalog.transformers.reduced_configs import (
+from passnet.data.capture.catalog.transformers.configs import (
     MAX_LAYERS,
     match_widths,
     reduce_layers,
     reduce_settings,
+    required_settings,
 )
+from passnet.data.capture.catalog.transformers.inputs import inputs, omitted_inputs
 
 
 def test_the_number_of_stages_is_no_depth():

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.prefix_counts import prefix_kernels
-from passnet.data.mine.plateaus import fusible_ranges
+from passnet.data.mine.subgraphs import fusible_ranges
 from passnet.errors import FusionError, InputError
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program

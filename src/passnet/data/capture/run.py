@@ -1,24 +1,35 @@
-"""A run over many entries: the record and graphs of every net are on disk once it is done."""
+"""A run over many entries, each in its own process; every net is on disk once it is done."""
 
+import gc
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
+from passnet.core.jobs.process import Job, JobLimits, JobOutcome, JobResult, JobRunner
 from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
-from passnet.core.records.serialise import SCHEMA_VERSION, make_folder
-from passnet.data.capture.capture_job import capture_isolated, file_hash
-from passnet.data.capture.record import CaptureSettings, NetRecord, entry_file
-from passnet.data.capture.store import MANIFEST_FILE, Manifest, merge, read_set
+from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, make_folder
+from passnet.data.capture import store
+from passnet.data.capture.record import (
+    CaptureFailure,
+    CaptureSettings,
+    NetRecord,
+    entry_file,
+    is_file,
+    split_entry,
+)
+from passnet.data.capture.store import MANIFEST_FILE, Manifest
 from passnet.errors import InputError
 
 RUN_FILE = "run.json"
 RECORDS_FILE = "nets.jsonl"
 GRAPHS_FOLDER = "nets"
+MAX_LOG_CHARACTERS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +52,10 @@ def run_extract(
     `out/manifest.json` follow at the end. With `plan.retry`, nets whose file has changed are
     captured again too. Returns the records of all nets in `out`, and its manifest.
 
-    Raises: InputError: `out` holds a run and `plan.resume` is off, or one with other settings;
-    another process works in it; a net's file has changed and `plan.retry` is off; or `out` cannot
-    be written to.
+    Raises:
+        InputError: `out` holds a run and `plan.resume` is off, or one with other settings; another
+            process works in it; a net's file has changed and `plan.retry` is off; or `out` cannot
+            be written to.
     """
     run = _run_folder(out)
     complaint = f"{out}: was captured with other settings; choose another --out, or give those"
@@ -62,7 +74,8 @@ def _missing(
     entries: Sequence[str], records: dict[str, NetRecord], out: Path, retry: bool
 ) -> list[str]:
     """Return the entries that are still to be captured."""
-    changed = {entry for entry in entries if entry in records and _has_changed(records[entry])}
+    hashes = {entry: records[entry].file_hash for entry in entries if entry in records}
+    changed = {entry for entry in hashes if hashes[entry] not in (None, file_hash(entry))}
     if changed and not retry:
         raise InputError(
             f"{entry_file(min(changed))}: has changed since {out} captured nets of it; add --retry "
@@ -72,15 +85,11 @@ def _missing(
     return [entry for entry in dict.fromkeys(entries) if entry not in finished - changed]
 
 
-def _has_changed(record: NetRecord) -> bool:
-    return record.file_hash is not None and record.file_hash != file_hash(record.entry)
-
-
 def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
     """Write one set of shards of the graphs of several runs and sets."""
     files, versions = graph_files(folders)
     make_folder(out)
-    return merge(files, out, versions)
+    return store.merge(files, out, versions)
 
 
 def graph_files(folders: Sequence[Path]) -> tuple[list[Path], dict[str, list[str]]]:
@@ -90,21 +99,21 @@ def graph_files(folders: Sequence[Path]) -> tuple[list[Path], dict[str, list[str
         InputError: a folder holds no run, and no set.
     """
     files: list[Path] = []
-    versions: dict[str, set[str]] = {}
+    versions: dict[str, set[str]] = defaultdict(set)
     for folder in folders:
         records = read_records(folder)
         if not records and not (folder / MANIFEST_FILE).exists():
             raise InputError(f"{folder}: holds no captured nets ({RECORDS_FILE})")
         if not records:
-            manifest, shards = read_set(folder)
+            manifest, shards = store.read_set(folder)
             files += shards
             for name, numbers in manifest.versions.items():
-                versions.setdefault(name, set()).update(numbers)
+                versions[name].update(numbers)
         for record in records.values():
             if record.status == "captured":
                 files.append(graphs_path(folder, record.entry))
             for name, version in record.versions.items():
-                versions.setdefault(name, set()).add(version)
+                versions[name].add(version)
     return files, {name: sorted(versions[name]) for name in versions}
 
 
@@ -131,3 +140,65 @@ def graphs_path(out: Path, entry: str) -> Path:
     plain = re.sub(r"[^\w.-]+", "_", entry)[-80:]
     digest = hashlib.sha256(entry.encode()).hexdigest()[:8]
     return out / GRAPHS_FOLDER / f"{plain}-{digest}.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRequest:
+    """The task of a capture process."""
+
+    entry: str
+    settings: CaptureSettings
+
+
+def capture_isolated(
+    worker: JobRunner, entry: str, settings: CaptureSettings
+) -> JobOutcome[NetRecord]:
+    """Capture one entry in its own process; its record holds any failure."""
+    payload = encode(CaptureRequest(entry, settings)).decode()
+    digest = file_hash(entry)
+    function = "passnet.data.capture.run:capture_to"
+    result = worker.run(library_job(function, payload, settings.limits, entry))
+    failed = NetRecord(entry, "failed", *_failure(result))
+    outcome = result.outcome(NetRecord) or JobOutcome(failed)
+    end = result.end
+    record = replace(outcome.record, wall_s=end.wall_s, peak_mib=end.peak_mib, file_hash=digest)
+    return JobOutcome(record, outcome.rows)
+
+
+def library_job(function: str, payload: str, limits: JobLimits, entry: str) -> Job:
+    """Return a job over an entry; the parent of its process has the entry's library imported."""
+    prepare = "passnet.data.capture.entry_capture:preload_library"
+    argument = entry if is_file(entry) else split_entry(entry)[0]
+    return Job(function, payload, limits, prepare, argument)
+
+
+def file_hash(entry: str) -> str | None:
+    """Return the SHA-256 of the Python file that an entry names; None for LIBRARY/NET."""
+    file = entry_file(entry)
+    return None if file is None else hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def capture_to(payload: str, folder: Path) -> None:
+    """Capture in the process, and write record and graphs to a folder."""
+    from passnet.data.capture.entry_capture import capture_entry
+
+    collect_rarely()
+    request = decode(payload, CaptureRequest)
+    result = capture_entry(request.entry, request.settings)
+    store.write_result(folder, result.record, result.rows, store.GRAPHS)
+
+
+def collect_rarely() -> None:
+    """Make garbage collection rare in a short process, where it costs a fifth of the time."""
+    gc.freeze()
+    gc.set_threshold(1_000_000)
+
+
+def _failure(result: JobResult) -> tuple[CaptureFailure, str]:
+    end, limits = result.end, result.job.limits
+    if end.timed_out:
+        return "timeout", result.failure
+    if end.peak_mib > 0.9 * limits.memory_mib or "memory" in result.log[-2000:].lower():
+        return "out_of_memory", f"more than {limits.memory_mib} MiB"
+    ending = f"signal {end.signal}" if end.signal else f"exit status {end.status}"
+    return "crash", f"its process ended with {ending}: {result.log[-MAX_LOG_CHARACTERS:]}"

@@ -5,11 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
+from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE
 from passnet.core.records.parquet import Format, Shard, check_shards, write_shards
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.data.capture.record import Domain
+
+R = TypeVar("R")
 
 MANIFEST_FILE = "manifest.json"
 SHARD_NAME = "graphs"
@@ -119,6 +122,13 @@ def read_set(folder: Path) -> tuple[Manifest, list[Path]]:
     """Read the manifest of a set; return it with the checked files."""
     manifest = read_json(folder / MANIFEST_FILE, Manifest)
     return manifest, check_shards(folder, manifest.shards, MANIFEST_FILE)
+
+
+def write_result(folder: Path, record: Any, rows: Sequence[R], rows_format: Format[R]) -> None:
+    """Write the record and rows of a job to its folder."""
+    if rows:
+        rows_format.write(folder / ROWS_FILE, rows)
+    write_json(folder / RECORD_FILE, record)
 
 
 def text_bytes(row: GraphRow) -> int:

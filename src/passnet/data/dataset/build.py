@@ -3,42 +3,30 @@
 Graphs are mined in processes of their own, with limits. A killed build can be resumed.
 """
 
-import gc
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
-from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, JobOutcome, JobRunner
+from passnet.core.jobs.process import Job, JobLimits, JobOutcome, JobRunner
 from passnet.core.jobs.run_folder import RunFolder
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
-from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
+from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode
 from passnet.core.terminal.progress import ProgressStep, no_progress
-from passnet.data.capture.store import GRAPHS, GraphRow, read_set
+from passnet.data.capture.run import collect_rarely
+from passnet.data.capture.store import GRAPHS, GraphRow, read_set, write_result
+from passnet.data.dataset import store
 from passnet.data.dataset.build_records import RECORDS_FILE, SIZES_FILE, MinedRecord, SizedRecord
 from passnet.data.dataset.resize import add_sizes, mined_part, net_of, sized_part
-from passnet.data.dataset.store import (
-    SUBGRAPHS,
-    DatasetManifest,
-    Mined,
-    SubgraphRow,
-    merge_subgraphs,
-    mined_as,
-    mined_rows,
-)
+from passnet.data.dataset.store import DatasetManifest, Mined, SubgraphRow, mined_as
 from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
 from passnet.data.mine.dtypes import DTYPES, in_dtype
 from passnet.data.mine.folding import COVERING, FoldingPlan, alphabet, fold, ranges
-from passnet.data.mine.subgraphs import (
-    PLANNED_OPS,
-    SUBGRAPH_KINDS,
-    RangeRefusal,
-    SubgraphKind,
-    subgraphs,
-)
+from passnet.data.mine.subgraphs import PLANNED_OPS, SUBGRAPH_KINDS, RangeRefusal, SubgraphKind
+from passnet.data.mine.subgraphs import subgraphs as subgraphs_of
 from passnet.errors import CutError, GraphError, InputError
 from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph, TensorSpec, main_float
@@ -49,7 +37,6 @@ R = TypeVar("R")
 
 RUN_FILE = "build.json"
 MAX_REASONS = 20
-OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 MAX_ERROR_CHARACTERS = 300
 
 
@@ -95,11 +82,10 @@ def build_dataset(
 ) -> tuple[list[MinedRecord], list[SizedRecord], DatasetManifest]:
     """Build a dataset of the subgraphs of sets of captured graphs.
 
-    Args: plan: its parts are of nets; its workers mine a graph or resize a net at a time. announce:
-    called with the title and total of each phase; returns the step to call after each. resized: the
-    captured graphs, by full fingerprint, to make at other sizes; all without it.
-
-    Returns: The records of all graphs and of all nets at other sizes, and the dataset.
+    The parts of `plan` are of nets; its workers mine a graph or resize a net at a time. `announce`
+    is called with the title and total of each phase, and returns the step to call after each.
+    `resized` are the captured graphs, by full fingerprint, to make at other sizes; all without it.
+    Returns the records of all graphs and of all nets at other sizes, and the dataset.
 
     Raises:
         InputError: there are no graphs; `out` holds a build and `plan.resume` is off, or another
@@ -112,34 +98,25 @@ def build_dataset(
     info = BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(rows)))
     for part in plan.parts:
         _same_build(part, _mined_run(part).read_info(), info)
-    versions: dict[str, set[str]] = defaultdict(set)
-    for manifest, _ in sets:
-        for package, numbers in manifest.versions.items():
-            versions[package].update(numbers)
     mined, sized = _mined_run(out), _sized_run(out)
     part_of, sized_part_of = partial(mined_part, out), partial(sized_part, out)
     with mined.begin(info, plan.resume, partial(_same_build, out)):
         for part in plan.parts:
             _take_over(mined, _mined_run(part), part_of, partial(mined_part, part))
             _take_over(sized, _sized_run(part), sized_part_of, partial(sized_part, part))
-        own_rows = {name: row for name, row in sorted(rows.items()) if plan.shard.has(_entry(row))}
-        records = mined.records()
-        missing = [name for name in own_rows if name not in records]
-        step = announce("mining graphs", len(missing))
-        jobs = _jobs(rows, settings) if missing else {}
-        work = partial(mine_isolated, jobs=jobs, limits=settings.limits)
-        outcomes = plan.executor(missing, work, plan.num_workers)
-        for record in mined.keep(outcomes, len(records), lambda record: part_of(record.graph)):
-            records[record.graph] = record
-            step(record.graph[:12])
+        own_rows = {
+            name: row
+            for name, row in sorted(rows.items())
+            if plan.shard.has((net_of(row) or row.sources[0]).entry)
+        }
+        _mine_missing(mined, rows, own_rows, settings, plan, announce)
         if settings.num_sizes:
-            to_resize = [
-                row for name, row in own_rows.items() if resized is None or name in resized
-            ]
+            to_resize = [own_rows[name] for name in own_rows if resized is None or name in resized]
             add_sizes(sized, to_resize, settings.num_sizes, settings.limits, plan, announce)
-        sized_records = sized.records()
+        records, sized_records = mined.records(), sized.records()
         parts = [*map(part_of, records), *map(sized_part_of, sized_records)]
-        merged = merge_subgraphs([part for part in parts if part.exists()], out, versions)
+        versions = _versions(manifest.versions for manifest, _ in sets)
+        merged = store.merge_subgraphs([part for part in parts if part.exists()], out, versions)
     return (
         [records[name] for name in sorted(records)],
         [sized_records[key] for key in sorted(sized_records)],
@@ -147,8 +124,31 @@ def build_dataset(
     )
 
 
-def _entry(row: GraphRow) -> str:
-    return (net_of(row) or row.sources[0]).entry
+def _versions(manifests: Iterable[dict[str, list[str]]]) -> dict[str, set[str]]:
+    versions: dict[str, set[str]] = defaultdict(set)
+    for packages in manifests:
+        for package, numbers in packages.items():
+            versions[package].update(numbers)
+    return versions
+
+
+def _mine_missing(
+    run: RunFolder[BuildInfo, MinedRecord, str],
+    rows: dict[str, GraphRow],
+    names: Collection[str],
+    settings: BuildSettings,
+    plan: RunPlan,
+    announce: Callable[[str, int], ProgressStep],
+) -> None:
+    """Mine the named graphs that a run lacks; the corpus, `rows`, is folded as a whole."""
+    records = run.records()
+    missing = [name for name in names if name not in records]
+    step = announce("mining graphs", len(missing))
+    jobs = _jobs(rows, settings) if missing else {}
+    work = partial(mine_isolated, jobs=jobs, limits=settings.limits)
+    outcomes = plan.executor(missing, work, plan.num_workers)
+    for record in run.keep(outcomes, len(records), lambda done: mined_part(run.out, done.graph)):
+        step(record.graph[:12])
 
 
 def _mined_run(out: Path) -> RunFolder[BuildInfo, MinedRecord, str]:
@@ -236,12 +236,8 @@ def ready(_: str) -> None:
 
 def mine_to(payload: str, folder: Path) -> None:
     """Mine in the process, and write record and subgraphs to a folder."""
-    gc.freeze()
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # the process is short; looking costs a fifth
-    record, rows = mine(decode(payload, MiningJob))
-    if rows:
-        SUBGRAPHS.write(folder / ROWS_FILE, rows)
-    write_json(folder / RECORD_FILE, record)
+    collect_rarely()
+    write_result(folder, *mine(decode(payload, MiningJob)), store.SUBGRAPHS)
 
 
 def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
@@ -254,10 +250,11 @@ def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
     captured: Mined = {}
     error = None
     try:
-        for subgraph in subgraphs(graph, job.classical, job.kinds, row.full[:12]):
+        for subgraph in subgraphs_of(graph, job.classical, job.kinds, row.full[:12]):
             if isinstance(subgraph, RangeRefusal):
                 refused[subgraph.kind] += 1
-                reasons[_common_reason(subgraph.reason)] += 1
+                common = (text for text in _REASONS if text in subgraph.reason)
+                reasons[next(common, subgraph.reason[:80])] += 1
             else:
                 num_found[subgraph.kind] += 1
                 mined = mined_as(subgraph.graph, captured)
@@ -312,7 +309,7 @@ def _in_dtype(graph: Graph, dtype: str, captured: Mined) -> Mined:
 
 def _rows(parent: GraphRow, mined: Mined, variant: str) -> list[SubgraphRow]:
     nets = {source.entry for source in parent.sources}
-    return mined_rows(mined, variant, parent.full, parent.domain, nets)
+    return store.mined_rows(mined, variant, parent.full, parent.domain, nets)
 
 
 _REASONS = (
@@ -323,7 +320,3 @@ _REASONS = (
     "Inductor cannot lower it",
 )
 """Parts of refusals that do not name an op or a value."""
-
-
-def _common_reason(reason: str) -> str:
-    return next((text for text in _REASONS if text in reason), reason[:80])

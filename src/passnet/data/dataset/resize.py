@@ -1,8 +1,8 @@
 """Subgraphs at other sizes: nets are captured again, compared, and cut at the same ops."""
 
-import gc
 import hashlib
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,14 +11,15 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, JobOutcome, JobRunner
+from passnet.core.jobs.process import JobLimits, JobOutcome, JobRunner
 from passnet.core.jobs.run_folder import RunFolder
 from passnet.core.jobs.run_plan import RunPlan
-from passnet.core.records.serialise import decode, encode, write_json
+from passnet.core.records.serialise import decode, encode
 from passnet.core.terminal.progress import ProgressStep
 from passnet.data.capture.recapture import axis_sizes, fresh_net, recapture_net
-from passnet.data.capture.record import Domain, is_file, library_of, split_entry
-from passnet.data.capture.store import GraphRow, GraphSource
+from passnet.data.capture.record import Domain, library_of
+from passnet.data.capture.run import collect_rarely, library_job
+from passnet.data.capture.store import GraphRow, GraphSource, write_result
 from passnet.data.dataset.build_records import SizedGraph, SizedRecord, SizeFailure
 from passnet.data.dataset.store import SUBGRAPHS, Mined, SubgraphRow, mined_as, mined_rows
 from passnet.data.dataset.variant_sizes import chosen_sizes, name_of
@@ -26,10 +27,8 @@ from passnet.data.dataset.variants import MAX_BYTES, MAX_REASON_CHARACTERS
 from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
 from passnet.errors import CaptureError, CutError, GraphError, InputError
 from passnet.graph.canonical import fingerprints
-from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.spec import Graph
 from passnet.graph.text.meta import DTYPE_BYTES
-
-OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,30 +72,18 @@ def resize_isolated(
 ) -> JobOutcome[SizedRecord]:
     """Make the rows of a net at one size in its own process."""
     job = jobs[key]
-    result = worker.run(
-        Job(
-            "passnet.data.dataset.resize:resize_to",
-            encode(job).decode(),
-            limits,
-            "passnet.data.capture.entry_capture:preload_library",
-            job.entry if is_file(job.entry) else split_entry(job.entry)[0],
-        )
-    )
-    if outcome := result.outcome(SizedRecord):
-        return JobOutcome(replace(outcome.record, wall_s=result.end.wall_s), outcome.rows)
+    function = "passnet.data.dataset.resize:resize_to"
+    result = worker.run(library_job(function, encode(job).decode(), limits, job.entry))
     cause: SizeFailure = "timeout" if result.end.timed_out else "crash"
-    reason = result.failure[-MAX_REASON_CHARACTERS:]
-    return JobOutcome(replace(_failed(job, cause, reason), wall_s=result.end.wall_s))
+    failed = _failed(job, cause, result.failure[-MAX_REASON_CHARACTERS:])
+    outcome = result.outcome(SizedRecord) or JobOutcome(failed)
+    return replace(outcome, record=replace(outcome.record, wall_s=result.end.wall_s))
 
 
 def resize_to(payload: str, folder: Path) -> None:
     """Make the rows in the process, and write record and rows to a folder."""
-    gc.freeze()
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # the process is short
-    record, rows = resized(decode(payload, SizeJob))
-    if rows:
-        SUBGRAPHS.write(folder / ROWS_FILE, rows)
-    write_json(folder / RECORD_FILE, record)
+    collect_rarely()
+    write_result(folder, *resized(decode(payload, SizeJob)), SUBGRAPHS)
 
 
 def resized(job: SizeJob) -> tuple[SizedRecord, list[SubgraphRow]]:
@@ -140,7 +127,10 @@ def _cut_alike(original: OriginalGraph, graph: Graph | None) -> tuple[SizedGraph
         return SizedGraph(original.full, cause="other_graph", reason=text), mined
     single = Graph(single_assignment(graph.program), graph.tensors)
     specs = inferred_specs(single)
-    num_bytes = _most_bytes(graph, specs)
+    sizes = {
+        name: spec.num_elements * DTYPE_BYTES.get(spec.dtype, 1) for name, spec in specs.items()
+    }
+    num_bytes = sum(sizes[spec.name] for spec in graph.tensors) + max(sizes.values(), default=0)
     if num_bytes > MAX_BYTES:
         text = f"{num_bytes} bytes, above {MAX_BYTES}"
         return SizedGraph(original.full, cause="too_large", reason=text), mined
@@ -164,14 +154,6 @@ def _cut_alike(original: OriginalGraph, graph: Graph | None) -> tuple[SizedGraph
     return SizedGraph(original.full, len(mined), num_lost), mined
 
 
-def _most_bytes(graph: Graph, specs: dict[str, TensorSpec]) -> int:
-    """Return the memory of a graph's arguments and its largest value."""
-    sizes = {
-        name: spec.num_elements * DTYPE_BYTES.get(spec.dtype, 1) for name, spec in specs.items()
-    }
-    return sum(sizes[spec.name] for spec in graph.tensors) + max(sizes.values(), default=0)
-
-
 def _failed(job: SizeJob, cause: SizeFailure, reason: str) -> SizedRecord:
     graphs = tuple(SizedGraph(graph.full, cause=cause, reason=reason) for graph in job.graphs)
     return SizedRecord(job.key, job.entry, {}, "", graphs)
@@ -181,9 +163,6 @@ PARTS_FOLDER = "parts"
 SIZES_FOLDER = "sizes"
 NETS_A_TURN = 8
 """Nets of a library that are made before those of the next."""
-
-MAX_SIZES = 9
-"""The number of published shapes of a net; a net that has one of them gets one less."""
 
 
 def net_of(row: GraphRow) -> GraphSource | None:
@@ -211,7 +190,11 @@ def add_sizes(
 ) -> None:
     """Make the missing rows of the nets of mined graphs at up to `num_sizes` sizes each."""
     records = run.records()
-    finished = {key for key, record in records.items() if not _lacks_library(record)}
+    finished = {
+        key
+        for key, record in records.items()
+        if all(graph.cause != "no_library" for graph in record.graphs)
+    }
     jobs = size_jobs(rows, num_sizes, run.out, finished)
     step = announce("making other sizes", len(jobs))
     work = partial(resize_isolated, jobs=jobs, limits=limits)
@@ -220,20 +203,16 @@ def add_sizes(
         step(f"{record.entry} {record.size}")
 
 
-def _lacks_library(record: SizedRecord) -> bool:
-    return any(graph.cause == "no_library" for graph in record.graphs)
-
-
 def size_jobs(
     rows: Iterable[GraphRow], num_sizes: int, out: Path, finished: Collection[str]
 ) -> dict[str, SizeJob]:
     """Return the unfinished jobs by key. Libraries take turns with a few nets each in a random
     order, so that a finished part is representative and a library stays imported.
     """
-    nets: dict[tuple[str, bool], list[tuple[GraphRow, int]]] = {}
+    nets: dict[tuple[str, bool], list[tuple[GraphRow, int]]] = defaultdict(list)
     for row in sorted(rows, key=attrgetter("full")):
         if source := net_of(row):
-            nets.setdefault((source.entry, source.train), []).append((row, source.number))
+            nets[source.entry, source.train].append((row, source.number))
     jobs: dict[str, SizeJob] = {}
     for entry, train in in_turns(nets):
         numbered = nets[entry, train]
@@ -251,9 +230,9 @@ def size_jobs(
 
 def in_turns(nets: Iterable[tuple[str, bool]]) -> list[tuple[str, bool]]:
     """Return nets in blocks of one library, with libraries taking turns."""
-    libraries: dict[str, list[tuple[str, bool]]] = {}
+    libraries: dict[str, list[tuple[str, bool]]] = defaultdict(list)
     for net in sorted(nets, key=lambda net: hashlib.sha256(repr(net).encode()).digest()):
-        libraries.setdefault(library_of(net[0]), []).append(net)
+        libraries[library_of(net[0])].append(net)
     blocks = [
         [library[start : start + NETS_A_TURN] for start in range(0, len(library), NETS_A_TURN)]
         for _, library in sorted(libraries.items())

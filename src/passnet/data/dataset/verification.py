@@ -73,11 +73,11 @@ def verify(
     seed: int = 0,
     announce: Callable[[str, int], ProgressStep] = no_progress,
 ) -> Verification:
-    """Check a dataset: checksums, schema, every row recomputed from its text, and runs.
+    """Check a dataset: checksums, schema, every row recomputed from its text, and runs of
+    `num_runs` rows.
 
-    Args: num_runs: the number of rows to build and run with recorded inputs. seed: of the choice of
-    rows to run, and of their inputs. announce: called with the title and total of each phase;
-    returns the step to call after each.
+    `seed` draws the rows to run, and their inputs. `announce` is called with the title and total of
+    each phase, and returns the step to call after each.
 
     Raises:
         InputError: there is no manifest, or one of another version.

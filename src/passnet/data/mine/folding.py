@@ -22,10 +22,13 @@ from passnet.errors import InputError
 class FoldingPlan:
     """Settings of folding and of its ranges; the defaults are the published settings.
 
-    Args: max_length: the longest pattern in symbols (the published window W); None for any.
-    max_patterns: the most patterns to fold; None for any. min_ops: the fewest ops of a range.
-    max_ops: a range has fewer ops than this. bounded: a pattern, too, has fewer ops than `max_ops`;
-    longer ones give no range of their own, and hide those across their parts.
+    Args:
+        max_length: the longest pattern in symbols (the published window W); None for any.
+        max_patterns: the most patterns to fold; None for any.
+        min_ops: the fewest ops of a range.
+        max_ops: a range has fewer ops than this.
+        bounded: a pattern, too, has fewer ops than `max_ops`; longer ones give no range of their
+            own, and hide those across their parts.
     """
 
     max_length: int | None = 64

@@ -16,8 +16,8 @@ MAX_TOKENS = (1 << 31) - 1
 """Two ranks of 31 bits fit into 63."""
 
 TOKENS_WITH_INDEX = (1 << 21) - 1
-"""The most tokens for which a pair of ranks and an index, of 21 bits each, fit into 63; longer
-corpora are sorted by indices, half as fast again.
+"""The most tokens for which a pair of ranks and an index, of 21 bits each, fit into 63; sorting
+longer corpora by indices takes half as long again.
 """
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from passnet.data.capture.catalog import timm, transformers
-from passnet.data.capture.catalog.transformers import reduced_configs
+from passnet.data.capture.catalog.transformers import configs
 from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.data.capture.net import Net
 from passnet.errors import InputError
@@ -112,7 +112,7 @@ def _transformers_net(
     config = library.AutoConfig.from_pretrained(path.parent, **options)
     changes: tuple[str, ...] = ()
     if reduce_layers:
-        config, changes = reduced_configs.reduce_layers(config)
+        config, changes = configs.reduce_layers(config)
     return transformers.net_of(_net_class(library, repository, config), config, changes)
 
 

@@ -49,10 +49,11 @@ def import_dataset(
 ) -> Imported:
     """Make a dataset of all graph directories below a folder, or of an exported dataset.
 
-    Args: folder: with directories of the GraphNet or PassNet layout, or with `data/*.parquet`. out:
-    the folder of the dataset; must be empty or absent. strict: stop at a directory that cannot be
-    read; else it is left out. announce: called with the number of directories or files; returns the
-    step to call after each.
+    Args:
+        folder: with directories of the GraphNet or PassNet layout, or with `data/*.parquet`.
+        out: the folder of the dataset; must be empty or absent.
+        strict: stop at a directory that cannot be read; else it is left out.
+        announce: called with the number of directories or files; returns the step after each.
 
     Raises:
         InputError: there is no graph, none can be read, or one cannot and `strict` is on.

@@ -3,7 +3,7 @@ few layers in each stack.
 
     inputs, arguments, input_factories  inputs by the names of a net's arguments
     families                            families that need other inputs
-    config_defaults, reduced_configs    defaults that a configuration lacks, and few layers
+    configs                             defaults that a configuration lacks, and few layers
 """
 
 import functools
@@ -13,8 +13,7 @@ import re
 import sys
 from typing import Any
 
-from passnet.data.capture.catalog.transformers import reduced_configs
-from passnet.data.capture.catalog.transformers.config_defaults import WHOLE, required_settings
+from passnet.data.capture.catalog.transformers import configs
 from passnet.data.capture.catalog.transformers.inputs import inputs, omitted_inputs
 from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.data.capture.net import Domain, Net
@@ -64,12 +63,12 @@ def build(name: str) -> Net:
     net_class = getattr(import_transformers(), name)
     if name in _COMPOSED:
         return net_of(net_class, composed_config(name))
-    settings = required_settings(name, net_class.config_class)
+    settings = configs.required_settings(name, net_class.config_class)
     config, changes = net_class.config_class(**settings), ()
-    if config.model_type not in WHOLE:
-        config, changes = reduced_configs.reduce_layers(config)
+    if config.model_type not in configs.WHOLE:
+        config, changes = configs.reduce_layers(config)
     changes += tuple(f"{key} = {value}" for key, value in settings.items())
-    return net_of(net_class, config, changes + reduced_configs.match_widths(config))
+    return net_of(net_class, config, changes + configs.match_widths(config))
 
 
 def net_of(net_class: Any, config: Any, changes: tuple[str, ...] = ()) -> Net:
@@ -95,7 +94,7 @@ _COMPOSED = {
 def composed_config(name: str) -> Any:
     """Return a configuration of two small nets."""
     library = import_transformers()
-    layers = reduced_configs.MAX_LAYERS
+    layers = configs.MAX_LAYERS
     parts = [getattr(library, part)(num_hidden_layers=layers) for part in _COMPOSED[name]]
     config_class = getattr(library, f"{name.removesuffix('Model')}Config")
     if name == "VisionTextDualEncoderModel":

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from passnet.data.capture.catalog.transformers import input_factories as make
-from passnet.data.capture.catalog.transformers.config_view import ConfigView
+from passnet.data.capture.catalog.transformers.input_factories import ConfigView
 from passnet.data.capture.net import NetInput, floats, image, ones, tokens
 
 TEXT_LENGTH = 32

@@ -5,7 +5,7 @@ import torch
 
 from passnet.data.capture.catalog.transformers import arguments as usual
 from passnet.data.capture.catalog.transformers import input_factories as make
-from passnet.data.capture.catalog.transformers.config_view import ConfigView
+from passnet.data.capture.catalog.transformers.input_factories import ConfigView
 from passnet.data.capture.net import NetInput, image, integers
 
 NUM_PATCHES = usual.GRID * usual.GRID

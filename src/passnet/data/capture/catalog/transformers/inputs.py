@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from passnet.data.capture.catalog.transformers.arguments import MAKERS, REQUIRED
-from passnet.data.capture.catalog.transformers.config_view import ConfigView
 from passnet.data.capture.catalog.transformers.families import own_makers
+from passnet.data.capture.catalog.transformers.input_factories import ConfigView
 from passnet.data.capture.net import NetInput
 
 
