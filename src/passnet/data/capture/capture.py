@@ -27,10 +27,9 @@ class CapturedGraph:
 
 
 def capture(net: Callable[..., Any], *inputs: Any, **kwargs: Any) -> list[Graph]:
-    """Return the graphs of a net, as torch.compile sees them.
-
-    The net runs once, without gradients, in the mode that it is in. Parameters and buffers become
-    arguments. A net with graph breaks gives several graphs, in the order in which they ran.
+    """Return the graphs of a net, as torch.compile sees them. The net runs once, without gradients,
+    in the mode that it is in. Parameters and buffers become arguments. A net with graph breaks
+    gives several graphs, in the order in which they ran.
 
     Raises:
         CaptureError: the net fails on these inputs, or nothing of it could be traced.
@@ -71,12 +70,8 @@ def trace_graphs(
 def module_graph(
     module: torch.fx.GraphModule, arguments: list[Any], sample: Sampler | None = None
 ) -> CapturedGraph:
-    """Return a traced module as a graph with the specs of its arguments.
-
-    `sample` gives some values of a tensor that has none of its own.
-
-    Raises:
-        CaptureError: the module holds what a `Graph` cannot.
+    """Return a traced module as a graph with the specs of its arguments. `sample` gives some values
+    of a tensor that has none of its own.
     """
     graph = copy.deepcopy(module.graph)
     _drop_switches(graph)

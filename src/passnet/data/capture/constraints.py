@@ -78,9 +78,8 @@ def check_outputs(
     constraints: Constraints,
     rebuild: Callable[[], Net],
 ) -> Constraints:
-    """Compare the outputs of a net's graphs with those of the net, and add the result.
-
-    The net's fake weights are replaced by real ones, for good.
+    """Compare the outputs of a net's graphs with those of the net, and add the result. The net's
+    fake weights are replaced by real ones, for good.
     """
     size = num_parameters(net.module)
     if size > settings.check_parameters:
@@ -121,10 +120,9 @@ def _outputs(
     sample: Sampler | None,
     rebuild: Callable[[], Net],
 ) -> tuple[list[Any], list[Any]]:
-    """Return the outputs of the graphs, and those of the net.
-
-    Where Dynamo refuses to run its trace on real values, the net is built and traced again on real
-    weights, which must give the same graphs.
+    """Return the outputs of the graphs, and those of the net. Where Dynamo refuses to run its trace
+    on real values, the net is built and traced again on real weights, which must give the same
+    graphs.
     """
     _materialise(net, sample)
     for segment, graph in zip(trace.segments, graphs, strict=True):

@@ -16,12 +16,8 @@ _libraries: list[torch.library.Library] = []
 
 
 def import_torchvision() -> None:
-    """Import torchvision; where its compiled ops are missing, declare their schemas first.
-
-    The ops have no kernels and fail when called; image classifiers do not call them.
-
-    Raises:
-        ImportError: torchvision is not installed, or broken in another way.
+    """Import torchvision; where its compiled ops are missing, declare their schemas first. The ops
+    have no kernels and fail when called; image classifiers do not call them.
     """
     try:
         import torchvision  # noqa: F401
@@ -47,9 +43,8 @@ def import_with_torchvision(package: str) -> Any:
 
 
 def import_torchaudio() -> None:
-    """Import torchaudio; where its compiled library does not load, without that.
-
-    Only CTC alignment and some filters are compiled; nets do not call them.
+    """Import torchaudio; where its compiled library does not load, without that. Only CTC alignment
+    and some filters are compiled; nets do not call them.
     """
     try:
         import torchaudio  # noqa: F401

@@ -40,10 +40,9 @@ class FreshNet:
 def recapture(
     entry: str, sizes: Mapping[str, int], dtype: str | None = None, train: bool = False
 ) -> Recaptured:
-    """Capture an entry on inputs of other sizes, with fake weights.
-
-    `sizes` are by axis name, for all inputs with that axis; other axes stay. The net and its inputs
-    are cast to `dtype` unless it is None. `train` captures the forward pass of training.
+    """Capture an entry on inputs of other sizes, with fake weights. `sizes` are by axis name, for
+    all inputs with that axis; other axes stay. The net and its inputs are cast to `dtype` unless it
+    is None. `train` captures the forward pass of training.
 
     Raises:
         InputError: there is no such entry.
@@ -101,14 +100,9 @@ def axis_sizes(net: Net) -> dict[str, int]:
 def resized_value(
     argument: NetInput, sizes: Mapping[str, int], dtype: torch.dtype | None = None
 ) -> Any:
-    """Return the value of an argument with other sizes along its named axes.
-
-    Values are repeated or cut off, so that token ids stay within their vocabulary and statistics
-    stay about the same. Floats of 32 bits are cast to `dtype`.
-
-    Raises:
-        CaptureError: it would take more than `MAX_INPUT_BYTES`, or an axis without elements would
-            have to grow.
+    """Return the value of an argument with other sizes along its named axes. Values are repeated or
+    cut off, so that token ids stay within their vocabulary and statistics stay about the same.
+    Floats of 32 bits are cast to `dtype`.
     """
     value = argument.value
     if not isinstance(value, torch.Tensor):

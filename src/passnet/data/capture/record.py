@@ -93,10 +93,9 @@ class GraphNote:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The data flow between the graphs of a net with graph breaks.
-
-    `calls`: the numbers of the graphs that ran, in order. `edges`: (call, argument, source call,
-    output) for every argument that an earlier call returned.
+    """The data flow between the graphs of a net with graph breaks. `calls`: the numbers of the
+    graphs that ran, in order. `edges`: (call, argument, source call, output) for every argument
+    that an earlier call returned.
     """
 
     calls: tuple[int, ...] = ()

@@ -41,10 +41,7 @@ class ExtractRunInfo:
 
 
 def run_extract(
-    entries: Sequence[str],
-    settings: CaptureSettings,
-    out: Path,
-    plan: RunPlan = DEFAULT_PLAN,
+    entries: Sequence[str], settings: CaptureSettings, out: Path, plan: RunPlan = DEFAULT_PLAN
 ) -> tuple[list[NetRecord], Manifest]:
     """Capture entries into a folder, and merge their graphs without duplicates.
 
@@ -93,11 +90,7 @@ def merge_runs(folders: Sequence[Path], out: Path) -> Manifest:
 
 
 def graph_files(folders: Sequence[Path]) -> tuple[list[Path], dict[str, list[str]]]:
-    """Return the graph files of several runs and sets, and the versions of their packages.
-
-    Raises:
-        InputError: a folder holds no run, and no set.
-    """
+    """Return the graph files of several runs and sets, and the versions of their packages."""
     files: list[Path] = []
     versions: dict[str, set[str]] = defaultdict(set)
     for folder in folders:

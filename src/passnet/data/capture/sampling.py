@@ -53,11 +53,9 @@ def stratified_sample(rows: Iterable[GraphRow], max_text_bytes: int) -> list[Gra
 def draw_nets(
     rows: Iterable[GraphRow], available: Collection[str], count: int, seed: int
 ) -> list[str]:
-    """Draw up to `count` nets of captured graphs.
-
-    Libraries and size classes take turns, and domains within them, in an order drawn with `seed`.
-    Nets are entries in `available`, captured in evaluation, with at most `SIZES[-1]` ops and
-    `MAX_ELEMENTS` elements.
+    """Draw up to `count` nets of captured graphs. Libraries and size classes take turns, and
+    domains within them, in an order drawn with `seed`. Nets are entries in `available`, captured in
+    evaluation, with at most `SIZES[-1]` ops and `MAX_ELEMENTS` elements.
     """
     ops: dict[str, int] = defaultdict(int)
     elements: dict[str, int] = defaultdict(int)

@@ -16,12 +16,7 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from passnet.errors import CaptureError, boundary
-from passnet.inductor.compiler import (
-    dynamo_settings,
-    graph_breaks,
-    reset_dynamo,
-    trace_backward,
-)
+from passnet.inductor.compiler import dynamo_settings, graph_breaks, reset_dynamo, trace_backward
 
 
 class Edge(NamedTuple):

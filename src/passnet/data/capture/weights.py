@@ -46,9 +46,8 @@ _SAME = {"detach", "alias", "clone", "_to_copy", "view", "reshape", "_unsafe_vie
 def replace_weights(
     module: torch.nn.Module, convert: Callable[[torch.Tensor], torch.Tensor | None]
 ) -> None:
-    """Replace each parameter and buffer by `convert` of it; None leaves it as it is.
-
-    Shared tensors stay shared, and parameters stay parameters.
+    """Replace each parameter and buffer by `convert` of it; None leaves it as it is. Shared tensors
+    stay shared, and parameters stay parameters.
     """
     converted: dict[int, torch.Tensor | None] = {}
     for part in module.modules():

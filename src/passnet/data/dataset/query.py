@@ -13,14 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from passnet.core.jobs.process import (
-    RECORD_FILE,
-    ROWS_FILE,
-    Job,
-    JobLimits,
-    JobResult,
-    JobRunner,
-)
+from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, JobResult, JobRunner
 from passnet.core.records.parquet import shard_path
 from passnet.core.records.serialise import decode, encode, write_json
 from passnet.data.dataset.store import MANIFEST_FILE, SUBGRAPHS, SubgraphRow, read_manifest
@@ -64,10 +57,9 @@ class Answer:
 
 
 class Dataset:
-    """A dataset that is open for queries, each bounded by `limits`.
-
-    Files must be those of the manifest, with as many rows and of this version; their checksums are
-    not computed (see `verification.verify`).
+    """A dataset that is open for queries, each bounded by `limits`. Files must be those of the
+    manifest, with as many rows and of this version; their checksums are not computed (see
+    `verification.verify`).
 
     Raises:
         InputError: it holds no dataset, or a file is missing, damaged or of another version.

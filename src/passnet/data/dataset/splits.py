@@ -81,9 +81,8 @@ class SuiteKeys:
 
 
 def side_of(ops: Ops, share: float, seed: int, evaluation: Collection[Ops] = ()) -> Side:
-    """Return the side of an op sequence; it does not depend on other sequences.
-
-    A `share` from 0 to 1 of all sequences is evaluation, and those of `evaluation` in any case.
+    """Return the side of an op sequence; it does not depend on other sequences. A `share` from 0 to
+    1 of all sequences is evaluation, and those of `evaluation` in any case.
 
     Examples:
         >>> side_of(("torch.relu",), 0.0, 0), side_of(("torch.relu",), 1.0, 0)
@@ -95,12 +94,8 @@ def side_of(ops: Ops, share: float, seed: int, evaluation: Collection[Ops] = ())
 
 
 def leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> list[Leak]:
-    """Return the training rows that evaluation, or a suite, gives away.
-
-    `sides` has the side of each row by its full fingerprint.
-
-    Raises:
-        InputError: a row has no side.
+    """Return the training rows that evaluation, or a suite, gives away. `sides` has the side of
+    each row by its full fingerprint.
     """
     sequences = dict(suites.sequences)
     structures = dict(suites.structures)

@@ -81,11 +81,7 @@ SUBGRAPHS: Format[SubgraphRow] = Format(
 
 
 def row_of_graph(graph: Graph, provenance: Provenance, where: str) -> SubgraphRow:
-    """Return the row of a graph.
-
-    Raises:
-        InputError: its arguments have no specs, or a number cannot be stored.
-    """
+    """Return the row of a graph."""
     prints = fingerprints(graph)
     if prints.full is None:
         raise InputError(f"{where}: its arguments have no shapes and dtypes")
@@ -183,10 +179,8 @@ class RowCounts:
 def merge_subgraphs(
     paths: Iterable[Path], out: Path, versions: Mapping[str, Iterable[str]]
 ) -> DatasetManifest:
-    """Write one dataset with each subgraph of some files once.
-
-    Files must have different places of a subgraph: these are added up, and the first few kept. The
-    order of files has no influence.
+    """Write one dataset with each subgraph of some files once. Files must have different places of
+    a subgraph: these are added up, and the first few kept. The order of files has no influence.
     """
     merged: dict[str, SubgraphRow] = {}
     for path in sorted(paths):
@@ -285,9 +279,8 @@ def mined_as(graph: Graph, mined: Mined) -> MinedSubgraph:
 def mined_rows(
     mined: Mined, variant: str, captured: str, domain: Domain, nets: Iterable[str]
 ) -> list[SubgraphRow]:
-    """Return the rows of the subgraphs of one graph, with all places in it.
-
-    `captured` is the full fingerprint of the captured graph, `variant` the difference from it.
+    """Return the rows of the subgraphs of one graph, with all places in it. `captured` is the full
+    fingerprint of the captured graph, `variant` the difference from it.
     """
     names = tuple(sorted(nets)[:MAX_PLACES])
     rows = []

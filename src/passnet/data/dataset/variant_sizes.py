@@ -24,10 +24,9 @@ BATCH: tuple[Sizes, ...] = tuple({"batch": 2**power} for power in (0, 1, 2, 4, 5
 
 
 def published_sizes(axes: Sizes) -> tuple[Sizes, ...]:
-    """Return the published shapes for a net with these axes, without its own.
-
-    Only two-dimensional images without other inputs get other sides; videos, volumes, and images
-    with text change their batch. A net without a batch (of graphs, say) has no other shapes.
+    """Return the published shapes for a net with these axes, without its own. Only two-dimensional
+    images without other inputs get other sides; videos, volumes, and images with text change their
+    batch. A net without a batch (of graphs, say) has no other shapes.
 
     Examples:
         >>> published_sizes({"batch": 16, "sequence": 256, "text": 8})[-1]
@@ -50,10 +49,9 @@ FIRST_BATCHES = (16, 4, 64)
 
 
 def chosen_sizes(axes: Sizes) -> tuple[Sizes, ...]:
-    """Return the published shapes for a net in the order of their use.
-
-    First comes the smallest shape that grows in the batch alone, as many nets are made for one side
-    of images; then all from the smallest to the largest.
+    """Return the published shapes for a net in the order of their use. First comes the smallest
+    shape that grows in the batch alone, as many nets are made for one side of images; then all from
+    the smallest to the largest.
 
     Examples:
         >>> [name_of(sizes) for sizes in chosen_sizes({"batch": 1, "sequence": 32})[:3]]

@@ -39,11 +39,10 @@ dtype. not_finite: an output is infinite or NaN where the original's is not.
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A variant of a graph.
-
-    `name` is the difference from the original: "batch=4,sequence=16,float16", empty for the
-    original. `was_run`: it ran on the CPU; else only its shapes and dtypes were checked. `follows`:
-    its literals are those of the net in its dtype; None in the original dtype.
+    """A variant of a graph. `name` is the difference from the original:
+    "batch=4,sequence=16,float16", empty for the original. `was_run`: it ran on the CPU; else only
+    its shapes and dtypes were checked. `follows`: its literals are those of the net in its dtype;
+    None in the original dtype.
     """
 
     number: int
@@ -79,11 +78,9 @@ def dtype_variants(
     sizes: Sizes | None = None,
     number: int = 0,
 ) -> Iterator[Variant | Failure]:
-    """Yield a graph as it is, then in its other dtypes, each checked.
-
-    `captures` of its net give the literals that follow the dtype; `float32_norms` are for
-    `in_dtype`. `sizes` are the difference of the graph from the original, `number` is its number in
-    its net.
+    """Yield a graph as it is, then in its other dtypes, each checked. `captures` of its net give
+    the literals that follow the dtype; `float32_norms` are for `in_dtype`. `sizes` are the
+    difference of the graph from the original, `number` is its number in its net.
     """
     sizes = sizes or {}
     captures = captures or Captures(graph, {})
@@ -142,7 +139,6 @@ def net_variants(
     float32_norms: frozenset[str] = FLOAT32_NORMS,
 ) -> Iterator[Variant | Failure]:
     """Yield all variants of a net's graphs: up to ten shapes if `shapes`, in three dtypes each.
-
     `graphs` were captured from the entry, each under its number; `train`: in training.
     """
     try:
@@ -208,9 +204,8 @@ def _failure(number: int, name: str, cause: VariantFailure, error: Exception) ->
 def crossed_rows(
     rows: Iterable[SubgraphRow], dtypes: Sequence[str] = DTYPES
 ) -> Iterator[SubgraphRow]:
-    """Yield rows at other sizes in their other dtypes, each made of its row without its net.
-
-    A weight whose norm lies outside takes the dtype of the values it meets. Rows without a
+    """Yield rows at other sizes in their other dtypes, each made of its row without its net. A
+    weight whose norm lies outside takes the dtype of the values it meets. Rows without a
     floating-point argument give none.
     """
     for row in rows:

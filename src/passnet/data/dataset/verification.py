@@ -74,10 +74,8 @@ def verify(
     announce: Callable[[str, int], ProgressStep] = no_progress,
 ) -> Verification:
     """Check a dataset: checksums, schema, every row recomputed from its text, and runs of
-    `num_runs` rows.
-
-    `seed` draws the rows to run, and their inputs. `announce` is called with the title and total of
-    each phase, and returns the step to call after each.
+    `num_runs` rows. `seed` draws the rows to run, and their inputs. `announce` is called with the
+    title and total of each phase, and returns the step to call after each.
 
     Raises:
         InputError: there is no manifest, or one of another version.

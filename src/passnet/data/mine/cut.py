@@ -63,9 +63,6 @@ _TUPLE_MAKERS = frozenset(
 def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
     """Return the specs of all tensors of a graph from `single_assignment`, from shapes and dtypes
     alone. Statistics, and values whose size depends on other values, are left out.
-
-    Raises:
-        GraphError: an op refuses the shapes it is given.
     """
     specs = {spec.name: spec for spec in graph.tensors}
     for op, shapes in zip(graph.program.ops, infer_shapes(graph), strict=True):
@@ -79,11 +76,9 @@ def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A program in single-assignment form, ready for cuts; see `parent_of`.
-
-    `needed_until` is the index after the last op that reads a name, or past all of them for an
-    output; `shielded` are the ops between a switch of state and the one back, where they mean
-    something else.
+    """A program in single-assignment form, ready for cuts; see `parent_of`. `needed_until` is the
+    index after the last op that reads a name, or past all of them for an output; `shielded` are the
+    ops between a switch of state and the one back, where they mean something else.
     """
 
     ops: tuple[Op, ...]
@@ -158,10 +153,9 @@ def cut_range(parent: Parent, start: int, stop: int) -> Graph:
 def trimmed_range(
     parent: Parent, start: int, stop: int, max_trimmed: int, min_ops: int
 ) -> tuple[int, int] | None:
-    """Return the longest range inside [start, stop) that can be cut; None without.
-
-    It has at least `min_ops` ops and loses at most `max_trimmed`, of equally long ones the fewest
-    in front. It helps where a tuple is made on one side of the cut and taken apart on the other.
+    """Return the longest range inside [start, stop) that can be cut; None without. It has at least
+    `min_ops` ops and loses at most `max_trimmed`, of equally long ones the fewest in front. It
+    helps where a tuple is made on one side of the cut and taken apart on the other.
     """
     for num_trimmed in range(min(max_trimmed, stop - start - min_ops) + 1):
         for front in range(num_trimmed + 1):

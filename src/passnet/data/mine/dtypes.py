@@ -102,10 +102,9 @@ def in_dtype(
 
 
 class _FakeRun(torch.fx.Interpreter):
-    """One run under fake tensors that finds the argument dtypes the ops accept.
-
-    `dtypes` are of the arguments to convert, `limits` the largest number of a literal for ops with
-    a larger one, and `running` the op that runs.
+    """One run under fake tensors that finds the argument dtypes the ops accept. `dtypes` are of the
+    arguments to convert, `limits` the largest number of a literal for ops with a larger one, and
+    `running` the op that runs.
     """
 
     def __init__(

@@ -31,7 +31,6 @@ def with_ops(program: Program, ops: Iterable[Op]) -> Program:
 
 def adopt_literals(graph: Graph, base: Graph, variant: Graph) -> Graph:
     """Return a graph with the literals that differ between captures of its net in two dtypes.
-
     `base` is in the dtype of `graph`, which has the same ops, at any sizes.
 
     Raises:

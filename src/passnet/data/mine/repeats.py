@@ -24,7 +24,6 @@ longer corpora by indices takes half as long again.
 @dataclass(frozen=True, slots=True)
 class Windows:
     """Windows of tokens that occur more than once, each as long as all its occurrences allow.
-
     `order` has the starts of the sorted suffixes. Window i occurs at `order[low[i]:high[i]]`,
     overlaps included; `first` and `last` are the outermost of these.
     """
@@ -38,9 +37,8 @@ class Windows:
 
 
 def repeated_windows(tokens: Ints, longest: Ints | None = None) -> Windows:
-    """Return the windows that occur more than once, of two tokens or more.
-
-    `longest` is the longest window to consider from every start, equal for equal tokens.
+    """Return the windows that occur more than once, of two tokens or more. `longest` is the longest
+    window to consider from every start, equal for equal tokens.
 
     Raises:
         ValueError: there are more than `MAX_TOKENS` tokens.

@@ -158,10 +158,9 @@ def _subgraph(
 
 
 def fusible_ranges(num_kernels: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the ranges [start, stop) of fused ops, in order, without overlap.
-
-    `num_kernels` has the kernel count of the prefix up to each op. Where it does not grow, the op
-    was absorbed into an existing kernel: a plateau is a fusible range.
+    """Return the ranges [start, stop) of fused ops, in order, without overlap. `num_kernels` has
+    the kernel count of the prefix up to each op. Where it does not grow, the op was absorbed into
+    an existing kernel: a plateau is a fusible range.
 
     Raises:
         InputError: a count is negative.

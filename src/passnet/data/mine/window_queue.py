@@ -38,10 +38,9 @@ class _Bound:
 
 
 class WindowQueue:
-    """The windows of a corpus, best first, and the corpus as they are folded.
-
-    `tokens` include separators; `longest` has the most tokens of a window from every index,
-    `max_length` is its most symbols.
+    """The windows of a corpus, best first, and the corpus as they are folded. `tokens` include
+    separators; `longest` has the most tokens of a window from every index, `max_length` is its most
+    symbols.
     """
 
     def __init__(self, tokens: Ints, longest: Ints | None, max_length: int | None) -> None:

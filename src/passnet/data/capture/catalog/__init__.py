@@ -98,11 +98,7 @@ def library(name: str) -> Library:
 
 
 def names_of(name: str) -> list[str]:
-    """Return the entries of a library, each as `library/entry`.
-
-    Raises:
-        InputError: there is no such library, or its packages are missing or broken.
-    """
+    """Return the entries of a library, each as `library/entry`."""
     try:
         return [f"{name}/{entry}" for entry in library(name).names()]
     except ModuleNotFoundError as cause:
@@ -146,11 +142,7 @@ def unknown_entry(entry: str, entries: Iterable[str]) -> str:
 
 
 def row_of(table: Mapping[str, T], name: str) -> T:
-    """Return the row of an entry in a table.
-
-    Raises:
-        ValueError: the table has no such entry.
-    """
+    """Return the row of an entry in a table."""
     if name not in table:
         raise ValueError(unknown_entry(name, table))
     return table[name]
@@ -168,9 +160,7 @@ def build_entry(
     entry: str, train: bool = False, weights: AbstractContextManager[Any] | None = None
 ) -> Net:
     """Build the net of an entry (LIBRARY/NET, PATH.py/NET or PATH.py:FUNCTION); the same every
-    time.
-
-    `weights` is the context to build it in, such as one that makes fake weights.
+    time. `weights` is the context to build it in, such as one that makes fake weights.
 
     Raises:
         InputError: there is no such entry.

@@ -14,10 +14,9 @@ from passnet.errors import InputError, boundary
 
 
 def build_function(entry: str) -> Net:
-    """Build the net that `path/to/file.py:function` returns.
-
-    The function takes no arguments. It returns a `Net`, or a module with its positional and named
-    inputs: `(module, x)`, `(module, (x, y))`, `(module, (x,), {"mask": m})`.
+    """Build the net that `path/to/file.py:function` returns. The function takes no arguments. It
+    returns a `Net`, or a module with its positional and named inputs: `(module, x)`, `(module, (x,
+    y))`, `(module, (x,), {"mask": m})`.
 
     Raises:
         InputError: no such file or function, or its result is not a net with inputs.
@@ -65,10 +64,9 @@ def _load(path: Path) -> ModuleType:
 
 
 def load_catalog(path: Path) -> ModuleType:
-    """Return the module of a catalog file, which has `names()` and `build(name)`.
-
-    Dynamo looks up the globals of its nets in `sys.modules`. Its folder is not searched for
-    imports: catalogs are named after the packages they import.
+    """Return the module of a catalog file, which has `names()` and `build(name)`. Dynamo looks up
+    the globals of its nets in `sys.modules`. Its folder is not searched for imports: catalogs are
+    named after the packages they import.
 
     Raises:
         InputError: there is no such file, it cannot be imported, or a function is missing.

@@ -28,9 +28,6 @@ def names() -> list[str]:
 def repositories(path_or_name: str) -> list[str]:
     """Return the repositories in a .txt file, one a line with `#` comments, or the given name
     itself.
-
-    Raises:
-        InputError: the file cannot be read, or lists nothing.
     """
     path = Path(path_or_name)
     if path.suffix != ".txt":
@@ -50,7 +47,6 @@ def repositories(path_or_name: str) -> list[str]:
 
 def build(repository: str, reduce_layers: bool = False) -> Net:
     """Build the net of a repository, "owner/name", as published, with inputs made for it.
-
     `reduce_layers` keeps only the first few layers of each stack, as the catalog does.
 
     Raises:

@@ -5,13 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from passnet.data.capture.catalog import (
-    canonical_name,
-    libraries,
-    library,
-    names_of,
-    unknown_entry,
-)
+from passnet.data.capture.catalog import canonical_name, libraries, library, names_of, unknown_entry
 from passnet.data.capture.record import entry_file, is_file, split_entry
 from passnet.errors import InputError, did_you_mean, neighbours
 

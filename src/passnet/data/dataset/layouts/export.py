@@ -33,10 +33,9 @@ RowSamples: TypeAlias = Iterator[tuple[SubgraphRow, list[tuple[Origin | None, Gr
 
 @dataclass(frozen=True, slots=True)
 class ExportPlan:
-    """The rows to export, by an expression of SQL, and their layout.
-
-    `name` is of the set in the PassNet layout, and of the dataset on the card for Hugging Face, as
-    are the `sides` of rows by full fingerprint (all train without it) and `license_name`.
+    """The rows to export, by an expression of SQL, and their layout. `name` is of the set in the
+    PassNet layout, and of the dataset on the card for Hugging Face, as are the `sides` of rows by
+    full fingerprint (all train without it) and `license_name`.
     """
 
     layout: Layout
@@ -61,10 +60,9 @@ def export_dataset(
     plan: ExportPlan,
     announce: Callable[[int], ProgressStep] = no_progress,
 ) -> Exported:
-    """Write the rows of a dataset in another layout; `import_dataset` reads it back.
-
-    `out` must be empty or absent; it is written whole or not at all. `announce` is called with the
-    number of rows, and returns the step to call after each.
+    """Write the rows of a dataset in another layout; `import_dataset` reads it back. `out` must be
+    empty or absent; it is written whole or not at all. `announce` is called with the number of
+    rows, and returns the step to call after each.
 
     Raises:
         InputError: the plan names no row; a row cannot be read, or is in no part of the split.

@@ -106,13 +106,9 @@ def passnet_folder(row: SubgraphRow, name: str, type_folder: str) -> PurePosixPa
 
 
 def row_of(sample: GraphSample, path: PurePosixPath) -> SubgraphRow:
-    """Return the row of a graph directory: as stated under `FACTS_KEY`, else by its names.
-
-    Without that key it names all places, be they more than a row may have. `path` is relative to
-    the folder that is read.
-
-    Raises:
-        InputError: it says what no row can have, or holds numbers that cannot be stored.
+    """Return the row of a graph directory: as stated under `FACTS_KEY`, else by its names. Without
+    that key it names all places, be they more than a row may have. `path` is relative to the folder
+    that is read.
     """
     facts = sample.info.get(FACTS_KEY)
     if facts is not None:

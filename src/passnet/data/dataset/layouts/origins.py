@@ -19,10 +19,9 @@ SHARD_NAME = "origins"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A directory that a row was read from.
-
-    `path` is relative to the imported folder. `info` to `sources` are the content of its files, ""
-    for an absent one. `program` and `tensors` are empty where they equal the row's.
+    """A directory that a row was read from. `path` is relative to the imported folder. `info` to
+    `sources` are the content of its files, "" for an absent one. `program` and `tensors` are empty
+    where they equal the row's.
     """
 
     full: str

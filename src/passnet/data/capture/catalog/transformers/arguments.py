@@ -32,9 +32,8 @@ def vocabulary(view: ConfigView) -> int:
 
 
 def input_ids(view: ConfigView) -> NetInput:
-    """Make a random text; two for a multiple choice.
-
-    A text that an encoder and a decoder classify ends in the token that they classify it at.
+    """Make a random text; two for a multiple choice. A text that an encoder and a decoder classify
+    ends in the token that they classify it at.
     """
     text = tokens(vocabulary(view), 1, text_length(view))
     if classifies_text(view):

@@ -6,7 +6,7 @@ from typing import Any
 _ROPE: dict[str, Any] = {"rope_type": "default", "rope_theta": 10000.0}
 _HEAD_128: dict[str, Any] = {"head_dim": 128}
 _HALF_ROTARY: dict[str, Any] = {
-    "rope_parameters": {**_ROPE, "partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]},
+    "rope_parameters": {**_ROPE, "partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}
 }
 _TILED_IMAGE: dict[str, Any] = {"image_size": 896, "patch_size": 14}
 _ONE_DENSE: dict[str, Any] = {
@@ -196,9 +196,8 @@ def reduce_layers(config: Any) -> tuple[Any, tuple[str, ...]]:
 
 
 def reduce_settings(settings: dict[str, Any], changes: list[str], prefix: str = "") -> None:
-    """Reduce the depth in the settings of a configuration and of its parts, in place.
-
-    Lists with a value for each layer keep the first of each kind; layer numbers are scaled.
+    """Reduce the depth in the settings of a configuration and of its parts, in place. Lists with a
+    value for each layer keep the first of each kind; layer numbers are scaled.
     """
     depths: dict[int, int] = {}
     stages = {len(settings[key]) for key in _DEPTHS if isinstance(settings.get(key), (list, tuple))}

@@ -15,11 +15,7 @@ from passnet.data.capture.net import NetInput
 
 
 def inputs(net: torch.nn.Module, config: Any) -> dict[str, NetInput]:
-    """Return the inputs of a net by name.
-
-    Raises:
-        ValueError: forward requires an argument without a rule.
-    """
+    """Return the inputs of a net by name."""
     view = ConfigView(net, config)
     arguments: dict[str, NetInput] = {}
     own = own_makers(view)
@@ -56,9 +52,8 @@ def omitted_inputs(net: torch.nn.Module, arguments: Mapping[str, NetInput]) -> t
 
 
 def insert_placeholders(view: ConfigView, arguments: dict[str, NetInput]) -> None:
-    """Put a placeholder before the text for each feature of the image or sound.
-
-    Where the net's own method for features fails, all but the text is left out.
+    """Put a placeholder before the text for each feature of the image or sound. Where the net's own
+    method for features fails, all but the text is left out.
     """
     if "input_ids" not in arguments:
         return
