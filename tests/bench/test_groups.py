@@ -121,5 +121,5 @@ def test_a_run_over_a_shipped_suite_knows_it(tmp_path: Path) -> None:
 
 
 def test_the_command_offers_all_groupings() -> None:
-    [option] = [item for item in bench_score.params if item.name == "groupings"]
+    [option] = [item for item in bench_score.params if item.name == "by"]
     assert tuple(option.type.choices) == GROUPINGS  # type: ignore[attr-defined]
