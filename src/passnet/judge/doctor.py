@@ -83,9 +83,7 @@ def examine(sandbox: Sandbox) -> list[Attempted]:
         return [Attempted(tried, False, None) for tried, _ in TRIED.values()]
     with tempfile.TemporaryDirectory(prefix="passnet-doctor-") as name, _victim() as order:
         folder = Path(name)
-        order["folders"] = [
-            str(path) for path in (Path.home(), Path.cwd(), Path("/var/tmp"), folder)
-        ]
+        order["folders"] = [*map(str, (Path.home(), Path.cwd(), Path("/var/tmp"), folder))]
         first_attempts = [attempt for attempt in ("take_locks", *TRIED) if attempt != "feel_locks"]
         with _worker(sandbox, folder) as intruder, _worker(sandbox, folder) as successor:
             successes = _let_try(intruder, folder, {**order, "attempts": first_attempts})

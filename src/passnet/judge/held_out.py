@@ -13,7 +13,6 @@ from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.suite.suite import Suite
 from passnet.judge.task import TaskGraph
-from passnet.judge.trial import Trial
 
 WRONG: tuple[Status, ...] = ("wrong_shape", "wrong_dtype", "crash", "timeout")
 """Statuses that are wrong on any shape: a pass may fail to match, or say that it cannot run."""
@@ -40,17 +39,13 @@ def held_out_findings(
     for graph in graphs:
         for trial in judge_graph(parents, graph, candidates, untimed, inspected):
             text = f"on the held-out {graph.name}: "
-            if _is_wrong(trial):
+            level = trial.smallest_t
+            is_ok = trial.status == "ok"
+            if is_ok and (level is None or level >= LEVEL) or trial.status in WRONG:
                 name, text = "hard_coded_shape", text + (trial.error or trial.status)
-            elif trial.status != "ok":
+            elif not is_ok:
                 name, text = "held_out_shape", text + trial.status
             else:
                 continue
             findings[trial.candidate] += (finding(name, text),)
     return findings
-
-
-def _is_wrong(trial: Trial) -> bool:
-    if trial.status == "ok":
-        return trial.smallest_t is None or trial.smallest_t >= LEVEL
-    return trial.status in WRONG

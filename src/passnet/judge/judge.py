@@ -29,15 +29,11 @@ from passnet.judge.protocol.messages import Profiled
 from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.task import TaskGraph
+from passnet.judge.timing import measurement_findings
 from passnet.judge.timing.clock import EXTREME_SET, FRESH_SET, HOT_CALLS, interleave
 from passnet.judge.timing.fresh_inputs import POOL_SPARE, FreshInputs
 from passnet.judge.timing.measurement import Measurement, WorkerTiming
-from passnet.judge.timing.measurement_findings import (
-    company_findings,
-    roofline_findings,
-    torch_findings,
-)
-from passnet.judge.timing.roofline import NO_ROOFLINE, Roofline, measure_roofline
+from passnet.judge.timing.roofline import NO_ROOFLINE, measure_roofline
 from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.judge.trial import Trial
 from passnet.judge.verdict import Evidence, decide
@@ -194,7 +190,9 @@ class _TrialSession:
                 worker.restore(0)
             has_match = any(report.num_matches for report in worker.matches)
             if candidate.kind == "passes" and not has_match:
-                failure = ("no_match", _nearest_misses(worker))
+                misses = [report.miss for report in worker.matches if report.miss]
+                text = "no pass matched; nearest miss of " + "; of ".join(misses)
+                failure = ("no_match", text if misses else "the folder lists no pass")
             else:
                 with _phase(phases_s, "compare"):
                     check = self._expected.check(worker, self._settings.strides)
@@ -224,12 +222,20 @@ class _TrialSession:
         _, reference, *candidates = loaded
         timeout_s = self._settings.call_timeout_s
         timed = [TimedWorker(worker, plan.max_calls, timeout_s) for worker in loaded]
+        is_cpu = kind_of(self._settings.device) == "cpu"
+        roofline = NO_ROOFLINE
+        profiles: list[Profiled | None] = [None] * len(loaded[1:])
         try:
             with self._turns.alone():
                 with _phase(self._phases_s, "timing"):
                     measurement = self._measure(timed, plan)
-                    roofline = self._roofline(num_written(reference.forms, measurement.shared))
-                profiles = self._profiles(loaded[1:])
+                    if is_cpu:
+                        num_bytes = num_written(reference.forms, measurement.shared)
+                        num_threads = self._parents.num_threads
+                        roofline = measure_roofline(num_bytes, self._expected.flops, num_threads)
+                if not is_cpu:
+                    with _phase(self._phases_s, "profile"):
+                        profiles = [worker.profile(HOT_CALLS) for worker in loaded[1:]]
         finally:
             for worker in timed:
                 worker.close()
@@ -242,17 +248,15 @@ class _TrialSession:
         for evidence, worker, timing, profile, inaccuracies in zip(
             compared, candidates, measurement.timings[1:], profiles[1:], precision, strict=True
         ):
+            names = {old.name for old in evidence.findings}
+            times = (timing.rounds_ms, timing.reference_rounds_ms)
             findings = (
                 *evidence.findings,
                 *timing.findings,
-                *(
-                    new
-                    for new in inaccuracies
-                    if new.name not in {old.name for old in evidence.findings}
-                ),
-                *torch_findings(timing.observed, self._settings.rules),
-                *company_findings(worker, usual_threads),
-                *roofline_findings(roofline, timing.rounds_ms, timing.reference_rounds_ms),
+                *(new for new in inaccuracies if new.name not in names),
+                *measurement_findings.torch_findings(timing.observed, self._settings.rules),
+                *measurement_findings.company_findings(worker, usual_threads),
+                *measurement_findings.roofline_findings(roofline, *times),
             )
             facts = {
                 **_facts(worker),
@@ -263,12 +267,6 @@ class _TrialSession:
             }
             completed.append(replace(evidence, findings=findings, timing=timing, facts=facts))
         return completed
-
-    def _profiles(self, loaded: Sequence[LoadedWorker]) -> list[Profiled | None]:
-        if kind_of(self._settings.device) == "cpu":
-            return [None] * len(loaded)
-        with _phase(self._phases_s, "profile"):
-            return [worker.profile(HOT_CALLS) for worker in loaded]
 
     def _precision(
         self, oracle: LoadedWorker, reference: LoadedWorker, timing: WorkerTiming
@@ -286,11 +284,6 @@ class _TrialSession:
                     reference.forms, sample.outputs, sample.expected, exact.outputs
                 )
         return precision_findings(accuracies.get(FRESH_SET), accuracies.get(EXTREME_SET))
-
-    def _roofline(self, num_bytes: int) -> Roofline:
-        if kind_of(self._settings.device) != "cpu":
-            return NO_ROOFLINE
-        return measure_roofline(num_bytes, self._expected.flops, self._parents.num_threads)
 
     def _measure(self, timed: list[TimedWorker], plan: TimingPlan) -> Measurement:
         """Measure, and repeat while the measurement is unsteady; the oracle comes first."""
@@ -322,10 +315,3 @@ def _facts(worker: LoadedWorker | None) -> dict[str, Any]:
     for report in worker.matches:
         matches[report.name] += report.num_matches
     return {"matches": dict(matches), "load_s": worker.load_s}
-
-
-def _nearest_misses(worker: LoadedWorker) -> str:
-    misses = [report.miss for report in worker.matches if report.miss]
-    if not misses:
-        return "the folder lists no pass"
-    return "no pass matched; nearest miss of " + "; of ".join(misses)

@@ -51,7 +51,11 @@ def _bind(code: Code, scope: str, node: ast.AST) -> None:
         case ast.Import() | ast.ImportFrom():
             for name, source, _ in imports_of(code, code.modules[module], node):
                 if name == "*":
-                    _bind_star(code, module, source)
+                    code.modules[module].stars.add(source)
+                    for path, paths in list(code.names.items()):
+                        owner, _, own_name = path.rpartition("/")
+                        if owner == source:
+                            _add(code, f"{module}/{own_name}", paths)
                 else:
                     _add(code, f"{scope}/{name}", follow(code, source))
         case ast.ClassDef(name):
@@ -93,14 +97,6 @@ def _bind(code: Code, scope: str, node: ast.AST) -> None:
                 _add(code, f"{scope}()", resolve(code, scope, value))
         case ast.Call():
             _bind_call(code, scope, node)
-
-
-def _bind_star(code: Code, module: str, source: str) -> None:
-    code.modules[module].stars.add(source)
-    for path, paths in list(code.names.items()):
-        owner, _, name = path.rpartition("/")
-        if owner == source:
-            _add(code, f"{module}/{name}", paths)
 
 
 def _bind_function(
@@ -171,11 +167,8 @@ def _assign(code: Code, scope: str, target: ast.expr, outer: str, value: ast.exp
     match target, value:
         case ast.Name(name), ast.List() | ast.Set() | ast.Dict():
             stays_local = code.handed_on.isdisjoint({name, f".{name}"})
-            _add(
-                code,
-                f"{scope}/{name}",
-                {constant_path(value) if stays_local else "builtins.list()"},
-            )
+            path = constant_path(value) if stays_local else "builtins.list()"
+            _add(code, f"{scope}/{name}", {path})
         case ast.Name(name), _:
             _add(code, f"{scope}/{name}", resolve(code, outer, value))
         case ast.Attribute(owner, attr), _:

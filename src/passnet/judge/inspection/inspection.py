@@ -118,8 +118,15 @@ def _uses(code: sources.Code, scope: str, node: ast.AST) -> Uses:
             for path in resolve(code, scope, *node.decorator_list):
                 if path == UNKNOWN or "/" in path:
                     yield meaning.PATTERN_CALLED, f"{name} is handed to a decorator"
-        case ast.ClassDef():
-            yield from _class_uses(code, scope, node)
+        case ast.ClassDef(class_name, bases):
+            path = sources.scope_within(scope, node)
+            for base in sorted(resolve(code, scope, *bases)):
+                if base.startswith("torch.") and base.endswith("Tensor"):
+                    yield meaning.COMPARISON, f"class {class_name} is a {base}"
+            is_key = f"{path}/__hash__" in code.names and is_plain_class(code, path)
+            for name in sorted(meaning.OVERLOADS - (meaning.COMPARISONS if is_key else set())):
+                if f"{path}/{name}" in code.names:
+                    yield meaning.COMPARISON, f"class {class_name} defines {name}"
         case ast.Name() | ast.Attribute() if node not in code.excused:
             yield from _name_uses(code, scope, node)
         case ast.Assign([ast.Attribute(_, "__module__")], ast.Constant(str(text))):
@@ -160,17 +167,6 @@ def _without_source(code: sources.Code, name: str) -> Uses:
         for file in sorted(base.parent.glob(f"{base.name}.*")):
             if file.suffix in (".so", ".pyd", ".pyc"):
                 yield meaning.EVASION, f"{file.name} holds no source to inspect"
-
-
-def _class_uses(code: sources.Code, scope: str, node: ast.ClassDef) -> Uses:
-    path, names = sources.scope_within(scope, node), code.names
-    for base in sorted(resolve(code, scope, *node.bases)):
-        if base.startswith("torch.") and base.endswith("Tensor"):
-            yield meaning.COMPARISON, f"class {node.name} is a {base}"
-    is_key = f"{path}/__hash__" in names and is_plain_class(code, path)
-    for name in sorted(meaning.OVERLOADS - (meaning.COMPARISONS if is_key else set())):
-        if f"{path}/{name}" in names:
-            yield meaning.COMPARISON, f"class {node.name} defines {name}"
 
 
 def _name_uses(code: sources.Code, scope: str, node: ast.expr) -> Uses:

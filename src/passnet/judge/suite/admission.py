@@ -290,18 +290,20 @@ def _computed(runs: Sequence[_RightRun]) -> set[str]:
 
 def _value_notes(graph: Graph, runs: Sequence[_RightRun]) -> Iterator[Note]:
     for number, spec in enumerate(graph.tensors):
-        kinds = tuple(run.kind for run in runs if _is_constant(run.inputs[number]))
+        values = [(run.kind, run.inputs[number]) for run in runs]
+        kinds = tuple(
+            kind
+            for kind, value in values
+            if not isinstance(value, int) and value.size > 1 and (value == value.flat[0]).all()
+        )
         if kinds:
             yield Note("constant_input", spec.name, kinds)
     for number, output in enumerate(runs[0].outputs):
-        kinds = tuple(run.kind for run in runs if not _is_finite(run.outputs[number]))
+        arrays = [(run.kind, run.outputs[number].array) for run in runs]
+        kinds = tuple(
+            kind
+            for kind, array in arrays
+            if array is not None and not np.isfinite(from_storage(array, output.dtype)).all()
+        )
         if kinds:
             yield Note("not_finite", output.name, kinds)
-
-
-def _is_constant(value: InputValue) -> bool:
-    return not isinstance(value, int) and value.size > 1 and bool((value == value.flat[0]).all())
-
-
-def _is_finite(value: Value) -> bool:
-    return value.array is None or bool(np.isfinite(from_storage(value.array, value.dtype)).all())

@@ -99,10 +99,6 @@ Announce: TypeAlias = Callable[[int], AbstractContextManager[ProgressStep]]
 """Opens a progress bar for a number of subgraphs; yields its step."""
 
 
-def _no_bar(_: int) -> AbstractContextManager[ProgressStep]:
-    return nullcontext(lambda _: None)
-
-
 @dataclass(frozen=True, slots=True)
 class AssemblyWork:
     """The suite's Parquet file, the folder of the admissions, and the plan of the run."""
@@ -110,7 +106,7 @@ class AssemblyWork:
     path: Path
     folder: Path
     run: RunPlan = DEFAULT_PLAN
-    announce: Announce = _no_bar
+    announce: Announce = lambda _: nullcontext(lambda _: None)  # noqa: E731
 
 
 def assemble(folder: Path, plan: AssemblyPlan, work: AssemblyWork) -> Assembled:
@@ -181,15 +177,11 @@ def _assembled(
                 for record in folder.keep(outcomes, len(admissions)):
                     admissions[record.full] = record
                     step(record.full[:12])
-    suite = _stored(work.path, tasks, manifest)
+    versions = manifest.versions
+    graphs = [_suite_graph(task, row, versions) for task in tasks for row in task.rows]
+    suite = make_suite(work.path.stem, graphs)
+    write_suite(work.path, suite)
     return Assembled(suite, tuple(tasks), tuple(admissions[name] for name in sorted(admissions)))
-
-
-def _stored(path: Path, tasks: Sequence[TaskRows], manifest: store.DatasetManifest) -> Suite:
-    graphs = [_suite_graph(task, row, manifest.versions) for task in tasks for row in task.rows]
-    suite = make_suite(path.stem, graphs)
-    write_suite(path, suite)
-    return suite
 
 
 def read_admissions(work: Path) -> dict[str, AdmissionRecord]:

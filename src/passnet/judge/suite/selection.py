@@ -83,12 +83,9 @@ def bucket_of(tensors: Iterable[TensorSpec], levels: int = LEVELS_A_BUCKET) -> B
         (('float32', (0, 1)),)
     """
     return tuple(
-        (spec.dtype, tuple(_exponent(size) // levels for size in spec.shape)) for spec in tensors
+        (spec.dtype, tuple((max(size, 1).bit_length() - 1) // levels for size in spec.shape))
+        for spec in tensors
     )
-
-
-def _exponent(size: int) -> int:
-    return max(size, 1).bit_length() - 1
 
 
 def eligible_rows(rows: Iterable[SubgraphRow], plan: SelectionPlan) -> Iterator[EligibleRow]:

@@ -130,7 +130,9 @@ def interleave(
     its state. Raises WorkerFailureError if the reference or the oracle fails.
     """
     usual = os.sched_getaffinity(0)
-    own, worker_processors = _share(usual, num_threads)
+    own = worker_processors = usual
+    if len(usual) > num_threads:  # one for the judge, others for its workers, in turns
+        own, worker_processors = {min(usual)}, set(sorted(usual)[-num_threads:])
     os.sched_setaffinity(0, own)
     try:
         records = [_WorkerRecord() for _ in workers]
@@ -140,14 +142,6 @@ def interleave(
         return rounds.measure()
     finally:
         os.sched_setaffinity(0, usual)
-
-
-def _share(processors: set[int], num_threads: int) -> tuple[set[int], set[int]]:
-    """Return the processor of the judge, and those of its workers, of whom one runs at a time."""
-    ordered = sorted(processors)
-    if len(ordered) <= num_threads:
-        return processors, processors
-    return {ordered[0]}, set(ordered[-num_threads:])
 
 
 @dataclass(slots=True)
@@ -391,9 +385,11 @@ class _Interleaving:
     def _measurement(self) -> Measurement:
         reference = self._records[0]
         hot_ms = []
-        for index, worker in enumerate(self._workers):
-            if index > 0:
-                self._explain(self._records[index], worker)
+        for record, worker in zip(self._records[1:], self._workers[1:], strict=True):
+            t = record.comparison.t
+            if record.failure is None and (t is None or t > CORRECT_AT):
+                with suppress(WorkerFailureError):
+                    record.note(explain(worker, self._oracle, self._fresh, self._prepared))
         self._oracle.leave()
         for index, worker in enumerate(self._workers):
             hot_ms.append(self._visit(index, _hot_ms) if worker.is_on_device else None)
@@ -427,12 +423,6 @@ class _Interleaving:
             for record, own_rounds, hot in zip(self._records, rounds, hot_ms, strict=True)
         ]
         return Measurement(tuple(timings), self._shared)
-
-    def _explain(self, record: _WorkerRecord, worker: TimedWorker) -> None:
-        t = record.comparison.t
-        if record.failure is None and (t is None or t > CORRECT_AT):
-            with suppress(WorkerFailureError):
-                record.note(explain(worker, self._oracle, self._fresh, self._prepared))
 
     def _rounds_ms(self, record: _WorkerRecord) -> Rounds:
         """Return the times of a call in all rounds, without the overhead of a burst."""

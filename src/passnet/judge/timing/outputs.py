@@ -12,7 +12,6 @@ import msgspec
 
 from passnet.core.records.dtypes import Array
 from passnet.judge.processes.loaded_worker import LoadedWorker, output_offsets
-from passnet.judge.protocol.messages import OutputForm
 from passnet.judge.protocol.shared_memory import SharedMemory
 from passnet.judge.timing.probes import ProbedPlaces, as_arrays, read_places, read_whole
 
@@ -53,7 +52,10 @@ class _DeliveredOutputs:
         memory: SharedMemory,
         deliver: Callable[[Sequence[int], bool], int],
     ) -> None:
-        self._forms = [_dense(form) for form in loaded.forms]
+        self._forms = []
+        for form in loaded.forms:
+            strides = tuple(math.prod(form.shape[dim + 1 :]) for dim in range(len(form.shape)))
+            self._forms.append(msgspec.structs.replace(form, stride=strides))
         self._offsets, self._num_bytes = output_offsets(loaded.forms)
         self._memory = memory
         self._deliver = deliver
@@ -102,8 +104,3 @@ def output_reader(
     without the arguments of these calls, and returns the nanoseconds that it took.
     """
     return _DeliveredOutputs(loaded, memory, deliver) if memory else _MemoryOutputs(loaded)
-
-
-def _dense(form: OutputForm) -> OutputForm:
-    strides = tuple(math.prod(form.shape[dim + 1 :]) for dim in range(len(form.shape)))
-    return msgspec.structs.replace(form, stride=strides)

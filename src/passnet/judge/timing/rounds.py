@@ -138,7 +138,12 @@ def run_rounds(
     No round begins after so many seconds, once there are the least rounds. `clock` returns
     nanoseconds; `go_on` is asked now and then for the calls to go on with.
     """
-    first_ms = {name: _first_ms(call, limits, clock) for name, call in calls.items()}
+    first_ms = {}
+    for name, call in calls.items():
+        fastest = _burst(call, 1, clock)[0]
+        if not limits.is_slow(fastest):
+            fastest = min(fastest, *(_burst(call, 1, clock)[0] for _ in range(NUM_FIRST_CALLS)))
+        first_ms[name] = max(fastest, LEAST_MS)
     num_calls = {name: max(1, min(MAX_CALLS, int(BURST_MS / ms))) for name, ms in first_ms.items()}
     pace_ms = limits.pace(first_ms.values())
     least, is_slow = limits.least(pace_ms), limits.is_slow(pace_ms)
@@ -169,13 +174,6 @@ def run_rounds(
         if was_enabled:
             gc.enable()
     return times
-
-
-def _first_ms(call: TimedCall, limits: RoundLimits, clock: Callable[[], int]) -> float:
-    fastest = _burst(call, 1, clock)[0]
-    if not limits.is_slow(fastest):
-        fastest = min(fastest, *(_burst(call, 1, clock)[0] for _ in range(NUM_FIRST_CALLS)))
-    return max(fastest, LEAST_MS)
 
 
 def _burst(
