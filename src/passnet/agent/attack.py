@@ -1,8 +1,8 @@
 """Attacks on the judge by an LLM: it tries to get credit that its passes do not deserve.
 
 An attack is an attempt at a graph of a corpus (see `judge.audit`) that begins with an honest
-kernel. Every state that the judge called correct is judged once more beside that kernel. A state
-that gains is filed in the corpus as a case; a developer then decides which finding must catch it.
+kernel. Every state that the judge called correct is judged once more with that kernel. A state that
+gains is filed as a case; a developer then decides which finding must catch it.
 """
 
 import shutil
@@ -30,10 +30,7 @@ MAX_SAYS = 300
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """A state of an attack that was called correct, and its trial beside the honest kernel.
-
-    `folder` is the folder of the case; None if the state gained nothing.
-    """
+    """A state called correct, its trial with the honest kernel, and its case if it gained."""
 
     evaluation: int
     audited: Audited
@@ -41,12 +38,9 @@ class Find:
 
 
 def attacked_graphs(corpus: Path, names: Sequence[str] = ()) -> Suite:
-    """Return the graphs of a corpus that have an honest kernel, each as a task of its name.
+    """Return the graphs of a corpus with an honest kernel, all or of `names`, each as a task.
 
-    `names` selects some of them.
-
-    Raises:
-        InputError: there is none, or not one of the names.
+    Raises InputError if there is none, or not one of the names.
     """
     folders = {path.name for path in (corpus / KERNEL_FOLDER).glob("*") if path.is_dir()}
     graph_names = sorted(name for name in folders if (corpus / GRAPH_FOLDER / name).is_dir())
@@ -85,7 +79,6 @@ def file_finds(
 
 
 def _promising(evaluations: Sequence[Evaluation]) -> list[int]:
-    """Return the numbers of the states that were called correct, the highest score first."""
     passing = {
         number: evaluation.score or 0.0
         for number, evaluation in enumerate(evaluations)
@@ -102,7 +95,6 @@ def _find(
     number: int,
     settings: AgentSettings,
 ) -> Find:
-    """Write a state under `root`, judge it beside the honest kernel, and file it if it gained."""
     evaluation = attempt.evaluations[number]
     judge = settings.run.judge
     case = Case(
@@ -125,7 +117,6 @@ def _find(
 
 
 def _said(attempt: Attempt, evaluation: Evaluation) -> str:
-    """Return the attack's own words on a state, on one line."""
     turns = [message for message in attempt.messages if message.role == "assistant"]
     texts = [message.content for message in turns[: evaluation.turn] if message.content.strip()]
     text = " ".join(texts[-1].split()) if texts else "it said nothing"

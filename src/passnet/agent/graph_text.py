@@ -18,11 +18,7 @@ from passnet.judge.timing.roofline import peak_gflops, write_ms
 
 
 def graph_text(graph: TaskGraph, number: int, total: int) -> str:
-    """Return a graph of a task as text for an author.
-
-    Raises:
-        GraphError: its shapes cannot be inferred.
-    """
+    """Return a graph of a task as text for an author, or raise GraphError without its shapes."""
     program, tensors = graph.graph.program, graph.graph.tensors
     single = Graph(single_assignment(program), tensors)
     specs = inferred_specs(single)
@@ -55,22 +51,13 @@ def graph_text(graph: TaskGraph, number: int, total: int) -> str:
 
 
 def one_kernel_us(graph: Graph) -> float:
-    """Return the least microseconds to read a graph's arguments and write its results, on one
-    thread.
-
-    Raises:
-        GraphError: its shapes cannot be inferred.
-    """
+    """Return the least microseconds to read a graph's arguments and write its results."""
     single = Graph(single_assignment(graph.program), graph.tensors)
     return _one_kernel_us(single, _sizes(inferred_specs(single)))
 
 
 def op_times_us(graph: Graph) -> list[float]:
-    """Return the least microseconds of each op alone, on one thread of this machine.
-
-    Raises:
-        GraphError: its shapes cannot be inferred.
-    """
+    """Return the least microseconds of each op alone, on one thread of this machine."""
     single = Graph(single_assignment(graph.program), graph.tensors)
     specs = inferred_specs(single)
     return [time_us for _, time_us in _op_costs(single, specs, infer_shapes(single))]
@@ -79,7 +66,6 @@ def op_times_us(graph: Graph) -> list[float]:
 def _op_costs(
     single: Graph, specs: Mapping[str, TensorSpec], results: Sequence[Sequence[ValueShape]]
 ) -> list[tuple[int, float]]:
-    """Return the bytes that each op moves, none if it may be a view, and its least time."""
     parent, sizes = parent_of(single.program, specs), _sizes(specs)
     costs = []
     for index, op in enumerate(single.program.ops):
@@ -102,7 +88,6 @@ def _one_kernel_us(single: Graph, sizes: Mapping[str, int]) -> float:
 
 
 def _least_us(num_bytes: int, num_flops: int) -> float:
-    """Return the least time of an op alone, by bandwidth or by arithmetic."""
     arithmetic_us = num_flops / peak_gflops() / 1e3 if num_flops else 0.0
     return max(num_bytes / bytes_per_us(), arithmetic_us)
 

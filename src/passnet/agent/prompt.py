@@ -27,11 +27,7 @@ def attack_prompt(settings: RunSettings, num_turns: int) -> str:
 
 
 def instruction(task: Task, settings: RunSettings) -> str:
-    """Return both prompts in one text, for an author without our tools.
-
-    Raises:
-        GraphError: shapes of the first graph cannot be inferred.
-    """
+    """Return both prompts in one text, for an author without our tools."""
     task_text = task_prompt(task, settings).rstrip()
     return filled("instruction.md", passes=_passes(settings), task=task_text)
 
@@ -49,11 +45,7 @@ def _passes(settings: RunSettings) -> str:
 
 
 def task_prompt(task: Task, settings: RunSettings) -> str:
-    """Return the task: its calls, its graphs as a table, the first of them op by op.
-
-    Raises:
-        GraphError: shapes of the first graph cannot be inferred.
-    """
+    """Return the task: its calls, its graphs as a table, the first of them op by op."""
     nets = {graph.source.net for graph in task.graphs if graph.source}
     return filled(
         "task.md",

@@ -1,7 +1,4 @@
-"""The rules in a prompt: each sentence with code that breaks it, and its verdict.
-
-A test hands every piece of code to the judge's inspection, so that no sentence is untrue.
-"""
+"""The rules in a prompt: each sentence with code that breaks it, and its verdict."""
 
 from dataclasses import dataclass
 
@@ -10,15 +7,7 @@ from passnet.judge.inspection.rules import RulesName
 
 @dataclass(frozen=True, slots=True)
 class RuleExample:
-    """A sentence about a forbidden use, and code that breaks the rule.
-
-    Args:
-        text: for an author.
-        code: a replacement function `run(x)` that breaks the rule, with its imports.
-        finding: the name of the finding.
-        weight: "reject", it scores as a cheat; or "flag", it is marked.
-        rules: the rules that forbid it.
-    """
+    """A sentence for an author, a replacement that breaks the rule, and the finding on it."""
 
     text: str
     code: str

@@ -66,21 +66,11 @@ def run_agent(
     The folder gets the attempts, the best pass folder of each task under `passes`, and for an LLM
     Inspect's logs under `logs`. A resumed run repeats attempts that ended in an error. Several
     workers make an LLM's attempts at a time, but nothing else runs while one is timed; a program
-    has several workers only on a Ray cluster, each with its own processors or GPU.
+    has several workers only on a Ray cluster. `held_out` are shapes of the same tasks that no
+    author sees; `program` is an author that is none of `AUTHORS`.
 
-    Args:
-        suite: the tasks.
-        settings: the author, its limits, and how it is judged.
-        out: the run folder.
-        plan: how the run is worked off; its items are tasks, and `progress` gets every attempt.
-        held_out: shapes of the same tasks that no author sees.
-        program: the author, where it is none of `AUTHORS`.
-
-    Raises:
-        InputError: `out` holds a run and `plan.resume` is off; it or one of `plan.parts` holds
-            another run; the part has no task; this machine lacks the device that is judged on; an
-            LLM is to work on Ray.
-        AuthorError: the LLM cannot be asked at all (no key, no such provider).
+    Raises InputError for a folder or part of another run, without tasks in the part, or without the
+    device; AuthorError if the LLM cannot be asked at all.
     """
     if plan.is_on_ray and settings.author == "llm":
         raise InputError(
@@ -136,11 +126,6 @@ def run_agent(
 
 
 def _attempts_of_parts(run: AgentFolder, info: AgentRun, folders: Sequence[Path]) -> list[Attempt]:
-    """Return the attempts of other parts of a run that did not end in an error.
-
-    Raises:
-        InputError: a folder holds no part of this run.
-    """
     attempts: list[Attempt] = []
     for folder in folders:
         part = replace(run, out=folder)
@@ -177,12 +162,7 @@ class _AttemptLog:
         _keep_passes(self._folder, attempt, list(self.attempts.values()))
 
     def keep(self, attempt: Attempt) -> None:
-        """Store an attempt that has ended, and its passes if they are the best.
-
-        Raises:
-            OSError: the disk refuses.
-            InputError: the folder refuses.
-        """
+        """Store an attempt that has ended, and its passes if they are the best."""
         with self._lock:
             try:
                 self._record(attempt)
@@ -204,7 +184,6 @@ class _AttemptLog:
 def _opened_log(
     run: AgentFolder, info: AgentRun, suite: Suite, plan: RunPlan, others: list[Attempt]
 ) -> Iterator[_AttemptLog]:
-    """Open the attempts that a run folder holds and the `others` that it takes over."""
     names = {task.name for task in suite.tasks}
     attempts = {
         key: attempt
@@ -222,7 +201,6 @@ def _opened_log(
 
 
 def _keep_passes(folder: Path, attempt: Attempt, attempts: list[Attempt]) -> None:
-    """Write the pass folder of an attempt under its task, if it is the best of the run there."""
     rivals = [rival for rival in attempts if rival.task == attempt.task and rival.best is not None]
     best = best_state([(rival.last_score, rival.is_right) for rival in rivals])
     if best is None or rivals[best].key != attempt.key:
@@ -235,12 +213,9 @@ def _keep_passes(folder: Path, attempt: Attempt, attempts: list[Attempt]) -> Non
 
 
 def open_author(settings: LlmSettings | None, cost: float | None = None) -> Model:
-    """Open the LLM of a run, before anything is written; `cost` limits an attempt, in
-    dollars.
+    """Open the LLM of a run before anything is written; `cost` limits an attempt, in dollars.
 
-    Raises:
-        InputError: Inspect is not installed, or broken, or a limit of cost has no prices.
-        AuthorError: no such provider, or no key.
+    Raises InputError without Inspect, or prices for a limit of cost; AuthorError as `open_llm`.
     """
     if importlib.util.find_spec("inspect_ai") is None:
         raise InputError("an llm as author needs the extra agent: pip install 'passnet[agent]'")
@@ -256,13 +231,6 @@ def open_author(settings: LlmSettings | None, cost: float | None = None) -> Mode
 
 
 def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None:
-    """Let an LLM make the attempts of a task of Inspect.
-
-    Raises:
-        AuthorError: Inspect failed.
-        KeyboardInterrupt: it was interrupted, which Inspect keeps to itself.
-        OSError: the disk is too full for Inspect's logs.
-    """
     import inspect_ai
 
     logs = inspect_ai.eval(
@@ -285,11 +253,7 @@ def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None
 
 
 class _ProgramAuthor:
-    """An author that is a program, with processes that judge all its attempts, one after
-    another.
-
-    Starting these processes takes longer than judging most attempts.
-    """
+    """An author that is a program, and the processes that judge all its attempts in turn."""
 
     def __init__(
         self, suite: Suite, settings: AgentSettings, held_out: Suite | None, program: Author | None
@@ -322,6 +286,5 @@ class _ProgramAuthor:
 def _open_program(
     suite: Suite, settings: AgentSettings, held_out: Suite | None, program: Author | None
 ) -> Callable[[tuple[Task, int]], Attempt]:
-    """Open a maker of attempts on a cluster's machine; its processes end with it."""
     find_device(settings.run.judge.device)
     return _ProgramAuthor(suite, settings, held_out, program).__enter__().attempt

@@ -21,13 +21,10 @@ class AgentLimits:
 
     The paper's authors have 50.
     """
-
     tokens: int | None = None
     """End an attempt after this many tokens, in and out; no limit by default."""
-
     seconds: int | None = field(default=None, metadata={"option": "timeout"})
     """End an attempt after this many seconds; no limit by default."""
-
     cost: float | None = None
     """End an attempt after this many US dollars; no limit by default."""
 
@@ -38,25 +35,18 @@ class LlmSettings:
 
     name: str
     """Name for Inspect, `provider/name`; `scripted` or `scripted/FILE` plays a script."""
-
     base_url: str | None = field(default=None, metadata={"metavar": "URL"})
     """Ask this OpenAI-compatible endpoint instead of the provider's own."""
-
     temperature: float | None = field(default=None, metadata={"least": 0})
     """Sample at this temperature; the provider's default if not given."""
-
     max_output_tokens: int | None = None
     """Limit an answer to this many tokens; the provider's default if not given."""
-
     num_retries: int = field(default=3, metadata={"least": 0})
     """Repeat a failed request to the LLM this often."""
-
     timeout_s: int = field(default=600, metadata={"option": "answer-timeout"})
     """Count a request to the LLM as failed after this many seconds."""
-
     price: tuple[float, float] | None = field(default=None, metadata={"least": 0})
     """Take these US dollars for a million tokens in and out, where Inspect knows no price."""
-
     emulates_tools: bool = field(default=False, metadata={"option": "emulate-tools"})
     """Describe the tools in the text, for endpoints without tool calls."""
 
@@ -82,17 +72,13 @@ class AgentSettings:
     run: RunSettings = field(default_factory=lambda: RunSettings(JudgeSettings(rules="strict")))
     call: CallMode = "compiled"
     """Call rewritten graphs through torch.compile, directly, or behind passnet's own checks."""
-
     limits: AgentLimits = AgentLimits()
     seed: int = 0
     """Seed the first attempt at a task with this number, and later ones with those after it."""
-
     num_attempts: int = 1
     """Make this many attempts at each task."""
-
     is_guarded: bool = False
     """Submit only passes that score better than leaving the graph alone."""
-
     is_judged_anew: bool = True
     kernels: str | None = None
     num_layouts: int | None = None

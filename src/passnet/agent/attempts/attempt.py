@@ -1,7 +1,4 @@
-"""The records of an attempt: its messages, the result of each state, and its submission.
-
-A file of the run folder holds one record a line.
-"""
+"""The records of an attempt: its messages, the result of each state, and its submission."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,8 +23,7 @@ UNCHANGED_SCORE = 1.0
 Ending: TypeAlias = Literal[
     "submitted", "turns", "tokens", "time", "cost", "messages", "stalled", "error"
 ]
-"""The reason for the end of an attempt. stalled: the LLM stopped calling tools. error: see
-`Attempt.error`."""
+"""The reason for an attempt's end. stalled: no more tool calls. error: see `Attempt.error`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +76,9 @@ class VariantResult:
 class Evaluation:
     """A state of the pass folder and its results.
 
-    `score` is the AS of the graphs that could be timed, or failed; None without any. `turn` is the
-    number of the author's message before it, from 1. `overhead_s` is our own part of the seconds:
-    without loading, compiling, running and timing the candidate and its reference.
+    `score` is the AS of the graphs that could be timed, or failed. `turn` counts the author's
+    messages from 1. `overhead_s` is without loading, compiling, running and timing the candidate
+    and its reference.
     """
 
     turn: int
@@ -117,8 +113,7 @@ class ToolTime:
 class Attempt:
     """One attempt at a task.
 
-    `best` is the number of the submitted evaluation (see `best_state`); None without one, or if the
-    author is guarded and nothing was faster than leaving the graph alone. `score` is its AS.
+    `best` is the number of the submitted evaluation (see `best_state`), and `score` its AS.
     `judged` are its trials measured anew at the end, with held-out shapes, and `final_score` their
     AS. A score is None if nothing is submitted, or the machine was too busy to time it.
     """
@@ -229,13 +224,9 @@ def num_flips(evaluations: tuple[Evaluation, ...]) -> int:
 def read_attempts(paths: Sequence[Path]) -> list[Attempt]:
     """Return the attempts of runs, in the order of the paths and of their lines.
 
-    A path is a run folder, or a file of attempts; one that is given twice counts once. If a file
-    holds an attempt more than once, the last record counts. A torn last line, left by a killed
-    write, is skipped.
-
-    Raises:
-        InputError: nothing there, a line that is no attempt (its number is named), or one of
-            another schema version.
+    A path is a run folder, or a file of attempts; one that is given twice counts once. The last
+    record of an attempt counts; a torn last line is skipped. Raises InputError for a path without
+    attempts, a line that is none, or another schema version.
     """
     if not paths:
         raise InputError("give a run folder with attempts")

@@ -77,8 +77,7 @@ def attempt_record(
 def submitted(session: Session, final_score: float | None) -> int | None:
     """Return the number of the evaluation that an attempt submits after it was measured anew.
 
-    `final_score` is None if it could not be timed, or was not to be. A guarded attempt does not
-    submit a best state that was timed only now, and lost.
+    A guarded attempt does not submit a best state that was timed only now, and lost.
     """
     best = session.best
     if best is None or final_score is None or not session.is_guarded:

@@ -1,5 +1,4 @@
-"""The answers that an author gets: short, complete, the summary first, always in the same
-form.
+"""The answers that an author gets: short, complete, the summary first.
 
 They tell nothing of held-out shapes, or of the judge's evidence.
 """
@@ -142,12 +141,7 @@ def judge_source() -> Files:
 
 
 def show_source(name: str = "", first: int = 1, last: int | None = None) -> str:
-    """Return lines of a file of the judge with their numbers, or without a name the list of its
-    files.
-
-    Raises:
-        ActionError: no such file or lines.
-    """
+    """Return numbered lines of a file of the judge, or without a name the list of its files."""
     files = judge_source()
     if not name:
         return "\n".join(f"{file}: {len(text.splitlines())} lines" for file, text in files.items())

@@ -71,8 +71,7 @@ class Session:
         """Return the number of the evaluation that would be submitted now; see
         `attempt.best_state`.
 
-        A state that was only compared, as the author asked, does not count. A guarded session
-        leaves out states that were timed and lost.
+        A state that was only compared does not count, nor in a guarded session one that lost.
         """
         states = [
             (None, False) if number in self.compared else (evaluation.score, evaluation.is_passing)
@@ -88,11 +87,7 @@ class Session:
         return attempt.best_state(states)
 
     def call(self, tool: str, arguments: str | bytes) -> str:
-        """Answer a call of a tool; a wrong call is answered with one line.
-
-        Raises:
-            MeasureError: our own machinery fails again and again.
-        """
+        """Answer a call of a tool; a wrong call is answered with one line."""
         try:
             return self.act(tools.parse_action(tool, arguments, self.known_tools))
         except ActionError as cause:
@@ -100,12 +95,7 @@ class Session:
             return f"error: {cause}"
 
     def act(self, action: tools.Action) -> str:
-        """Answer an action.
-
-        Raises:
-            ActionError: it cannot be done; the text says why, and nothing has changed.
-            MeasureError: our own machinery fails again and again.
-        """
+        """Answer an action; if it cannot be done, ActionError says why, and nothing has changed."""
         start = time.perf_counter()
         foreign_s = 0.0
         try:
@@ -204,7 +194,6 @@ def new_session(
 
 
 def _foreign_s(trial: Trial) -> float:
-    """Return the seconds of a trial that candidate and reference took, or others who measured."""
     phases = sum(trial.phases_s.get(name, 0.0) for name in CANDIDATE_PHASES)
     return phases + (trial.load_s or 0.0)
 

@@ -110,7 +110,6 @@ TOOLS: dict[str, type[Any]] = {
 
 ATTACK_TOOLS = {"judge_source": JudgeSource, **TOOLS}
 """Those of an attack on the judge."""
-
 _ALL_TOOLS = {"compare": Compare, **ATTACK_TOOLS}
 """All tools, with those that only authors which are programs have."""
 
@@ -129,12 +128,7 @@ PARAMETERS: dict[str, str] = {
 def parse_action(
     tool: str, arguments: str | bytes, known: Mapping[str, type[Any]] = TOOLS
 ) -> Action:
-    """The action that a call of a tool asks for, with a JSON object as arguments, or nothing;
-    `known` are the tools that there are.
-
-    Raises:
-        ActionError: no such tool, or arguments that it does not take.
-    """
+    """Return the action that a call of one of the `known` tools asks for, or raise ActionError."""
     try:
         values = msgspec.json.decode(arguments or b"{}")
     except (msgspec.DecodeError, RecursionError) as cause:

@@ -3,8 +3,7 @@
 Every op that Inductor computes in a kernel of its own is replaced, in the longest possible ranges;
 ops that call a library stay. If the rules allow ops of torch, a graph that is only a product is
 given to oneDNN, one of only calls of libraries and views is replaced by these calls, and products
-of float16 are computed in float32 if the processor has no arithmetic in float16. Nothing is tuned:
-this is a compiler's work within the rules of passes, as a baseline and a teacher for authors.
+of float16 are computed in float32 if the processor has no arithmetic in float16. Nothing is tuned.
 """
 
 import json
@@ -31,27 +30,19 @@ from passnet.passes.folder import LIST_FILE
 
 ROUNDED: Options = (("emulate_precision_casts", True),)
 """Round between ops as eager torch does."""
-
 SCALAR: Options = (("cpp.simdlen", 1),)
 """No vectors in the generated code: the C++ compiler vectorises loops itself."""
-
 NOT_AT_ALL = 99
 """The level of a result that is wrong at every t, or missing."""
-
 MOST_FOUND = 2
 """Wrong passes to look for in a folder; if there are more, all after the last are left out."""
-
 MAX_MEASURED = 3
 """Most evaluations of a state while the machine is too busy to measure all of its graphs."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompilePlan:
-    """The way to make the kernels of a graph.
-
-    `spans` are the spans to replace, None for the largest. `pragmas` are lines at the top of the
-    C++; `blocks` are the choices for launches of Triton.
-    """
+    """A graph's kernels: spans to replace (None: the largest), lines of C++, Triton's launches."""
 
     options: Options = ()
     spans: tuple[Span, ...] | None = None
@@ -64,11 +55,7 @@ def compiler_author(session: Session, seed: int = 0, has_float16: bool | None = 
 
     A graph with wrong results, or whose kernel does not compile, gets the next of its
     `compile_plans`; a pass that stays wrong is left out if another still matches. The seed is
-    unused, as nothing is drawn.
-
-    Raises:
-        AuthorError: Inductor computes no op of the task in a kernel of its own, or there is no
-            language for the task's device.
+    unused. Raises AuthorError if Inductor computes no op of the task in a kernel of its own.
     """
     files = product_files(session)
     if files:
@@ -89,8 +76,7 @@ def product_files(session: Session) -> Files:
 def compile_plans(graph: Graph, device: TargetDevice = "cpu") -> tuple[CompilePlan, ...]:
     """Return the plans for the kernels of a graph, in the order of trials.
 
-    In a low dtype, plans that round as eager torch does come first; for CUDA in float32 they come
-    last, where products and sums are rounded apart.
+    In a low dtype, plans that round as eager torch does come first; for CUDA in float32 last.
     """
     is_low = any(spec.dtype in ("bfloat16", "float16") for spec in graph.tensors)
     plain, rounded = CompilePlan(), CompilePlan(ROUNDED)
@@ -107,11 +93,7 @@ def range_source(lowered: LoweredRange, plan: CompilePlan) -> RangeSource:
 
 
 def evaluate_files(session: Session, files: Files, is_timed: bool = True) -> None:
-    """Replace the session's folder by some files, and have it judged, or only compared.
-
-    Raises:
-        AuthorError: they fit no folder.
-    """
+    """Replace the session's folder by some files, and have it judged, or only compared."""
     session.turn += bool(session.evaluations)
     for name in [name for name in session.files if name not in files]:
         session.act(Delete(name))
@@ -129,10 +111,8 @@ class TaskCompiler:
     """Compiles the graphs of a session's task, and writes and evaluates the passes.
 
     `plans` are the graphs' present plans; `dropped` the patterns that get no pass. `has_float16`
-    tells whether the processor has arithmetic in float16; None asks this machine.
-
-    Raises:
-        AuthorError: there is no language for the device, or shapes of a graph cannot be inferred.
+    None asks this machine for arithmetic in float16. Raises AuthorError without a language for the
+    device.
     """
 
     def __init__(self, session: Session, has_float16: bool | None = None) -> None:
@@ -182,11 +162,7 @@ class TaskCompiler:
         return tuple({"cpp.threads": self.num_threads, **dict(plan.options)}.items())
 
     def folder(self, plans: Sequence[CompilePlan]) -> Files:
-        """Return the pass folder of some plans, one for each graph; empty without passes.
-
-        Raises:
-            AuthorError: a source is too long for a file.
-        """
+        """Return the pass folder of some plans, one for each graph; empty without passes."""
         sources = [
             source for number, plan in enumerate(plans) for source in self.sources(number, plan)
         ]
@@ -213,7 +189,6 @@ class TaskCompiler:
 
     @cached_property
     def _slow_products(self) -> list[list[Graph]]:
-        """Return the products of each graph that are faster in float32, if the rules allow that."""
         if not self.calls_libraries:
             return [[] for _ in self.graphs]
         is_slow = partial(is_slow_product, has_float16=self.has_float16)
@@ -224,12 +199,7 @@ class TaskCompiler:
         return [cut for cut in cuts if pattern_text(cut) not in self.dropped]
 
     def evaluate(self, plans: Sequence[CompilePlan], is_timed: bool = True) -> bool:
-        """Write the folder of some plans and have it judged, or only compared; return False without
-        passes.
-
-        Raises:
-            AuthorError: the generated files fit no folder.
-        """
+        """Write the folder of some plans and have it judged or compared; False without passes."""
         files = self.folder(plans)
         if files:
             evaluate_files(self.session, files, is_timed)
@@ -252,11 +222,9 @@ class TaskCompiler:
         """Evaluate, and give failing graphs their next plan until none fails.
 
         Passes that stay wrong are left out. Graphs without a correct plan end with the nearest one.
-        States on the way are compared and not timed, as timing is most of an evaluation. If a state
-        that was correct then is wrong while it is timed, on more draws, the rest is timed too.
-
-        Raises:
-            AuthorError: there is nothing to compile.
+        States on the way are compared and not timed. If a state that was correct then is wrong
+        while it is timed, on more draws, the rest is timed too. Raises AuthorError without anything
+        to compile.
         """
         if not self._measure():
             reasons = [text for graph in self.lowerings for text in graph.refused.values()]

@@ -15,17 +15,12 @@ from passnet.errors import AuthorError, InputError, boundary
 KEY_VARIABLE = "OPENAI_API_KEY"
 NONSENSE = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """Errors that providers raise over an answer that they cannot read."""
-
 NO_KEY = "none"
 """The key for an own endpoint that asks for none."""
 
 
 def open_llm(settings: LlmSettings) -> ai.Model:
-    """Return the LLM that settings name.
-
-    Raises:
-        AuthorError: no such provider, no key, or no package for it.
-    """
+    """Return the LLM that settings name; AuthorError without its provider, key or package."""
     config = ai.GenerateConfig(
         temperature=settings.temperature,
         max_tokens=settings.max_output_tokens,
@@ -85,9 +80,7 @@ def request_failure(cause: Exception) -> str:
 
 
 def _distrust(api: ai.ModelAPI) -> None:
-    """Let Inspect repeat a request, like any other, whose answer is none of the API, as from a
-    server that says 200 to everybody.
-    """
+    """Let Inspect repeat a request whose answer is none of the API, like any other failed one."""
     decide = api.should_retry
 
     def should_retry(cause: Exception) -> bool | ai.RetryDecision:
@@ -97,11 +90,7 @@ def _distrust(api: ai.ModelAPI) -> None:
 
 
 def check_price(llm: ai.Model, settings: LlmSettings) -> None:
-    """Check that the cost of an LLM's tokens can be known.
-
-    Raises:
-        InputError: neither the settings nor Inspect have prices.
-    """
+    """Check that the settings or Inspect know the prices of tokens, or raise InputError."""
     if settings.price is not None:
         per_input, per_output = settings.price
         cost = ai.ModelCost(

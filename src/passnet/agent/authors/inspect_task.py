@@ -33,7 +33,6 @@ from passnet.judge.task import Task
 
 MAX_SILENT_TURNS = 3
 """Turns in a row without a call of a tool that end an attempt."""
-
 MAX_SAME_TURNS = 6
 """Turns in a row with the same calls that end an attempt."""
 
@@ -52,8 +51,8 @@ def make_task(
 ) -> InspectTask:
     """Return the task of Inspect with one sample for each attempt, or each `missing` one.
 
-    `keep` gets every attempt that ended; `check` is called before each, and raises if none is to
-    begin. `held_out` are shapes that no author sees; see `judge.held_out`.
+    `keep` gets every attempt that ended; `check` is called before each, and raises to end the run.
+    `held_out` are shapes that no author sees.
     """
     if missing is None:
         numbers = range(settings.num_attempts)
@@ -88,7 +87,6 @@ def _author(
     sessions: dict[str, Session],
     check: Callable[[], None],
 ) -> Solver:
-    """Return the solver of an attempt; it puts its session under the sample's id."""
     tasks = {task.name: task for task in suite.tasks}
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -247,8 +245,6 @@ def _recorder(
     sessions: dict[str, Session],
     keep: Callable[[Attempt], None] | None,
 ) -> Scorer:
-    """Return the scorer that records an attempt that ended, and scores it by its AS."""
-
     async def score(state: TaskState, target: Target) -> Score:
         llm = settings.llm or LlmSettings(str(ai.get_model()))  # Inspect's own command names it
         attempt = await to_thread.run_sync(

@@ -26,10 +26,7 @@ GROUP = "passnet.authors"
 def program_author(name: str, most_evaluations: int) -> Author:
     """Return the author of a name: one of `AUTHORS`, or NAME:FOLDER for one with a checkpoint.
 
-    `most_evaluations` limits the search.
-
-    Raises:
-        InputError: no author has this name, or its checkpoint is missing or unusable.
+    Raises InputError for another name, or a missing or unusable checkpoint.
     """
     if name in AUTHORS:
         module, function = AUTHORS[name].split(":")

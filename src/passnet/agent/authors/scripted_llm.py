@@ -1,7 +1,7 @@
 """An LLM that plays a written trajectory, turn by turn: for tests, and to show an attempt.
 
-A script is a TOML file: a list `turn`, each with a `text` and a list `call`, each with a `tool` and
-its `arguments`.
+A script is a TOML file: a list `turn`, each with a `text` and a list `call` of `tool` and
+`arguments`.
 """
 
 import json
@@ -18,7 +18,6 @@ from passnet.errors import InputError
 
 SCRIPTED_LLM = "passnet/scripted"
 """The name of the LLM for Inspect."""
-
 DEFAULT_SCRIPT = Path(__file__).parent / "scripts" / "gelu_tanh.toml"
 """For the task of that name in the suite `demo`: a miss, a wrong kernel, a fix, a faster one."""
 
@@ -47,11 +46,7 @@ class Script:
 
 
 def read_script(path: Path) -> Script:
-    """Read the script in a file.
-
-    Raises:
-        InputError: it is missing, not TOML, or of another form.
-    """
+    """Read the script in a file, or raise InputError."""
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Script)
     except (OSError, ValueError) as cause:  # text, TOML, or form is wrong

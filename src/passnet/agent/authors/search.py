@@ -3,10 +3,8 @@
 A move changes the kernels of some graphs: tiling, fusion, rounding; for a CPU vector width, threads
 and flags of the C++ compiler, for CUDA blocks, warps and the order of a reduction over its rows; or
 the bounds of the replaced ranges of ops. It is tried on all graphs of the task at once and kept for
-each graph by itself; a change of ranges is kept for all graphs with the same program, since
-patterns do not see shapes. First, graphs that are slower than in eager torch leave their last op to
-it, or their first: some ops (padding by reflection, interpolation) lose more than the rest of a
-range wins.
+each graph by itself; a change of ranges for all graphs with the same program. First, graphs slower
+than in eager torch leave their last op to it, or their first.
 """
 
 import random
@@ -28,7 +26,6 @@ from passnet.passes.codegen.lowered_ranges import Options, Span
 
 NUM_ROUNDS = 3
 """Trials of every setting: the gain may change with the ranges."""
-
 LEAST_GAIN = 1.02
 """The least gain of a move that is kept."""
 
@@ -58,8 +55,7 @@ OPTIONS: dict[TargetDevice, tuple[Options, ...]] = {
         (("pick_loop_orders", False),),
     ),
 }
-"""Settings of Inductor that change precision, vectors, tiles, fusion, reductions and the order of
-loops."""
+"""Settings of Inductor for precision, vectors, tiles, fusion, reductions and the order of loops."""
 
 THREADS: tuple[Options, ...] = (
     (("cpp.threads", 1),),
@@ -80,7 +76,6 @@ BLOCKS: tuple[tuple[tuple[str, int], ...], ...] = (
 
 FolderKey: TypeAlias = tuple[tuple[str, ...], ...]
 """The identity of a folder: the ranges of each graph."""
-
 Change: TypeAlias = Callable[[CompilePlan], CompilePlan]
 """The change of a graph's plan by a move."""
 
@@ -97,13 +92,9 @@ class Move:
 def search_author(session: Session, seed: int = 0, budget: int = SEARCH_TURNS) -> None:
     """Write Inductor's kernels, improve them, and submit.
 
-    Products that are given to oneDNN are submitted unchanged: nothing of them can be varied.
-
-    The seed decides the order of moves, and the division of ranges; the budget is the number of
-    evaluations after those that make the passes correct.
-
-    Raises:
-        AuthorError: as the compiler.
+    Products that are given to oneDNN are submitted unchanged. The seed decides the order of moves,
+    and the division of ranges; the budget is the number of evaluations after those that make the
+    passes correct. Raises AuthorError as the compiler does.
     """
     if files := product_files(session):
         evaluate_files(session, files)
@@ -123,8 +114,6 @@ def search_author(session: Session, seed: int = 0, budget: int = SEARCH_TURNS) -
 
 @dataclass
 class _Search:
-    """The state of a search: the measurements of each plan of each graph."""
-
     compiler: TaskCompiler
     draw: random.Random
     speedups: dict[tuple[int, tuple[str, ...]], list[float]] = field(default_factory=dict)
@@ -143,9 +132,7 @@ class _Search:
         self._record_speedups(compiler.plans)
 
     def moves(self) -> Iterator[Move]:
-        """Yield moves: an op left out of ranges that lose; then all settings in a drawn order, and
-        between them ranges divided, shortened, left out.
-        """
+        """Yield moves: ops left out of ranges that lose; all settings, and in between other ranges."""
         for change in (_without_last_op, _without_first_op):
             yield Move(change, is_shared=True, is_for_slower=True)
         moves = moves_for(self.compiler.device, self.compiler.num_threads > 1)
@@ -186,9 +173,7 @@ class _Search:
         )
 
     def _changed(self, number: int, change: Change) -> CompilePlan:
-        """Return the plan of a graph after a change; unchanged without ranges (only calls of
-        libraries), or if some of its new ones cannot be made.
-        """
+        """Return the plan of a graph after a change; unchanged if there are no such ranges."""
         before = self.compiler.plans[number]
         if not before.spans:
             return before
@@ -212,7 +197,6 @@ class _Search:
         return list(groups.values())
 
     def _gain(self, numbers: list[int], key: FolderKey) -> float:
-        """Return the mean log speedup of the graphs that could be measured; 0 without any."""
         speedups_by_graph = [self.speedups.get((number, key[number])) for number in numbers]
         gains = [log(median(speedups)) for speedups in speedups_by_graph if speedups]
         return sum(gains) / len(gains) if gains else 0.0
@@ -262,7 +246,6 @@ def _without_first_op(plan: CompilePlan) -> CompilePlan:
 
 
 def _with_left(spans: list[Span], plan: CompilePlan) -> CompilePlan:
-    """Return a plan of the spans that hold an op; the same plan without any."""
     nonempty = tuple((start, stop) for start, stop in spans if start < stop)
     return replace(plan, spans=nonempty) if nonempty else plan
 

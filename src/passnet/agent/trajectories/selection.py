@@ -21,8 +21,7 @@ from passnet.judge.task import Task
 from passnet.passes.files import Files
 
 TrainingForm: TypeAlias = Literal["chat", "pairs"]
-"""The form of training data: whole chats with their tool calls, or tasks with their final
-passes."""
+"""Whole chats with their tool calls, or tasks with their final passes."""
 
 ExclusionReason: TypeAlias = Literal[
     "nothing submitted",
@@ -46,14 +45,10 @@ TaskKey: TypeAlias = tuple[str, str]
 class Filters:
     """Conditions on an attempt to learn from.
 
-    An attempt with an exploit at any turn, one at a task of evaluation, and a copy of a better one
-    are always left out.
-
-    Args:
-        min_score: the least AS of the submission, measured anew at the end.
-        only_submitted: only attempts that ended because their author submitted; otherwise also
-            those whose best state was taken when turns, tokens or time were used up.
-        eval_tasks: names of tasks that are evaluation, besides those of suites.
+    An attempt with an exploit at any turn, one at a task of evaluation (by suite, or named in
+    `eval_tasks`), and a copy of a better one are always left out. `min_score` is the least AS
+    measured anew at the end; `only_submitted` leaves out attempts that ran out of turns, tokens or
+    time.
     """
 
     min_score: float = 1.0
@@ -71,11 +66,10 @@ class TrainingExample:
 
 @dataclass(frozen=True)
 class TrainingInfo:
-    """The origin of training data, stored beside its file.
+    """The origin of training data: attempts `dropped` by reason, and content hashes of
+    `evaluation`.
 
-    `dropped` counts the attempts that were left out, by reason. `evaluation` has the content hash
-    of every suite of evaluation by its name. `near_sequences` counts its op sequences that are a
-    contiguous part of a selected one; this is no leak.
+    `near_sequences` counts evaluation's op sequences that are part of a selected one: no leak.
     """
 
     schema_version: int
@@ -105,16 +99,11 @@ def select(
     filters: Filters,
     form: TrainingForm,
 ) -> Selection:
-    """Return the attempts to learn from, in an order that does not depend on that of the
-    input.
+    """Return the attempts to learn from, in an order that does not depend on that of the input.
 
     A task is of evaluation if its op sequence, or the structure of one of its graphs, is in a suite
-    of evaluation, whatever its name is, or if its name is in `filters`; `evaluation` is from
-    `suite.suite.read_suite_keys`.
-
-    Raises:
-        InputError: the suite of an attempt is not among those given, so that nobody can tell
-            whether its task is one of evaluation; or no attempt remains.
+    of evaluation, or its name in `filters`. Raises InputError for an attempt at another suite than
+    those given, or if no attempt remains.
     """
     tasks = find_tasks(attempts, suites)
     kept_apart = _evaluation_tasks(tasks, evaluation, filters.eval_tasks)
@@ -152,12 +141,9 @@ def select(
 
 
 def find_tasks(attempts: Iterable[Attempt], suites: Sequence[Suite]) -> dict[TaskKey, Task]:
-    """Return the task of every attempt, by the content hash of its suite.
+    """Return the task of every attempt, by the content hash of its suite or of a part of it.
 
-    A suite is also recognised by a part of its tasks, if all attempts are at those.
-
-    Raises:
-        InputError: it is in none of the suites.
+    Raises InputError for an attempt at none of the suites.
     """
     by_suite: dict[str, dict[str, Attempt]] = {}
     for attempt in attempts:
@@ -178,7 +164,6 @@ def find_tasks(attempts: Iterable[Attempt], suites: Sequence[Suite]) -> dict[Tas
 
 
 def _tasks(content_hash: str, names: Collection[str], suites: Sequence[Suite]) -> Sequence[Task]:
-    """Return the tasks of the suite with a hash, or of the part of a suite that has some names."""
     for suite in suites:
         if suite.content_hash == content_hash:
             return suite.tasks
@@ -207,7 +192,6 @@ def _evaluation_tasks(
 def _unfit(
     attempt: Attempt, filters: Filters, is_evaluation: bool, form: TrainingForm
 ) -> ExclusionReason | None:
-    """Return why an attempt is left out by itself; None if it is fit."""
     if attempt.best is None:
         return "nothing submitted"
     if filters.only_submitted and attempt.ending != "submitted":
@@ -233,7 +217,6 @@ def _each_once(
     reason: ExclusionReason,
     dropped: Counter[ExclusionReason],
 ) -> list[TrainingExample]:
-    """Return the first example of each key; count the others under a reason."""
     first: dict[object, TrainingExample] = {}
     for example in examples:
         if first.setdefault(key(example), example) is not example:

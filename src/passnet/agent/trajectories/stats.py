@@ -93,11 +93,7 @@ class AuthorStats:
 
 
 def summarise(attempts: Sequence[Attempt]) -> list[AuthorStats]:
-    """Return the statistics of every author, by author and LLM.
-
-    Raises:
-        InputError: there are no attempts.
-    """
+    """Return the statistics of every author, by author and LLM; InputError without attempts."""
     if not attempts:
         raise InputError("there are no attempts to summarise")
     groups: dict[tuple[str, str], list[Attempt]] = defaultdict(list)
@@ -165,11 +161,9 @@ def best_so_far(evaluations: Iterable[Evaluation]) -> list[float | None]:
 
 
 def learning_curve(attempts: Sequence[Attempt]) -> tuple[tuple[float | None, ...], tuple[int, ...]]:
-    """Return the best AS after 1, 2, 3, ... evaluations, geometric mean over the attempts that have
-    one; and the number of attempts without one.
+    """Return the best AS after 1, 2, 3, ... evaluations, and the number of attempts without one.
 
-    It has a value for each evaluation of the longest attempt; after its end an attempt keeps its
-    last.
+    It is the geometric mean over attempts; after its end an attempt keeps its last.
     """
     curves = [best_so_far(attempt.evaluations) or [FAILED_SCORE] for attempt in attempts]
     length = max((len(attempt.evaluations) for attempt in attempts), default=0)

@@ -1,15 +1,12 @@
 """Attempts as training data: chats with tool calls, or pairs of a task and its passes.
 
 The chats are in the conversational format with tools of TRL, for `SFTTrainer` with
-`assistant_only_loss=True`: `messages` in which `tool_calls[].function.arguments` is an object and
-not text (templates of Qwen, Llama 3.1 and others fail or quote twice otherwise), and `tools` as a
-list of JSON schemas. The pairs are in its conversational prompt-completion format. Lines are read
-with `datasets.load_dataset("json", data_files=...)`; from 4.7 on, which TRL 1 needs, `datasets`
-keeps objects of different keys as they are, and before that it filled them up with None.
+`assistant_only_loss=True`: `tool_calls[].function.arguments` is an object and not text, and `tools`
+a list of JSON schemas. The pairs are in its prompt-completion format. Read them with
+`datasets.load_dataset("json", data_files=...)` 4.7 or later, which keeps objects of different keys.
 
-Source: TRL 1.16.0, `trl/trainer/sft_trainer.py` (`tokenize_fn`), `trl/chat_template_utils.py`
-(`supports_tool_calling`) and its page "Dataset formats and types"; datasets 5.2.0,
-`packaged_modules/json`.
+Source: TRL 1.16.0, `trl/trainer/sft_trainer.py` (`tokenize_fn`) and its page "Dataset formats and
+types"; datasets 5.2.0, `packaged_modules/json`.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,11 +46,7 @@ def write_chats(out: Path, selection: Selection, until_best: bool = False) -> Tr
     """Write the chats of attempts as JSON lines, replacing the file whole or not at all.
 
     With `until_best` messages after the evaluation with the highest score are left out, except a
-    submission right after it.
-
-    Raises:
-        InputError: a chat does not hold the turn that was evaluated.
-        OSError: the file cannot be written.
+    submission right after it. Raises InputError for a chat without that turn.
     """
     assert selection.info.form == "chat", "what has no chat is left out for chats only"
     rows = [_chat_row(example.attempt, until_best) for example in selection.examples]
@@ -63,13 +56,7 @@ def write_chats(out: Path, selection: Selection, until_best: bool = False) -> Tr
 def write_pairs(
     out: Path, selection: Selection, instruction: Callable[[Task], str]
 ) -> TrainingInfo:
-    """Write tasks and the passes that were submitted for them, in the same way.
-
-    The `instruction` of a task is followed by the form of the answer.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write tasks and the passes that were submitted for them, in the same way."""
     rows = [_pair_row(example, instruction) for example in selection.examples]
     return _write(out, rows, selection.info)
 
@@ -102,7 +89,6 @@ def _pair_row(example: TrainingExample, instruction: Callable[[Task], str]) -> d
 
 
 def _facts(attempt: Attempt) -> dict[str, Any]:
-    """Return columns to choose rows by, which trainers ignore."""
     return {
         "task": attempt.task,
         "suite": attempt.suite,
@@ -114,10 +100,7 @@ def _facts(attempt: Attempt) -> dict[str, Any]:
 
 
 def _chat_message(message: Message, names: dict[str, str]) -> dict[str, Any]:
-    """Return a message with only the keys of its role: templates ask whether a key is there.
-
-    `names` maps ids of earlier calls to their tools.
-    """
+    """Return a message with only the keys of its role; `names` maps ids of calls to tools."""
     row: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.role == "tool":
         row["tool_call_id"] = message.tool_call_id
@@ -137,10 +120,7 @@ def _chat_message(message: Message, names: dict[str, str]) -> dict[str, Any]:
 
 
 def _until_best(attempt: Attempt) -> tuple[Message, ...]:
-    """Return the chat up to the answers to the turn of the best evaluation.
-
-    The next turn stays if it submits, so that submitting is learned.
-    """
+    """Return the chat up to the answers to the best evaluation, and a submission right after it."""
     assert attempt.best is not None, "what submitted nothing was left out"
     messages = attempt.messages
     turn = attempt.evaluations[attempt.best].turn
