@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -30,10 +30,13 @@ from passnet.core.records.serialise import make_folder
 from passnet.core.terminal.progress import late_progress, progress
 from passnet.data.capture.record import DOMAINS, Domain, library_of
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set, write_set
+from passnet.data.dataset import store
 from passnet.data.dataset.build import BuildSettings, build_dataset
 from passnet.data.dataset.store import MANIFEST_FILE, SUBGRAPHS, read_dataset, write_dataset
-from passnet.data.dataset.variants import crossed_rows
-from passnet.errors import InputError
+from passnet.data.dataset.variant_sizes import names_dtype
+from passnet.data.mine.dtypes import DTYPES, in_dtype
+from passnet.errors import GraphError, InputError
+from passnet.graph.spec import main_float
 from passnet.judge.suite.assembly import AssemblyPlan, AssemblyWork, assemble, assemble_held_out
 from passnet.judge.suite.balance import LONG_OPS, Shares, balanced_tasks, turns
 from passnet.judge.suite.selection import SelectionPlan, TaskRows, eligible_rows
@@ -200,6 +203,30 @@ def _crossed(data: Path, out: Path) -> Path:
     make_folder(out)
     write_dataset(out, rows.values(), manifest.versions)
     return out
+
+
+def crossed_rows(rows: Iterable[store.SubgraphRow]) -> Iterator[store.SubgraphRow]:
+    """Yield rows at other sizes in their other dtypes, each made of its row without its net. A
+    weight whose norm lies outside takes the dtype of the values it meets. Rows without a
+    floating-point argument give none.
+    """
+    for row in rows:
+        if not row.variant or names_dtype(row.variant):
+            continue
+        graph = store.graph_of(row)
+        main = main_float(graph.tensors)
+        for dtype in DTYPES if main is not None else ():
+            if dtype == main:
+                continue
+            try:
+                crossed = in_dtype(graph, dtype, where=row.full[:16])
+            except GraphError:  # an op refuses the dtype
+                continue
+            provenance = store.Provenance(
+                row.kinds, f"{row.variant},{dtype}", row.original, row.domain, row.nets,
+                row.num_graphs, row.num_places, row.places,
+            )  # fmt: skip
+            yield store.row_of_graph(crossed, provenance, row.full[:16])
 
 
 def _first_selection(data: Path, plan: AssemblyPlan) -> list[TaskRows]:

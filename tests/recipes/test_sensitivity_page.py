@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from passnet.pages.figures.study_page import read_study_page
+from passnet.pages.figures.study_page import read_study
 from passnet.pages.site.build import build_site, read_parts
 from recipes.sensitivity.__main__ import sensitivity_command
 
@@ -26,7 +26,7 @@ def test_the_sensitivity_of_a_run_is_a_study(
     folder = tmp_path / "rules"
     done = CliRunner().invoke(sensitivity_command, [str(DEMO), *chosen, "--study", str(folder)])
     assert done.exit_code == 0, done.output
-    page = read_study_page(folder)
+    page = read_study(folder).page
     assert page.finding.startswith(says) and bool(page.finding) == bool(says)
     assert page.tables[0].heads[2 : 2 + len(names)] == names
     build_site(read_parts([folder], None, [], None), tmp_path / "site", "Site")

@@ -186,7 +186,7 @@ def test_a_manifest_points_at_nothing_outside_of_its_folder(folder: Path, way: s
     manifest = json.loads((folder / "dataset.json").read_text())
     manifest["shards"][0]["file"] = names[way]
     edit_manifest(folder, **manifest)
-    refused = "outside of its folder" if way == "link" else "no name of a file beside it"
+    refused = "outside of its folder" if way == "link" else "is no file name in its folder"
     with pytest.raises(InputError, match=refused):
         Dataset(folder)
     with pytest.raises(InputError, match=refused):

@@ -70,11 +70,12 @@ def trace_graphs(
 def module_graph(
     module: torch.fx.GraphModule, arguments: list[Any], sample: Sampler | None = None
 ) -> CapturedGraph:
-    """Return a traced module as a graph with the specs of its arguments. `sample` gives some values
-    of a tensor that has none of its own.
-    """
+    """Return a traced module as a graph; `sample` gives some values of fake tensors."""
     graph = copy.deepcopy(module.graph)
-    _drop_switches(graph)
+    string_to_backend: Any = torch.nn.attention._backend_from_string
+    for node in reversed(list(graph.nodes)):  # users come before the switches that they use
+        if node.target in _SWITCHES or (node.target is string_to_backend and not node.users):
+            graph.erase_node(node)
     values = _lift_attributes(graph, module, list(arguments))
     program = program_from_fx(graph)
     params = list(program.params)
@@ -99,14 +100,6 @@ _SWITCHES = {torch.nn.attention._sdpa_kernel, torch._C._functorch.set_inplace_re
 """Calls that select kernels or permit a trace, and change no result."""
 
 
-def _drop_switches(graph: torch.fx.Graph) -> None:
-    for node in [node for node in graph.nodes if node.target in _SWITCHES]:
-        graph.erase_node(node)
-    named: Any = torch.nn.attention._backend_from_string
-    for node in [node for node in graph.nodes if node.target is named and not node.users]:
-        graph.erase_node(node)
-
-
 def held_tensors(module: torch.fx.GraphModule) -> list[torch.Tensor]:
     """Return the tensors that a graph holds, in the order of its later arguments."""
     return list(_held(module).values())
@@ -129,10 +122,8 @@ def _lift_attributes(
     """Turn the tensors that `module` holds into graph arguments; return all values."""
     first_op = next(node for node in graph.nodes if node.op not in ("placeholder", "get_attr"))
     held = _held(module)
-    lifted = {}
-    for name in held:
-        with graph.inserting_before(first_op):
-            lifted[name] = graph.placeholder(name.replace(".", "_"))
+    with graph.inserting_before(first_op):
+        lifted = {name: graph.placeholder(name.replace(".", "_")) for name in held}
     for node in [node for node in graph.nodes if node.op == "get_attr"]:
         node.replace_all_uses_with(lifted[str(node.target)])
         graph.erase_node(node)

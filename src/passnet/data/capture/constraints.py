@@ -1,15 +1,11 @@
-"""The five constraints on captured graphs, and the comparison of graphs with their net.
-
-The net runs as it is, and with Dynamo's graphs replaced by their printed, parsed and rebuilt
-versions. Fake weights are replaced by real ones with the statistics of their initialisation.
-"""
+"""The five constraints on captured graphs, and the comparison of graphs with their net."""
 
 import copy
 import math
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -29,8 +25,7 @@ from passnet.graph.text.render import render_program
 from passnet.graph.values.fake import infer_shapes
 
 MAX_ERROR = 1e-3
-"""Largest difference of two runs, in standard deviations of the output; both run the same kernels.
-"""
+"""Largest difference of two runs of the same kernels, in standard deviations of the output."""
 
 NOISE_ELEMENTS = 1_000_003
 """Length of the random numbers for weights; prime, so that rows of a weight differ."""
@@ -69,24 +64,31 @@ def custom_ops(graph: Graph) -> tuple[str, ...]:
     return tuple(sorted(target for target in targets if not target.startswith(own)))
 
 
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A traced net; `sample` gives some values of a weight, `rebuild` makes the net anew."""
+
+    net: Net
+    trace: Trace
+    graphs: Sequence[CapturedGraph]
+    sample: Sampler | None
+    rebuild: Callable[[], Net]
+
+
 def check_outputs(
-    net: Net,
-    trace: Trace,
-    graphs: Sequence[CapturedGraph],
-    sample: Sampler | None,
-    settings: CaptureSettings,
-    constraints: Constraints,
-    rebuild: Callable[[], Net],
+    replay: Replay, settings: CaptureSettings, constraints: Constraints
 ) -> Constraints:
-    """Compare the outputs of a net's graphs with those of the net, and add the result. The net's
-    fake weights are replaced by real ones, for good.
-    """
-    size = num_parameters(net.module)
+    """Compare the outputs of graphs and net, with real weights for good; add the result."""
+    if not settings.check:
+        return replace(constraints, unchecked="not asked for")
+    if not constraints.serialisable:
+        return replace(constraints, unchecked="a graph cannot be read again")
+    size = num_parameters(replay.net.module)
     if size > settings.check_parameters:
         return replace(constraints, unchecked=f"{size} parameters are too many to run")
     try:
         with _time_limit(settings.check_seconds):
-            outputs, expected = _outputs(net, trace, graphs, sample, rebuild)
+            outputs, expected = _outputs(replay)
     except _TooSlowError:
         seconds = settings.check_seconds
         return replace(constraints, unchecked=f"two runs take more than {seconds:g} s")
@@ -113,19 +115,14 @@ def num_parameters(module: Any) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def _outputs(
-    net: Net,
-    trace: Trace,
-    graphs: Sequence[CapturedGraph],
-    sample: Sampler | None,
-    rebuild: Callable[[], Net],
-) -> tuple[list[Any], list[Any]]:
+def _outputs(replay: Replay) -> tuple[list[Any], list[Any]]:
     """Return the outputs of the graphs, and those of the net. Where Dynamo refuses to run its trace
     on real values, the net is built and traced again on real weights, which must give the same
     graphs.
     """
-    _materialise(net, sample)
-    for segment, graph in zip(trace.segments, graphs, strict=True):
+    net, trace = replay.net, replay.trace
+    _materialise(net, replay.sample)
+    for segment, graph in zip(trace.segments, replay.graphs, strict=True):
         segment.replay = _rebuilt(graph, segment.module)
     try:
         expected = _call(net, net.module)
@@ -135,7 +132,7 @@ def _outputs(
     except RuntimeError as cause:
         if not any(text in str(cause) for text in _STALE):
             raise
-    texts = [render_program(graph.graph.program) for graph in graphs]
+    texts = [render_program(graph.graph.program) for graph in replay.graphs]
 
     def check(segment: Segment) -> None:
         graph = module_graph(segment.module, segment.arguments)
@@ -143,8 +140,8 @@ def _outputs(
             raise GraphError(f"on real weights graph {segment.number} is another")
         segment.replay = _rebuilt(graph, segment.module)
 
-    fresh = rebuild()
-    _materialise(fresh, sample)
+    fresh = replay.rebuild()
+    _materialise(fresh, replay.sample)
     outputs = _call(fresh, Trace(fresh.module, check).run)
     return outputs, _call(fresh, fresh.module)
 
@@ -179,9 +176,7 @@ def _tensors(output: Any) -> list[torch.Tensor]:
 
 
 def _difference(outputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> float | None:
-    """Return the largest difference in standard deviations: infinite where shapes or infinities
-    differ, None where nothing is comparable.
-    """
+    """Return the largest difference in standard deviations; None if nothing is comparable."""
     if len(outputs) != len(expected):
         return math.inf
     worst = None

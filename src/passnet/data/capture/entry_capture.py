@@ -96,10 +96,8 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> EntryR
         _row(graph, net, replace(source, number=segment.number), _axes(segment, graph, net))
         for segment, graph in zip(trace.segments, forward, strict=True)
     ]
-    rows += [
-        _row(graph, net, replace(source, number=number, part="backward"), {})
-        for number, graph in backward.items()
-    ]
+    for number, graph in backward.items():
+        rows.append(_row(graph, net, replace(source, number=number, part="backward"), {}))
     traced = time.perf_counter()
     graphs = [*forward, *backward.values()]
     checks = [constraints.static_constraints(graph.graph) for graph in graphs]
@@ -111,12 +109,8 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> EntryR
     if not any(note.is_kept for note in notes):
         raise _FailureError("unsupported_graph", GraphError(str(common.error)))
     num_parameters = constraints.num_parameters(net.module)
-    if not settings.check:
-        common = replace(common, unchecked="not asked for")
-    elif not common.serialisable:
-        common = replace(common, unchecked="a graph cannot be read again")
-    else:
-        common = constraints.check_outputs(net, trace, forward, sample, settings, common, build)
+    replay = constraints.Replay(net, trace, forward, sample, build)
+    common = constraints.check_outputs(replay, settings, common)
     captured = replace(
         record,
         status="captured",
@@ -186,12 +180,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 def _can_run(net: Net) -> bool:
     args, kwargs = input_values(net)
-    try:
-        with torch.no_grad():
-            net.module(*args, **kwargs)
-    except Exception:  # noqa: BLE001 (boundary: a net raises anything)
-        return False
-    return True
+    with suppress(Exception), torch.no_grad():  # boundary: a net raises anything
+        net.module(*args, **kwargs)
+        return True
+    return False
 
 
 def _is_memory(error: BaseException) -> bool:
@@ -239,10 +231,8 @@ def _row(
 def _versions(entry: str) -> dict[str, str]:
     versions = {"torch": str(torch.__version__)}
     for name in packages_of(entry):
-        try:
+        with suppress(PackageNotFoundError):
             versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return versions
 
 

@@ -16,9 +16,7 @@ _libraries: list[torch.library.Library] = []
 
 
 def import_torchvision() -> None:
-    """Import torchvision; where its compiled ops are missing, declare their schemas first. The ops
-    have no kernels and fail when called; image classifiers do not call them.
-    """
+    """Import torchvision; declare its compiled ops, which then fail when called, if missing."""
     try:
         import torchvision  # noqa: F401
     except ImportError:
@@ -43,9 +41,7 @@ def import_with_torchvision(package: str) -> Any:
 
 
 def import_torchaudio() -> None:
-    """Import torchaudio; where its compiled library does not load, without that. Only CTC alignment
-    and some filters are compiled; nets do not call them.
-    """
+    """Import torchaudio; where its compiled library does not load, without that."""
     try:
         import torchaudio  # noqa: F401
     except OSError:

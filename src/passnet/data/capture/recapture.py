@@ -1,7 +1,4 @@
-"""Nets of the catalog captured again: on inputs of other sizes, or cast to another dtype.
-
-The net's own code decides which dimensions and literals depend on a size or a dtype.
-"""
+"""Nets of the catalog captured again: on inputs of other sizes, or cast to another dtype."""
 
 import math
 from collections.abc import Mapping
@@ -29,14 +26,6 @@ class Recaptured:
     axes: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class FreshNet:
-    """A net for one capture, with fake weights."""
-
-    net: Net
-    weights: FakeWeights
-
-
 def recapture(
     entry: str, sizes: Mapping[str, int], dtype: str | None = None, train: bool = False
 ) -> Recaptured:
@@ -49,21 +38,20 @@ def recapture(
         CaptureError: the net cannot be built, or refuses these inputs, or cannot be traced.
         GraphError: a graph of it cannot be stored.
     """
-    return recapture_net(fresh_net(entry, train), sizes, dtype)
+    return recapture_net(*fresh_net(entry, train), sizes, dtype)
 
 
-def fresh_net(entry: str, train: bool = False) -> FreshNet:
+def fresh_net(entry: str, train: bool = False) -> tuple[Net, FakeWeights]:
     """Build a net of the catalog for one `recapture_net`: nets keep tables between calls."""
     weights = FakeWeights()
     with boundary(CaptureError, f"building {entry}"):
-        return FreshNet(build_entry(entry, train, weights), weights)
+        return build_entry(entry, train, weights), weights
 
 
 def recapture_net(
-    fresh: FreshNet, sizes: Mapping[str, int], dtype: str | None = None
+    net: Net, weights: FakeWeights, sizes: Mapping[str, int], dtype: str | None = None
 ) -> Recaptured:
     """Capture a fresh net as `recapture` does; to be done once with each."""
-    net = fresh.net
     kind = None if dtype is None else getattr(torch, dtype)
     if kind is not None and isinstance(net.module, torch.nn.Module):
         # `Module.to` does not cast fake weights
@@ -80,14 +68,12 @@ def recapture_net(
         return resized[key]
 
     args, kwargs = input_values(net, resize)
-    graphs = trace_graphs(net.module, args, kwargs, fresh.weights.sample)
+    graphs = trace_graphs(net.module, args, kwargs, weights.sample)
     return Recaptured(tuple(captured.graph for captured in graphs), axis_sizes(net))
 
 
 def axis_sizes(net: Net) -> dict[str, int]:
-    """Return the name of each axis with its size in the first input that has it, except for axes
-    named by digits.
-    """
+    """Return the size of each named axis in the first input that has it; digits are no names."""
     sizes: dict[str, int] = {}
     for argument in (*net.args, *net.kwargs.values()):
         if isinstance(argument.value, torch.Tensor):

@@ -78,9 +78,7 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class GraphNote:
-    """One graph of a net; `is_kept` is False where it cannot be read again or its shapes do not
-    follow.
-    """
+    """One graph of a net; `is_kept`: it can be read again, and its shapes follow."""
 
     structure: str
     literals: str

@@ -85,9 +85,7 @@ class Manifest:
 
 
 def merge(paths: Iterable[Path], out: Path, versions: dict[str, list[str]]) -> Manifest:
-    """Write one set of shards with each graph of some files once, sorted by structure. The order of
-    files has no influence. Existing shards of `out` are replaced.
-    """
+    """Write shards, replacing others, with each graph of some files once, sorted by structure."""
     return write_set(out, merged_rows(paths), versions)
 
 

@@ -1,6 +1,4 @@
-"""One run of a net under Dynamo, with a backend that records every graph, the order of calls, and
-the data flow between them.
-"""
+"""One run of a net under Dynamo: every graph, the order of calls, the data flow between them."""
 
 from __future__ import annotations
 
@@ -34,9 +32,7 @@ KeepBackward: TypeAlias = Callable[[int, torch.fx.GraphModule, list[Any]], None]
 
 @dataclass(eq=False)
 class Segment:
-    """One graph that Dynamo found, with the arguments of its first call; `replay`, once set, runs
-    instead.
-    """
+    """One graph of Dynamo with its first arguments; `replay`, once set, runs instead."""
 
     trace: Trace
     number: int
@@ -145,9 +141,7 @@ def _shown_break(text: str) -> str:
 
 
 def _fake_outputs(segment: Segment, arguments: tuple[Any, ...]) -> tuple[torch.Tensor, ...] | None:
-    """Return the outputs of a graph from the shapes that Dynamo knows, in two thirds of the tracing
-    time; None where it has to run.
-    """
+    """Return a graph's outputs from the shapes that Dynamo knows; None where it has to run."""
     mode = next((value.fake_mode for value in arguments if isinstance(value, FakeTensor)), None)
     if mode is None:
         return None

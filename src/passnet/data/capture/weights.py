@@ -46,9 +46,7 @@ _SAME = {"detach", "alias", "clone", "_to_copy", "view", "reshape", "_unsafe_vie
 def replace_weights(
     module: torch.nn.Module, convert: Callable[[torch.Tensor], torch.Tensor | None]
 ) -> None:
-    """Replace each parameter and buffer by `convert` of it; None leaves it as it is. Shared tensors
-    stay shared, and parameters stay parameters.
-    """
+    """Replace each parameter and buffer by `convert` of it unless None; shared ones stay shared."""
     converted: dict[int, torch.Tensor | None] = {}
     for part in module.modules():
         tables: tuple[dict[str, Any], ...] = (part._parameters, part._buffers)
@@ -66,9 +64,7 @@ def replace_weights(
 
 
 class FakeWeights(TorchDispatchMode):
-    """A context that makes the float tensors of constructors fake, except for small ones with given
-    values.
-    """
+    """A context for constructors: float tensors are fake, except for small ones with values."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,10 +1,7 @@
-"""Builds of datasets: fold the corpus, mine every graph, capture nets at other sizes, merge.
-
-Graphs are mined in processes of their own, with limits. A killed build can be resumed.
-"""
+"""Builds of datasets: fold the corpus, mine every graph, capture nets at other sizes, merge."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -42,9 +39,7 @@ MAX_ERROR_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class BuildSettings:
-    """The kinds of subgraphs of a dataset, their dtypes, how to fold, the limits for a graph, and
-    the number of other sizes at which nets are captured again.
-    """
+    """The contents of a dataset, the limits for a graph, and the number of other sizes a net."""
 
     kinds: tuple[SubgraphKind, ...] = SUBGRAPH_KINDS
     dtypes: tuple[str, ...] = DTYPES
@@ -98,6 +93,7 @@ def build_dataset(
     info = BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(rows)))
     for part in plan.parts:
         _same_build(part, _mined_run(part).read_info(), info)
+    versions: dict[str, set[str]] = defaultdict(set)
     mined, sized = _mined_run(out), _sized_run(out)
     part_of, sized_part_of = partial(mined_part, out), partial(sized_part, out)
     with mined.begin(info, plan.resume, partial(_same_build, out)):
@@ -115,21 +111,15 @@ def build_dataset(
             add_sizes(sized, to_resize, settings.num_sizes, settings.limits, plan, announce)
         records, sized_records = mined.records(), sized.records()
         parts = [*map(part_of, records), *map(sized_part_of, sized_records)]
-        versions = _versions(manifest.versions for manifest, _ in sets)
+        for manifest, _ in sets:
+            for package, numbers in manifest.versions.items():
+                versions[package].update(numbers)
         merged = store.merge_subgraphs([part for part in parts if part.exists()], out, versions)
     return (
         [records[name] for name in sorted(records)],
         [sized_records[key] for key in sorted(sized_records)],
         merged,
     )
-
-
-def _versions(manifests: Iterable[dict[str, list[str]]]) -> dict[str, set[str]]:
-    versions: dict[str, set[str]] = defaultdict(set)
-    for packages in manifests:
-        for package, numbers in packages.items():
-            versions[package].update(numbers)
-    return versions
 
 
 def _mine_missing(

@@ -84,9 +84,7 @@ class SizedGraph:
 
 @dataclass(frozen=True, slots=True)
 class SizedRecord:
-    """The result of one net at one size: `axes` are the sizes of the first capture, empty where
-    unknown; `size` is the change, "batch=4,sequence=16".
-    """
+    """One net at one size; `axes` are the first capture's, `size` is "batch=4,sequence=16"."""
 
     key: str
     entry: str

@@ -1,6 +1,4 @@
-"""SQL queries over a dataset by DuckDB, each in its own process, with limits, and with access to
-the dataset's files only.
-"""
+"""SQL queries over a dataset's files by DuckDB, each in its own process, with limits."""
 
 from __future__ import annotations
 

@@ -92,13 +92,13 @@ def resized(job: SizeJob) -> tuple[SizedRecord, list[SubgraphRow]]:
     axes: dict[str, int] = {}
     name = ""
     try:
-        fresh = fresh_net(job.entry, job.train)
-        axes = axis_sizes(fresh.net)
+        net, weights = fresh_net(job.entry, job.train)
+        axes = axis_sizes(net)
         sizes = chosen_sizes(axes)
         if job.index >= len(sizes):
             return replace(_failed(job, "no_size", ""), axes=axes), []
         name = name_of(sizes[job.index])
-        captured = recapture_net(fresh, sizes[job.index]).graphs
+        captured = recapture_net(net, weights, sizes[job.index]).graphs
     except (CaptureError, InputError) as error:
         is_missing = isinstance(error.__cause__, ImportError)
         cause = "no_library" if is_missing else "refused_by_net"

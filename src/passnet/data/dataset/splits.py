@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -94,8 +95,11 @@ def side_of(ops: Ops, share: float, seed: int, evaluation: Collection[Ops] = ())
 
 
 def leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> list[Leak]:
-    """Return the training rows that evaluation, or a suite, gives away. `sides` has the side of
-    each row by its full fingerprint.
+    """Return the training rows that evaluation, or a suite, gives away; `sides` are by full
+    fingerprint.
+
+    Raises:
+        InputError: a row has no side.
     """
     sequences = dict(suites.sequences)
     structures = dict(suites.structures)
@@ -110,17 +114,16 @@ def leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) ->
             sequences.setdefault(row.ops, row.full)
             structures.setdefault(row.structure, row.full)
             variants.setdefault(row.original or row.full, row.full)
-    by_sequence = [Leak(row.full, "op sequence", sequences[row.ops]) for row in train
-                   if row.ops in sequences]  # fmt: skip
-    remaining = [row for row in train if row.ops not in sequences]
-    by_structure = [Leak(row.full, "structure", structures[row.structure]) for row in remaining
-                    if row.structure in structures]  # fmt: skip
-    families = [
-        (row, row.original or row.full) for row in remaining if row.structure not in structures
-    ]
-    by_variant = [Leak(row.full, "variant", variants[family]) for row, family in families
-                  if family in variants]  # fmt: skip
-    return by_sequence + by_structure + by_variant
+    leaking: dict[str, list[Leak]] = {"op sequence": [], "structure": [], "variant": []}
+    for row in train:
+        family = row.original or row.full
+        if row.ops in sequences:
+            leaking["op sequence"].append(Leak(row.full, "op sequence", sequences[row.ops]))
+        elif row.structure in structures:
+            leaking["structure"].append(Leak(row.full, "structure", structures[row.structure]))
+        elif family in variants:
+            leaking["variant"].append(Leak(row.full, "variant", variants[family]))
+    return [*chain(*leaking.values())]
 
 
 def check_leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> None:

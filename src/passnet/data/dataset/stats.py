@@ -3,18 +3,20 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from passnet.data.dataset.build_records import (
-    MinedCounts,
-    SizedCounts,
-    count_mined,
-    count_sized,
-    read_mined_records,
-    read_sized_records,
-)
+from passnet.data.dataset import build_records
+from passnet.data.dataset.build_records import MinedCounts, SizedCounts
 from passnet.data.dataset.query import Dataset
 from passnet.errors import InputError
 
-TOP_OPS = 40
+_OPS = """
+    SELECT op, sum(calls)::BIGINT AS calls, count(*) AS rows FROM (
+        SELECT op, count(*) AS calls
+        FROM (SELECT "full", unnest(op_sequence) AS op FROM subgraphs) GROUP BY "full", op)
+    GROUP BY op ORDER BY calls DESC, op LIMIT 40"""
+_LIBRARIES = """
+    SELECT split_part(net, '/', 1) AS library, count(DISTINCT "full"), count(DISTINCT net)
+    FROM (SELECT "full", unnest(nets) AS net FROM subgraphs)
+    GROUP BY library ORDER BY count(DISTINCT "full") DESC, library"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +88,12 @@ def stats(dataset: Dataset) -> Stats:
         domains=_counts(dataset, "domain"),
         dtypes=_counts(dataset, "dtype"),
         variants=_counts(dataset, "variant"),
-        ops=_ops(dataset),
+        ops=tuple(OpCount(*row) for row in dataset.run_sql(_OPS)),
         sizes=_by_powers_of_two(dataset, "num_ops"),
         multiplicity=_by_powers_of_two(dataset, "num_places"),
-        libraries=_libraries(dataset),
-        mined=count_mined(read_mined_records(dataset.folder).values()),
-        sized=count_sized(read_sized_records(dataset.folder).values()),
+        libraries=tuple(LibraryCount(*row) for row in dataset.run_sql(_LIBRARIES)),
+        mined=build_records.count_mined(build_records.read_mined_records(dataset.folder).values()),
+        sized=build_records.count_sized(build_records.read_sized_records(dataset.folder).values()),
     )
 
 
@@ -105,15 +107,6 @@ def _counts(dataset: Dataset, value: str) -> dict[str, int]:
     )
 
 
-def _ops(dataset: Dataset) -> tuple[OpCount, ...]:
-    rows = dataset.run_sql(
-        "SELECT op, sum(calls)::BIGINT AS calls, count(*) AS rows FROM (SELECT op, count(*) AS"
-        ' calls FROM (SELECT "full", unnest(op_sequence) AS op FROM subgraphs) GROUP BY "full", op)'
-        f" GROUP BY op ORDER BY calls DESC, op LIMIT {TOP_OPS}"
-    )
-    return tuple(OpCount(*row) for row in rows)
-
-
 def _by_powers_of_two(dataset: Dataset, column: str) -> tuple[tuple[int, int, int], ...]:
     """Count rows by a number: 0, 1, 2 to 3, 4 to 7, and so on."""
     counts: Counter[int] = Counter()
@@ -122,12 +115,3 @@ def _by_powers_of_two(dataset: Dataset, column: str) -> tuple[tuple[int, int, in
     return tuple(
         (2**bits // 2, 2**bits - 1, counts[bits]) for bits in range(min(counts), max(counts) + 1)
     )
-
-
-def _libraries(dataset: Dataset) -> tuple[LibraryCount, ...]:
-    rows = dataset.run_sql(
-        "SELECT split_part(net, '/', 1) AS library, count(DISTINCT \"full\"), count(DISTINCT net)"
-        ' FROM (SELECT "full", unnest(nets) AS net FROM subgraphs)'
-        ' GROUP BY library ORDER BY count(DISTINCT "full") DESC, library'
-    )
-    return tuple(LibraryCount(*row) for row in rows)

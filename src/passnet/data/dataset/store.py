@@ -1,6 +1,4 @@
-"""A dataset of subgraphs on disk: Parquet files with one row for equal ops, data flow, literals,
-shapes and dtypes.
-"""
+"""A dataset of subgraphs on disk: Parquet files with one row for equal graphs."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -114,9 +112,7 @@ def graph_of(row: SubgraphRow) -> Graph:
 
 @dataclass(frozen=True, slots=True)
 class DatasetManifest:
-    """The content of a dataset; equal datasets have equal manifests. `versions` are of the nets'
-    packages.
-    """
+    """The content of a dataset; equal datasets have equal manifests."""
 
     schema_version: int
     num_subgraphs: int
@@ -191,9 +187,7 @@ def merge_subgraphs(
 
 
 def union(first: SubgraphRow, second: SubgraphRow) -> SubgraphRow:
-    """Merge two rows of one subgraph. A captured row wins over a variant; of two variants, the one
-    that sorts first gives the name.
-    """
+    """Merge two rows of one subgraph: captured before variants, then by the name of the variant."""
     if bool(first.variant) != bool(second.variant):
         return second if first.variant else first
     nets = sorted({*first.nets, *second.nets})
@@ -279,9 +273,7 @@ def mined_as(graph: Graph, mined: Mined) -> MinedSubgraph:
 def mined_rows(
     mined: Mined, variant: str, captured: str, domain: Domain, nets: Iterable[str]
 ) -> list[SubgraphRow]:
-    """Return the rows of the subgraphs of one graph, with all places in it. `captured` is the full
-    fingerprint of the captured graph, `variant` the difference from it.
-    """
+    """Return the rows of a captured graph's subgraphs, named by `captured` and `variant`."""
     names = tuple(sorted(nets)[:MAX_PLACES])
     rows = []
     for full, subgraph in sorted(mined.items()):

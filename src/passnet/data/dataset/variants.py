@@ -1,17 +1,13 @@
-"""Variants of captured graphs: the same ops at other sizes and in other dtypes, each checked.
+"""Variants of captured graphs: the same ops at other sizes and in other dtypes, each checked."""
 
-A net is captured again at each size, and once in each dtype for the literals that follow it.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import torch
 
 from passnet.data.capture.recapture import Recaptured, recapture
-from passnet.data.dataset.store import Provenance, SubgraphRow, graph_of, row_of_graph
-from passnet.data.dataset.variant_sizes import Sizes, name_of, names_dtype, published_sizes
+from passnet.data.dataset.variant_sizes import Sizes, name_of, published_sizes
 from passnet.data.mine.dtypes import DTYPES, FLOAT32_NORMS, in_dtype
 from passnet.data.mine.literals import adopt_literals
 from passnet.errors import CaptureError, GraphError
@@ -111,9 +107,7 @@ def dtype_variants(
 def _checked(
     variant: Variant, can_run: bool = True, expected: list[torch.Tensor] | None = None
 ) -> tuple[Variant | Failure, list[torch.Tensor] | None]:
-    """Return the checked variant, and the finite elements of its outputs if it was run; it must be
-    finite where those of the original are.
-    """
+    """Return the checked variant, and the finite elements of its outputs if it was run."""
     size = cost(variant.graph)
     if size.num_bytes > MAX_BYTES:
         text = f"{size.num_bytes} bytes, above {MAX_BYTES}"
@@ -199,29 +193,3 @@ def _is_alike(recaptured: Recaptured, number: int, graph: Graph) -> bool:
 
 def _failure(number: int, name: str, cause: VariantFailure, error: Exception) -> Failure:
     return Failure(number, name, cause, str(error)[:MAX_REASON_CHARACTERS])
-
-
-def crossed_rows(
-    rows: Iterable[SubgraphRow], dtypes: Sequence[str] = DTYPES
-) -> Iterator[SubgraphRow]:
-    """Yield rows at other sizes in their other dtypes, each made of its row without its net. A
-    weight whose norm lies outside takes the dtype of the values it meets. Rows without a
-    floating-point argument give none.
-    """
-    for row in rows:
-        if not row.variant or names_dtype(row.variant):
-            continue
-        graph = graph_of(row)
-        main = main_float(graph.tensors)
-        for dtype in dtypes if main is not None else ():
-            if dtype == main:
-                continue
-            try:
-                crossed = in_dtype(graph, dtype, where=row.full[:16])
-            except GraphError:  # an op refuses the dtype
-                continue
-            provenance = Provenance(
-                row.kinds, f"{row.variant},{dtype}", row.original, row.domain, row.nets,
-                row.num_graphs, row.num_places, row.places,
-            )  # fmt: skip
-            yield row_of_graph(crossed, provenance, row.full[:16])

@@ -1,7 +1,4 @@
-"""Checks of a dataset: its files, every row against its text, and runs of a sample.
-
-Rows are not trusted: their graphs run only in processes of their own, and only with ops of tensors.
-"""
+"""Checks of a dataset: files, rows against their text, and runs of a sample in own processes."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -16,17 +13,9 @@ from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
 from passnet.core.records.parquet import check_shards, shard_path
 from passnet.core.records.serialise import decode, encode, write_json
 from passnet.core.terminal.progress import ProgressStep, no_progress
+from passnet.data.dataset import store
 from passnet.data.dataset.layouts.folders import TYPE_FOLDERS
-from passnet.data.dataset.store import (
-    MANIFEST_FILE,
-    SUBGRAPHS,
-    DatasetManifest,
-    RowCounts,
-    SubgraphRow,
-    graph_of,
-    main_dtype,
-    read_manifest,
-)
+from passnet.data.dataset.store import MANIFEST_FILE, SUBGRAPHS, DatasetManifest, SubgraphRow
 from passnet.data.dataset.variant_sizes import is_variant_name, names_dtype
 from passnet.errors import InputError
 from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
@@ -47,9 +36,7 @@ RUN_LIMITS = JobLimits(120.0, 16384)
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Counts of a check, and the first errors as text; `files` are errors of manifest and files.
-    `num_alone` counts variants without their original, which is no error in a part of a dataset.
-    """
+    """Counts of a check, and its first errors; `num_alone` variants without original are none."""
 
     num_rows: int
     num_wrong: int
@@ -80,12 +67,12 @@ def verify(
     Raises:
         InputError: there is no manifest, or one of another version.
     """
-    manifest = read_manifest(folder)
+    manifest = store.read_manifest(folder)
     num_rows = max(0, min(manifest.num_subgraphs, MAX_ROWS))  # of a manifest that may say anything
     numbers = frozenset(random.Random(seed).sample(range(num_rows), min(num_runs, num_rows)))
     errors: list[str] = []
     sample: list[SubgraphRow] = []
-    counts = RowCounts()
+    counts = store.RowCounts()
     families = _Families()
     step = announce("checking rows", num_rows)
 
@@ -105,8 +92,8 @@ def verify(
     failed = []
     if sample:
         step = announce("running rows", len(sample))
-    jobs = {row.full: (row, seed) for row in sample}
-    for text in run_local(list(jobs), partial(_run_isolated, jobs=jobs), num_processes):
+    payloads = {row.full: encode((row, seed)).decode() for row in sample}
+    for text in run_local(payloads, partial(_run_isolated, payloads=payloads), num_processes):
         failed += [text] if text else []
         step()
     return Verification(
@@ -129,7 +116,6 @@ class _Families:
         self._variants: list[tuple[str, str, str, str]] = []
 
     def add(self, row: SubgraphRow) -> None:
-        """Add one more row."""
         if row.variant:
             dtype = "" if names_dtype(row.variant) else row.dtype
             self._variants.append((row.full, row.original, row.structure, dtype))
@@ -138,7 +124,6 @@ class _Families:
 
     @property
     def num_alone(self) -> int:
-        """The number of variants without their original."""
         return sum(original not in self._captured for _, original, *_ in self._variants)
 
     def errors(self) -> list[str]:
@@ -206,44 +191,38 @@ def row_error(row: SubgraphRow) -> str | None:
     """Return the error of a row, all of it computed again from its text; None where it is right."""
     where = row.full[:16]
     try:
-        graph = graph_of(row)
+        graph = store.graph_of(row)
         check_targets(graph.program, where)
         prints = fingerprints(graph)
     except InputError as cause:
         text = str(cause)
         return text if text.startswith(where) else f"{where}: {text}"
     ops = op_sequence(graph.program)
+    graphs = {occurrence.graph for occurrence in row.places}
+    places_agree = len(row.places) <= row.num_places and len(graphs) <= row.num_graphs
+    places_agree = places_agree and all(0 <= place.start < place.stop for place in row.places)
     wrong = [
         name
         for name, stored, actual in (
             ("fingerprints", Fingerprints(row.structure, row.literals, row.full), prints),
             ("op_sequence", row.op_sequence, ops),
             ("num_ops", row.num_ops, len(ops)),
-            ("dtype", row.dtype, main_dtype(graph.tensors)),
+            ("dtype", row.dtype, store.main_dtype(graph.tensors)),
             ("kinds", row.kinds, tuple(sorted({*row.kinds} & {*TYPE_FOLDERS}))),
             ("nets", row.nets, tuple(sorted({*row.nets}))),
             ("variant", True, not row.variant or is_variant_name(row.variant)),
             ("original", bool(row.original), bool(row.variant)),
-            ("places", True, _places_agree(row)),
+            ("places", True, places_agree),
         )
         if stored != actual
     ]
     return f"{where}: wrong {', '.join(wrong)}" if wrong else None
 
 
-def _places_agree(row: SubgraphRow) -> bool:
-    graphs = {occurrence.graph for occurrence in row.places}
-    ranges_agree = all(0 <= ops.start < ops.stop for ops in row.places)
-    return ranges_agree and len(row.places) <= row.num_places and len(graphs) <= row.num_graphs
-
-
-def _run_isolated(
-    worker: JobRunner, name: str, jobs: dict[str, tuple[SubgraphRow, int]]
-) -> str | None:
+def _run_isolated(worker: JobRunner, name: str, payloads: dict[str, str]) -> str | None:
     """Return the error of a row's run; None where it succeeded."""
     module = "passnet.data.dataset.verification"
-    payload = encode(jobs[name]).decode()
-    result = worker.run(Job(f"{module}:run_row", payload, RUN_LIMITS, f"{module}:ready"))
+    result = worker.run(Job(f"{module}:run_row", payloads[name], RUN_LIMITS, f"{module}:ready"))
     if result.is_done:
         return None
     lines = result.log.splitlines()
@@ -267,6 +246,6 @@ def run_row(payload: str, _: Path) -> None:
     from passnet.graph.values.cost import torch_arguments
 
     row, seed = decode(payload, tuple[SubgraphRow, int])
-    graph = retarget(graph_of(row), "cpu")
+    graph = retarget(store.graph_of(row), "cpu")
     with torch.no_grad():
         build(graph.program, row.full[:16])(*torch_arguments(graph, "recorded", seed))

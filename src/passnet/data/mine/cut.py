@@ -20,9 +20,7 @@ from passnet.graph.values.fake import SYMBOL_ANNOTATION, infer_shapes
 
 
 def single_assignment(program: Program) -> Program:
-    """Return the program without aliases and hints, with a unique name for every value, also for
-    the result of an in-place operator (`y = operator.iadd(x, z)`).
-    """
+    """Return the program without aliases and hints, with a unique name for every value."""
     names = {param.name: param.name for param in program.params}
     used = dict.fromkeys(names, 0)
     body: list[Op] = []
@@ -109,19 +107,15 @@ def _shielded(ops: Sequence[Op]) -> frozenset[int]:
         elif name == "_vmap_decrement_nesting":
             depths["vmap"] -= 1
         elif name == "_enter_autocast":
-            entered[op.output] = _is_on(op)
+            # _enter_autocast(device, dtype, enabled, cache)
+            enabled = op.args[2] if len(op.args) > 2 else dict(op.kwargs).get("enabled", True)
+            entered[op.output] = enabled is not False
             depths["autocast"] += entered[op.output]
         elif name == "_exit_autocast":
             depths["autocast"] -= entered.get(next(iter(op_refs(op)), None), False)
         elif any(depths.values()):
             shielded.add(index)
     return frozenset(shielded)
-
-
-def _is_on(op: Op) -> bool:
-    """Return whether `_enter_autocast(device, dtype, enabled, cache)` switches autocast on."""
-    enabled = op.args[2] if len(op.args) > 2 else dict(op.kwargs).get("enabled", True)
-    return enabled is not False
 
 
 def cut_range(parent: Parent, start: int, stop: int) -> Graph:
@@ -182,9 +176,7 @@ def _check_effects(ops: Sequence[Op], live_in: Sequence[str], start: int) -> Non
 
 
 def _first(op: Op) -> tuple[str, ...]:
-    """Return the values in the first argument of a call; all values where it is no plain one, as in
-    `f(input=x)`, `einsum("ij->ji", x)` and `broadcast_tensors(x, y)`.
-    """
+    """Return the values in the first argument of a call; all values where it is no plain one."""
     is_plain = op.args and last_name(op.target) not in SHARES_ALL
     return refs(op.args[0]) if is_plain else op_refs(op)
 
@@ -217,7 +209,6 @@ _NAMED = ("name", "original_name")
 def _graph(parent: Parent, ops: Sequence[Op], live_in: list[str], live_out: list[str]) -> Graph:
     names = {name: f"in_{index}" for index, name in enumerate(live_in)}
     names |= {op.output: f"tmp_{index}" for index, op in enumerate(ops) if op.output is not None}
-
     renamed = partial(_renamed, names=names)
     params, tensors = [], []
     for name in live_in:

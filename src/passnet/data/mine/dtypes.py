@@ -151,9 +151,7 @@ class _FakeRun(torch.fx.Interpreter):
                 self._convert(parameter, dtype)
 
     def _suit_matched(self, node: torch.fx.Node, is_masked: bool) -> None:
-        """Convert arguments to the dtype of the values they meet; refuse other mixes, some of which
-        fake tensors take and devices do not.
-        """
+        """Convert arguments to the dtype of the values they meet; refuse other mixes."""
         operands = [operand for operand in node.all_input_nodes if self._dtype(operand) is not None]
         computed = [self._dtype(operand) for operand in operands if operand not in self._argument]
         for operand in operands:

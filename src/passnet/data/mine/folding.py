@@ -120,9 +120,7 @@ def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
 
 
 def _joined(sequences: Sequence[Sequence[int]]) -> tuple[Ints, int]:
-    """Return all tokens joined, with a separator after each sequence, and the number of tokens.
-    Separators are negative and all different, so that they repeat nowhere.
-    """
+    """Return all tokens, a separator that repeats nowhere after each sequence, and their number."""
     if not any(len(tokens) for tokens in sequences):
         raise InputError("the corpus has no op to fold")
     lowest = min(min(tokens) for tokens in sequences if len(tokens))
@@ -147,9 +145,7 @@ def _longest(tokens: Ints, sizes: Sequence[int], plan: FoldingPlan) -> Ints | No
 
 
 def ranges(folded: Folded, plan: FoldingPlan) -> Iterator[Range]:
-    """Yield the ranges of a folded corpus from the trees of nested symbols: longer ones are
-    expanded, shorter ones left out.
-    """
+    """Yield the ranges of a folded corpus; longer patterns are expanded, shorter ones left out."""
 
     def fitting(symbols: Sequence[int], sequence: int, start: int) -> Iterator[Range]:
         for symbol in symbols:

@@ -16,8 +16,7 @@ MAX_TOKENS = (1 << 31) - 1
 """Two ranks of 31 bits fit into 63."""
 
 TOKENS_WITH_INDEX = (1 << 21) - 1
-"""The most tokens for which a pair of ranks and an index, of 21 bits each, fit into 63; sorting
-longer corpora by indices takes half as long again.
+"""The most tokens for which two ranks and an index fit into 63 bits; more take half as long again.
 """
 
 
@@ -56,9 +55,7 @@ def repeated_windows(tokens: Ints, longest: Ints | None = None) -> Windows:
 
 
 def _suffixes(tokens: Ints, longest: int | None) -> tuple[Ints, Ints]:
-    """Return the sorted starts of suffixes, and the length of the prefix each shares with the one
-    before. Order is exact for `longest` tokens or a few more.
-    """
+    """Return the sorted starts of suffixes, and their common prefixes; exact up to `longest`."""
     size = len(tokens)
     if size > MAX_TOKENS:
         raise ValueError(f"{size} tokens are more than {MAX_TOKENS}; fold the corpus in parts")
@@ -121,9 +118,7 @@ def _extremes(order: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
 
 
 def _smaller(values: Ints) -> tuple[Ints, Ints]:
-    """Return for every index the nearest smaller value before it, and after it; between them are
-    the suffixes that share the prefix. An imaginary last one holds less than any.
-    """
+    """Return for every index the nearest smaller value before it and after it; the end is least."""
     size = len(values)
     held = np.append(values, -1)
     before = np.arange(-1, size, dtype=np.int64)  # -1 is the index behind the last, too

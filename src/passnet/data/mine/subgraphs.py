@@ -21,9 +21,7 @@ from passnet.graph.spec import Graph, Ref
 from passnet.inductor.fusion import fusion_plan
 
 SubgraphKind: TypeAlias = Literal["classical", "fusible", "single"]
-"""classical: a pattern that repeats in the corpus. fusible: a range that a compiler fuses into few
-kernels. single: one op.
-"""
+"""A pattern that repeats in the corpus, a range that a compiler fuses, or one op."""
 
 SUBGRAPH_KINDS: tuple[SubgraphKind, ...] = ("classical", "fusible", "single")
 
@@ -36,18 +34,14 @@ MIN_OPS = 4
 """The fewest ops of a trimmed classical range; the published minimum of all ranges."""
 
 PLANNED_OPS = 5_000
-"""The size of the windows in which larger graphs are planned, as Inductor's time grows faster than
-its graph; no range crosses the end of a window.
-"""
+"""Larger graphs are planned in windows: Inductor's time grows faster than its graph."""
 
 LONE_ELEMENT = "an element of a tuple made elsewhere is no subgraph"
 
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """The ops [start, stop) of a graph, as a graph, without `num_trimmed` ops of the range asked
-    for.
-    """
+    """The ops [start, stop) of a graph, as a graph; `num_trimmed` ops of the range are left out."""
 
     kind: SubgraphKind
     start: int
@@ -58,9 +52,7 @@ class Subgraph:
 
 @dataclass(frozen=True, slots=True)
 class RangeRefusal:
-    """A range that cannot be a graph; both bounds are 0 where the whole graph has no ranges of this
-    kind.
-    """
+    """A range that cannot be a graph; 0 to 0 where the whole graph has none of this kind."""
 
     kind: SubgraphKind
     start: int

@@ -28,9 +28,7 @@ class FoldedWindow:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """A lower bound on the keys of all windows that came of a known one; `starts` are the places of
-    a window with this key if they are all alike, which is certain where `is_whole`.
-    """
+    """A lower bound on the keys of windows from a known one; `is_whole`: all `starts` are alike."""
 
     key: WindowKey
     starts: Ints
@@ -114,9 +112,7 @@ class WindowQueue:
         return _Bound(key, np.sort(starts[: best + 1]), bool(sizes[best] == width))
 
     def _sizes(self, starts: Ints, width: int) -> Ints:
-        """Count the symbols that lie wholly in the `width` tokens from each start. Sums over the
-        whole corpus are made once the windows read since the last fold are as long together.
-        """
+        """Count the symbols that lie wholly in the `width` tokens from each start."""
         self._num_read += len(starts) * width
         if self._num_read < len(self._begins):
             sizes = self._begins[starts[:, None] + np.arange(width)].sum(axis=1)

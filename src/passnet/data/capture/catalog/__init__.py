@@ -111,16 +111,13 @@ def names_of(name: str) -> list[str]:
     except InputError:
         raise
     except Exception as cause:  # boundary: a library raises anything while it is imported
+        kind = "" if isinstance(cause, ImportError) else f"{type(cause).__name__}: "
+        text = f"{kind}{' '.join(str(cause).split())[:MAX_REASON_CHARACTERS]}"
         packages = " and ".join(packages_of(name)) or "its packages"
         raise InputError(
-            f"the nets of {name} cannot be imported ({_import_failure(cause)}); install builds of "
+            f"the nets of {name} cannot be imported ({text}); install builds of "
             f"{packages} that fit torch {torch.__version__}"
         ) from cause
-
-
-def _import_failure(cause: Exception) -> str:
-    kind = "" if isinstance(cause, ImportError) else f"{type(cause).__name__}: "
-    return f"{kind}{' '.join(str(cause).split())[:MAX_REASON_CHARACTERS]}"
 
 
 def listed(

@@ -32,7 +32,8 @@ def build_function(entry: str) -> Net:
 
 def _built(entry: str) -> Net:
     path, _, name = entry.rpartition(":")
-    function = getattr(_load(Path(path)), name, None)
+    sys.path.insert(0, str(Path(path).parent.resolve()))  # it may import its neighbours
+    function = getattr(_execute(Path(path), Path(path).stem), name, None)
     if not callable(function):
         raise InputError(f"{path}: has no function {name!r}")
     return as_net(function(), entry)
@@ -56,11 +57,6 @@ def as_net(returned: Any, entry: str) -> Net:
     args = map(NetInput, inputs if isinstance(inputs, (tuple, list)) else (inputs,))
     kwargs = {name: NetInput(value) for name, value in named.items()}
     return Net(module, tuple(args), kwargs, task="own")
-
-
-def _load(path: Path) -> ModuleType:
-    sys.path.insert(0, str(path.parent.resolve()))  # it may import its neighbours
-    return _execute(path, path.stem)
 
 
 def load_catalog(path: Path) -> ModuleType:

@@ -1,6 +1,4 @@
-"""Repositories of the Hugging Face hub, from their `config.json` alone: weights are never fetched,
-and code of a repository is never run.
-"""
+"""Repositories of the Hugging Face hub, by their `config.json`; none of their code is run."""
 
 import os
 from pathlib import Path
@@ -26,9 +24,7 @@ def names() -> list[str]:
 
 
 def repositories(path_or_name: str) -> list[str]:
-    """Return the repositories in a .txt file, one a line with `#` comments, or the given name
-    itself.
-    """
+    """Return the repositories listed in a .txt file, or the given name itself."""
     path = Path(path_or_name)
     if path.suffix != ".txt":
         return [path_or_name]

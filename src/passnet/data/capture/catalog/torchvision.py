@@ -20,9 +20,7 @@ FRAMES = {"s3d": 16, "mvit_v1_b": 16, "mvit_v2_s": 16}
 """Frames of a clip where the net does not take 8."""
 
 LEFT_OUT = ("quantized_", "keypointrcnn", "maskrcnn")
-"""Prefixes of nets that are not listed: quantized nets, and detectors that differ from Faster R-CNN
-only after cropping regions, an op without a CPU kernel here.
-"""
+"""Quantized nets, and detectors that differ from Faster R-CNN only after cropping regions."""
 
 
 class DenseDetector(nn.Module):

@@ -104,7 +104,11 @@ def card(facts: CardFacts) -> str:
     total = sum(facts.splits.values())
     separation = "Training and evaluation share no op sequence.\n\n"
     versions = [f"{name} {', '.join(numbers)}" for name, numbers in facts.versions.items()]
-    tables = [_table(head, getattr(facts, f"{head}s")) for head in _TABLES]
+    tables = []
+    for head in _TABLES:
+        counts = getattr(facts, f"{head}s").items()
+        rows = "".join(f"| {name} | {count:,} |\n" for name, count in counts)
+        tables.append(f"| {head} | rows |\n|---|--:|\n{rows}")
     return _CARD.format(
         facts=facts,
         size=size_category(total),
@@ -125,15 +129,9 @@ def size_category(num_rows: int) -> str:
 
 def feature_lines(schema: pa.Schema) -> list[str]:
     """Return the columns of a schema as lines of a card's header."""
-    return [_feature(column) for column in schema]
-
-
-def _feature(column: pa.Field) -> str:
-    is_list = pa.types.is_list(column.type)
-    kind = _TYPES[column.type.value_type if is_list else column.type]
-    return f"  - name: {column.name}\n    {'list' if is_list else 'dtype'}: {kind}"
-
-
-def _table(head: str, counts: Mapping[str, int]) -> str:
-    rows = "".join(f"| {name} | {count:,} |\n" for name, count in counts.items())
-    return f"| {head} | rows |\n|---|--:|\n{rows}"
+    lines = []
+    for column in schema:
+        is_list = pa.types.is_list(column.type)
+        kind = _TYPES[column.type.value_type if is_list else column.type]
+        lines.append(f"  - name: {column.name}\n    {'list' if is_list else 'dtype'}: {kind}")
+    return lines

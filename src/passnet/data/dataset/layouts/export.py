@@ -99,7 +99,8 @@ def _graphnet(samples: RowSamples, out: Path) -> int:
     num_written = 0
     for row, directories in samples:
         for origin, sample in directories:
-            path = folders.graph_folder(row) if origin is None else folder_of(origin)
+            own = PurePosixPath(folders.library_folder(row), folders.name_of(row))
+            path = own if origin is None else folder_of(origin)
             write_sample(out / path, sample)
         num_written += len(directories)
     return num_written
@@ -110,7 +111,8 @@ def _passnet(samples: RowSamples, out: Path, name: str) -> tuple[int, int]:
     tasks: dict[tuple[str, tuple[str, ...]], dict[str, list[PurePosixPath]]] = {}
     num_written = 0
     for row, directories in samples:
-        for type_folder in folders.type_folders(row):
+        types = [folder for kind, folder in folders.TYPE_FOLDERS.items() if kind in row.kinds]
+        for type_folder in types or [folders.NO_TYPE_FOLDER]:
             graphs = tasks.setdefault((type_folder, row.op_sequence), {})
             first = folders.passnet_folder(row, name, type_folder)
             for number, (_, sample) in enumerate(directories):
@@ -124,9 +126,7 @@ def _passnet(samples: RowSamples, out: Path, name: str) -> tuple[int, int]:
 
 
 def _write_task(out: Path, tasks: PurePosixPath, graphs: Mapping[str, list[PurePosixPath]]) -> None:
-    """Write a task directory: the list of its graphs, a link to all graphs, a pass folder. `graphs`
-    have paths within `out`.
-    """
+    """Write a task directory: a list of its graphs, a link to all graphs, a pass folder."""
     ids = sorted(graphs)
     name = hashlib.sha256("\n".join(ids).encode()).hexdigest()
     task = tasks / name[:2] / name[2:4] / name

@@ -81,21 +81,8 @@ def plain_name(name: str) -> str:
     return _ODD.sub("_", name).lstrip(".")
 
 
-def type_folders(row: SubgraphRow) -> list[str]:
-    """Return PassNet's folders for the kinds of a row."""
-    folders = [folder for kind, folder in TYPE_FOLDERS.items() if kind in row.kinds]
-    return folders or [NO_TYPE_FOLDER]
-
-
-def graph_folder(row: SubgraphRow) -> PurePosixPath:
-    """Return the path of a row in the GraphNet layout."""
-    return PurePosixPath(library_folder(row), name_of(row))
-
-
 def passnet_folder(row: SubgraphRow, name: str, type_folder: str) -> PurePosixPath:
-    """Return the path of a row in the PassNet layout: in bucket 0 for captured rows, 1 to 9 for
-    variants.
-    """
+    """Return the path of a row in the PassNet layout: bucket 0 if captured, 1 to 9 for variants."""
     bucket = 0 if not row.variant else 1 + int(row.full[:8], 16) % 9
     library, folder = library_folder(row), name_of(row)
     net = folder.split("_start")[0]
@@ -121,20 +108,11 @@ def row_of(sample: GraphSample, path: PurePosixPath) -> SubgraphRow:
         for kind, folder in TYPE_FOLDERS.items()
         if any(part.endswith(folder) for part in path.parts)
     }
-    row = row_of_graph(
-        sample.graph,
-        Provenance(
-            kinds=tuple(sorted(kinds)),
-            variant="",
-            original="",
-            domain=DOMAIN_TAGS.get(str(sample.info.get("heuristic_tag")), "other"),
-            nets=(net,),
-            num_graphs=len({occurrence.graph for occurrence in occurrences}),
-            num_places=len(occurrences),
-            places=tuple(occurrences),
-        ),
-        str(path),
-    )
+    domain = DOMAIN_TAGS.get(str(sample.info.get("heuristic_tag")), "other")
+    num_graphs = len({occurrence.graph for occurrence in occurrences})
+    counts = (num_graphs, len(occurrences), tuple(occurrences))
+    provenance = Provenance(tuple(sorted(kinds)), "", "", domain, (net,), *counts)
+    row = row_of_graph(sample.graph, provenance, str(path))
     if occurrences or sample.sources:
         return row
     whole = Occurrence(row.full, 0, row.num_ops)

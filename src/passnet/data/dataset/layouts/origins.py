@@ -1,5 +1,5 @@
-"""The origins of imported rows, so that an export restores their directories, which may differ in
-other files, and in the names and statistics of arguments.
+"""The directories of imported rows, with all that rows do not hold, so that an export restores
+them.
 """
 
 import json

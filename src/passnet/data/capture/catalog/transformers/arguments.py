@@ -32,9 +32,7 @@ def vocabulary(view: ConfigView) -> int:
 
 
 def input_ids(view: ConfigView) -> NetInput:
-    """Make a random text; two for a multiple choice. A text that an encoder and a decoder classify
-    ends in the token that they classify it at.
-    """
+    """Make a random text, two for a multiple choice; a text to classify ends in its last token."""
     text = tokens(vocabulary(view), 1, text_length(view))
     if classifies_text(view):
         text.value[:, -1] = int(view.text("eos_token_id", 2))

@@ -196,9 +196,7 @@ def reduce_layers(config: Any) -> tuple[Any, tuple[str, ...]]:
 
 
 def reduce_settings(settings: dict[str, Any], changes: list[str], prefix: str = "") -> None:
-    """Reduce the depth in the settings of a configuration and of its parts, in place. Lists with a
-    value for each layer keep the first of each kind; layer numbers are scaled.
-    """
+    """Reduce the depth in the settings of a configuration and its parts, in place."""
     depths: dict[int, int] = {}
     stages = {len(settings[key]) for key in _DEPTHS if isinstance(settings.get(key), (list, tuple))}
     for key, value in list(settings.items()):

@@ -52,9 +52,7 @@ def omitted_inputs(net: torch.nn.Module, arguments: Mapping[str, NetInput]) -> t
 
 
 def insert_placeholders(view: ConfigView, arguments: dict[str, NetInput]) -> None:
-    """Put a placeholder before the text for each feature of the image or sound. Where the net's own
-    method for features fails, all but the text is left out.
-    """
+    """Put a placeholder before the text for each feature; without a working method, drop them."""
     if "input_ids" not in arguments:
         return
     for names, companions, keys, method in MODALITIES:

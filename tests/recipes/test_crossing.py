@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from passnet.data.dataset.store import Occurrence, Provenance, row_of_graph
 from passnet.data.dataset.variant_sizes import is_variant_name
-from passnet.data.dataset.variants import crossed_rows
+from recipes.passbench_v1 import crossed_rows
 from tests.data.mine.test_fusion import graph
 
 NORM_RELU = "a = torch.nn.functional.layer_norm(x, (16,), w, w)\nb = torch.relu(a)\nreturn (b,)\n"
