@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Sequence
 
 from passnet.core.jobs.process import JobRunner
-from passnet.data.capture.catalog.selection import resolve
+from passnet.data.capture.catalog import resolve
 from passnet.data.capture.record import CaptureSettings, NetRecord
 from passnet.data.capture.run import capture_isolated
 from passnet.errors import InputError

@@ -17,7 +17,7 @@ from pathlib import Path
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import make_folder
 from passnet.core.terminal.progress import progress
-from passnet.data.capture.catalog.selection import HUB, resolve
+from passnet.data.capture.catalog import HUB, resolve
 from passnet.data.capture.record import CaptureSettings, NetRecord
 from passnet.data.capture.run import graph_files, read_records, run_extract
 from passnet.data.capture.store import merged_rows, write_set

@@ -66,7 +66,7 @@ def extract(options: ExtractOptions) -> None:
     """
     from passnet.core.records.serialise import write_text
     from passnet.core.terminal.progress import progress
-    from passnet.data.capture.catalog.selection import resolve
+    from passnet.data.capture.catalog import resolve
     from passnet.data.capture.run import run_extract
     from passnet.pages.tables.catalog import summary
 

@@ -93,8 +93,7 @@ def optimize(options: OptimizeOptions) -> None:
     """
     from passnet.api import optimize_calls
     from passnet.core.terminal.progress import progress
-    from passnet.data.capture.catalog import build_entry
-    from passnet.data.capture.catalog.selection import resolve
+    from passnet.data.capture.catalog import build_entry, resolve
     from passnet.data.capture.net import input_values
     from passnet.data.capture.recapture import axis_sizes, resized_value
     from passnet.pages.optimizer.page import PAGE_FILE

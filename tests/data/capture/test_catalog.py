@@ -19,8 +19,8 @@ from passnet.data.capture.catalog import (
     canonical_name,
     library,
     names_of,
+    resolve,
 )
-from passnet.data.capture.catalog.selection import resolve
 from passnet.data.capture.entry_capture import capture_entry
 from passnet.data.capture.record import CaptureSettings
 from passnet.errors import InputError

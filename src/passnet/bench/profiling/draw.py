@@ -1,9 +1,7 @@
-"""The items to profile: subgraphs drawn from a dataset or a suite, stratified, and nets, by name or
-drawn from a set of captured graphs.
+"""The items to profile: nets, or a stratified sample of the subgraphs of a dataset or suite.
 
-Strata are library, domain, number of ops and dtype. Each is drawn from in proportion to its rows,
-and at least once while there are items left to draw; within one, the rows lie evenly between the
-smallest and the largest arguments.
+Strata are library, domain, number of ops and dtype. Each gets a share in proportion to its rows, at
+least one if possible, spread evenly between the smallest and the largest arguments.
 """
 
 import hashlib
@@ -17,12 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from passnet.bench.profiling.record import ProfileItem
+from passnet.bench.profiling.record import ProfileSubject
 from passnet.core.jobs.process import JobLimits
 from passnet.core.records.serialise import decode, encode
 from passnet.data.capture import store as captured
-from passnet.data.capture.catalog import libraries, names_of
-from passnet.data.capture.catalog.selection import resolve
+from passnet.data.capture.catalog import libraries, names_of, resolve
 from passnet.data.capture.record import is_file, library_of
 from passnet.data.capture.sampling import draw_nets
 from passnet.data.dataset.query import Dataset
@@ -38,22 +35,20 @@ from passnet.judge.task import TaskGraph
 T = TypeVar("T")
 
 WANTED = "list_contains(kinds, 'fusible') or list_contains(kinds, 'classical')"
-"""Rows that are drawn: what a compiler fuses, and what repeats, but no single ops."""
+"""Rows that are drawn: fusible and classical subgraphs, but no single ops."""
 
 OPS_BOUNDS = (3, 5, 9, 17, 33)
-"""Where the strata of numbers of ops begin."""
+"""Bounds of the strata of numbers of ops."""
 
 MAX_INPUT_MIB = 256.0
 SPARE = 4
-"""So many times as many rows as are wanted of a stratum are looked at for their sizes."""
+"""Rows of a stratum that are read for each row that is drawn."""
 
-LIMITS = JobLimits(600.0, 16384)
-"""Of a question to the dataset."""
-
-ROWS_A_QUESTION = 500
+QUERY_LIMITS = JobLimits(600.0, 16384)
+ROWS_A_QUERY = 500
 
 
-def draw_items(words: Sequence[str], limit: int | None, seed: int) -> list[ProfileItem]:
+def draw_subjects(words: Sequence[str], limit: int | None, seed: int) -> list[ProfileSubject]:
     """Return the items of datasets, suites, sets of captured graphs, or nets of the catalog.
 
     `limit` is the most items of all together; each dataset or suite gives its share.
@@ -61,17 +56,17 @@ def draw_items(words: Sequence[str], limit: int | None, seed: int) -> list[Profi
     Raises:
         InputError: a word means nothing, or there is nothing to draw.
     """
-    items: dict[str, ProfileItem] = {}
+    subjects: dict[str, ProfileSubject] = {}
     for word in words:
-        each_limit = None if limit is None else max(1, limit // len(words))
-        for item in _items_of(word, each_limit, seed):
-            items.setdefault(item.name, item)
-    if not items:
+        word_limit = None if limit is None else max(1, limit // len(words))
+        for subject in _subjects_of(word, word_limit, seed):
+            subjects.setdefault(subject.name, subject)
+    if not subjects:
         raise InputError(f"{', '.join(words)}: holds nothing to profile")
-    return list(items.values())
+    return list(subjects.values())
 
 
-def _items_of(word: str, limit: int | None, seed: int) -> list[ProfileItem]:
+def _subjects_of(word: str, limit: int | None, seed: int) -> list[ProfileSubject]:
     path = Path(word)
     if (path / MANIFEST_FILE).is_file():
         return _of_dataset(path, limit, seed)
@@ -80,44 +75,45 @@ def _items_of(word: str, limit: int | None, seed: int) -> list[ProfileItem]:
     if path.is_dir() or path.suffix == ".parquet" or word in shipped_suites():
         return _of_suite(load_suite(word), limit, seed)
     names = resolve([word])
-    chosen = names if limit is None else random.Random(seed).sample(names, min(limit, len(names)))
-    return [_net(name) for name in names if name in set(chosen)]
+    if limit is not None:
+        names = sorted(random.Random(seed).sample(names, min(limit, len(names))), key=names.index)
+    return [_net(name) for name in names]
 
 
 def _of_captures(folder: Path, limit: int | None, seed: int) -> list[str]:
-    known: set[str] = set()
+    net_names: set[str] = set()
     for library in libraries():
         with suppress(InputError):  # it is not installed
-            known.update(names_of(library))
+            net_names.update(names_of(library))
     _, files = captured.read_set(folder)
     rows = (row for file in files for row in captured.GRAPHS.read(file))
-    names = draw_nets(rows, known, sys.maxsize if limit is None else limit, seed)
+    names = draw_nets(rows, net_names, sys.maxsize if limit is None else limit, seed)
     if not names:
         raise InputError(f"{folder}: has no nets of libraries that are installed; install some")
     return names
 
 
-def _net(name: str) -> ProfileItem:
-    return ProfileItem(name, "net", "own" if is_file(name) else library_of(name))
+def _net(name: str) -> ProfileSubject:
+    return ProfileSubject(name, "net", "own" if is_file(name) else library_of(name))
 
 
-def _of_suite(suite: Suite, limit: int | None, seed: int) -> list[ProfileItem]:
-    items = [_of_suite_graph(graph) for graph in suite.graphs if graph.graph.tensors]
-    strata: dict[tuple[str, ...], list[ProfileItem]] = defaultdict(list)
-    for item in items:
-        strata[_stratum(item)].append(item)
-    counts = shares({key: len(rows) for key, rows in strata.items()}, limit or len(items), seed)
+def _of_suite(suite: Suite, limit: int | None, seed: int) -> list[ProfileSubject]:
+    subjects = [_of_suite_graph(graph) for graph in suite.graphs if graph.graph.tensors]
+    strata: dict[tuple[str, ...], list[ProfileSubject]] = defaultdict(list)
+    for subject in subjects:
+        strata[_stratum(subject)].append(subject)
+    counts = shares({key: len(rows) for key, rows in strata.items()}, limit or len(subjects), seed)
     return [
-        replace(item, weight=len(strata[key]) / counts[key])
+        replace(subject, weight=len(strata[key]) / counts[key])
         for key in sorted(counts)
-        for item in _spread(sorted(strata[key], key=_size), counts[key])
+        for subject in _spread(sorted(strata[key], key=_size), counts[key])
     ]
 
 
-def _of_suite_graph(graph: TaskGraph) -> ProfileItem:
+def _of_suite_graph(graph: TaskGraph) -> ProfileSubject:
     tensors = graph.graph.tensors
     source = graph.source
-    return ProfileItem(
+    return ProfileSubject(
         graph.name,
         "subgraph",
         source.library if source else "",
@@ -130,66 +126,65 @@ def _of_suite_graph(graph: TaskGraph) -> ProfileItem:
     )
 
 
-def _of_dataset(folder: Path, limit: int | None, seed: int) -> list[ProfileItem]:
-    with Dataset(folder, LIMITS) as dataset:
+def _of_dataset(folder: Path, limit: int | None, seed: int) -> list[ProfileSubject]:
+    with Dataset(folder, QUERY_LIMITS) as dataset:
         names = ("full", "nets", "domain", "dtype", "num_ops")
         table = dataset.table(WANTED, names).to_pydict()
         strata: dict[tuple[str, ...], list[str]] = defaultdict(list)
-        for full, nets, domain, dtype, num_ops in zip(
-            *(table[name] for name in names), strict=True
-        ):
+        columns = [table[name] for name in names]
+        for full, nets, domain, dtype, num_ops in zip(*columns, strict=True):
             library = library_of(nets[0]) if nets else ""
             strata[library, domain, dtype, _ops_range(num_ops)].append(full)
         total = sum(map(len, strata.values()))
         counts = shares({key: len(rows) for key, rows in strata.items()}, limit or total, seed)
-        looked_at = {
-            key: _sample(strata[key], SPARE * count, seed) for key, count in counts.items()
-        }
-        rows = _rows(dataset, [full for names in looked_at.values() for full in names])
-    items = []
+        samples = {key: _sample(strata[key], SPARE * count, seed) for key, count in counts.items()}
+        rows = _rows(dataset, [full for names in samples.values() for full in names])
+    subjects = []
     for key in sorted(counts):
-        fitting = [_of_row(rows[full]) for full in looked_at[key] if full in rows]
-        fitting = sorted((each for each in fitting if each.input_mib <= MAX_INPUT_MIB), key=_size)
-        chosen = _spread(fitting, counts[key])
-        weight = len(strata[key]) / max(1, len(chosen))
-        items += [replace(item, weight=weight) for item in chosen]
-    return items
+        candidates = [_of_row(rows[full]) for full in samples[key] if full in rows]
+        fitting = [subject for subject in candidates if subject.input_mib <= MAX_INPUT_MIB]
+        spread = _spread(sorted(fitting, key=_size), counts[key])
+        weight = len(strata[key]) / max(1, len(spread))
+        subjects += [replace(subject, weight=weight) for subject in spread]
+    return subjects
 
 
 def _rows(dataset: Dataset, names: Sequence[str]) -> dict[str, SubgraphRow]:
-    found = {}
-    for start in range(0, len(names), ROWS_A_QUESTION):
-        listed = ", ".join(f"'{name}'" for name in names[start : start + ROWS_A_QUESTION])
-        found |= {row.full: row for row in dataset.rows(f'"full" IN ({listed})')}
-    return found
+    rows = {}
+    for start in range(0, len(names), ROWS_A_QUERY):
+        listed = ", ".join(f"'{name}'" for name in names[start : start + ROWS_A_QUERY])
+        rows |= {row.full: row for row in dataset.rows(f'"full" IN ({listed})')}
+    return rows
 
 
-def _of_row(row: SubgraphRow) -> ProfileItem:
+def _of_row(row: SubgraphRow) -> ProfileSubject:
     tensors = decode(row.tensors, tuple[TensorSpec, ...], row.full)
     library = library_of(row.nets[0]) if row.nets else ""
-    return ProfileItem(
+    return ProfileSubject(
         row.full[:16], "subgraph", library, row.domain, row.dtype, row.op_sequence,
         input_mib(tensors), row.program, row.tensors,
     )  # fmt: skip
 
 
-def _stratum(item: ProfileItem) -> tuple[str, ...]:
-    return item.library, item.domain, item.dtype, _ops_range(len(item.ops))
+def _stratum(subject: ProfileSubject) -> tuple[str, ...]:
+    return subject.library, subject.domain, subject.dtype, _ops_range(len(subject.ops))
 
 
 def _ops_range(num_ops: int) -> str:
     return str(bisect_right(OPS_BOUNDS, num_ops))
 
 
-def _size(item: ProfileItem) -> tuple[float, str]:
-    return item.input_mib, item.name
+def _size(subject: ProfileSubject) -> tuple[float, str]:
+    return subject.input_mib, subject.name
 
 
 def _sample(names: Sequence[str], count: int, seed: int) -> list[str]:
-    """Return `count` of the names, the same ones each time."""
-    return sorted(names, key=lambda name: hashlib.sha256(f"{seed}/{name}".encode()).hexdigest())[
-        :count
-    ]
+    """Return `count` of the names, always the same for a seed."""
+
+    def rank(name: str) -> str:
+        return hashlib.sha256(f"{seed}/{name}".encode()).hexdigest()
+
+    return sorted(names, key=rank)[:count]
 
 
 def _spread(ordered: Sequence[T], count: int) -> list[T]:
@@ -231,6 +226,5 @@ def shares(
     while (missing := total - sum(counts.values())) != 0:
         step = 1 if missing > 0 else -1
         can = [key for key in sizes if (counts[key] < sizes[key] if step > 0 else counts[key] > 1)]
-        chosen = max(can, key=lambda key: (step * (exact[key] - counts[key]), key))
-        counts[chosen] += step
+        counts[max(can, key=lambda key: (step * (exact[key] - counts[key]), key))] += step
     return dict(sorted(counts.items()))

@@ -73,11 +73,7 @@ class Trace:
         self._compiled = torch.compile(net, backend=self._backend, dynamic=False)
 
     def run(self, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Trace the net on some inputs; return its output.
-
-        Raises:
-            CaptureError: the net fails on these inputs, or nothing of it could be traced.
-        """
+        """Trace the net on some inputs; return its output. Raise CaptureError if it fails."""
         reset_dynamo()
         earlier_breaks = graph_breaks()
         start = time.perf_counter()

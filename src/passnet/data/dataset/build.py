@@ -1,7 +1,7 @@
 """Builds of datasets: fold the corpus, mine every graph, capture nets at other sizes, merge."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -95,11 +95,10 @@ def build_dataset(
         _same_build(part, _mined_run(part).read_info(), info)
     versions: dict[str, set[str]] = defaultdict(set)
     mined, sized = _mined_run(out), _sized_run(out)
-    part_of, sized_part_of = partial(mined_part, out), partial(sized_part, out)
     with mined.begin(info, plan.resume, partial(_same_build, out)):
         for part in plan.parts:
-            _take_over(mined, _mined_run(part), part_of, partial(mined_part, part))
-            _take_over(sized, _sized_run(part), sized_part_of, partial(sized_part, part))
+            _take_over(mined, _mined_run(part), mined_part)
+            _take_over(sized, _sized_run(part), sized_part)
         own_rows = {
             name: row
             for name, row in sorted(rows.items())
@@ -110,7 +109,8 @@ def build_dataset(
             to_resize = [own_rows[name] for name in own_rows if resized is None or name in resized]
             add_sizes(sized, to_resize, settings.num_sizes, settings.limits, plan, announce)
         records, sized_records = mined.records(), sized.records()
-        parts = [*map(part_of, records), *map(sized_part_of, sized_records)]
+        parts = [mined_part(out, name) for name in records]
+        parts += [sized_part(out, key) for key in sized_records]
         for manifest, _ in sets:
             for package, numbers in manifest.versions.items():
                 versions[package].update(numbers)
@@ -171,19 +171,16 @@ def _same_build(folder: Path, begun: BuildInfo, info: BuildInfo) -> BuildInfo:
 def _take_over(
     run: RunFolder[BuildInfo, R, str],
     source: RunFolder[BuildInfo, R, str],
-    part_of: Callable[[str], Path],
-    source_part_of: Callable[[str], Path],
+    part_of: Callable[[Path, str], Path],
 ) -> None:
     """Store the results of another run that this one lacks."""
     records = run.records()
-
-    def outcomes() -> Iterator[JobOutcome[R]]:
-        for name, record in source.records().items():
-            if name not in records:
-                part = source_part_of(name)
-                yield JobOutcome(record, part.read_bytes() if part.exists() else None)
-
-    for _ in run.keep(outcomes(), len(records), lambda record: part_of(run.key(record))):
+    lacking = {name: record for name, record in source.records().items() if name not in records}
+    parts = ((record, part_of(source.out, name)) for name, record in lacking.items())
+    outcomes = (
+        JobOutcome(record, part.read_bytes() if part.exists() else None) for record, part in parts
+    )
+    for _ in run.keep(outcomes, len(records), lambda record: part_of(run.out, run.key(record))):
         pass
 
 

@@ -95,12 +95,7 @@ def side_of(ops: Ops, share: float, seed: int, evaluation: Collection[Ops] = ())
 
 
 def leaks(rows: Iterable[RowKeys], sides: dict[str, Side], suites: SuiteKeys) -> list[Leak]:
-    """Return the training rows that evaluation, or a suite, gives away; `sides` are by full
-    fingerprint.
-
-    Raises:
-        InputError: a row has no side.
-    """
+    """Return the training rows that evaluation, or a suite, gives away, by their `sides`."""
     sequences = dict(suites.sequences)
     structures = dict(suites.structures)
     variants: dict[str, str] = {}
@@ -196,11 +191,7 @@ def write_split(out: Path, sides: dict[str, Side], manifest: SplitManifest) -> S
 
 
 def read_split(folder: Path) -> tuple[SplitManifest, dict[str, Side]]:
-    """Read a split.
-
-    Raises:
-        InputError: there is none, or its files are not those described.
-    """
+    """Read a split; raise InputError if there is none, or its files are others."""
     manifest = read_json(folder / SPLIT_FILE, SplitManifest)
     files = check_shards(folder, manifest.shards, SPLIT_FILE)
     return manifest, {row.full: row.side for file in files for row in SPLITS.read(file)}

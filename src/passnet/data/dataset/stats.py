@@ -68,11 +68,7 @@ class Stats:
 
 
 def stats(dataset: Dataset) -> Stats:
-    """Compute the totals of a dataset.
-
-    Raises:
-        InputError: it has no rows.
-    """
+    """Compute the totals of a dataset; raise InputError if it has no rows."""
     [(num_rows, *counts)] = dataset.run_sql(
         "SELECT count(*), count(DISTINCT literals), count(DISTINCT structure),"
         " count(DISTINCT op_sequence), sum(num_ops)::BIGINT,"

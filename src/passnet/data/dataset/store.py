@@ -102,11 +102,7 @@ def row_of_graph(graph: Graph, provenance: Provenance, where: str) -> SubgraphRo
 
 
 def graph_of(row: SubgraphRow) -> Graph:
-    """Return the graph of a row.
-
-    Raises:
-        InputError: its text or its arguments cannot be read, or do not agree.
-    """
+    """Return the graph of a row; raise InputError if its text or arguments are wrong."""
     return graph_from_row(row.program, row.tensors, row.full[:16])
 
 
@@ -224,11 +220,7 @@ class _Version:
 
 
 def read_manifest(folder: Path) -> DatasetManifest:
-    """Read the manifest of a dataset.
-
-    Raises:
-        InputError: there is none, or one of another version.
-    """
+    """Read the manifest of a dataset; raise InputError without one of this version."""
     path = folder / MANIFEST_FILE
     version = read_json(path, _Version).schema_version
     if version != SCHEMA_VERSION:

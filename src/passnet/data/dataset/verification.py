@@ -28,10 +28,7 @@ MAX_ROWS = 2**40
 """The most rows to expect of a manifest; more than any disk holds."""
 
 BATCH_LIMITS = JobLimits(600.0, 8192)
-"""Limits for the check of a batch of rows."""
-
 RUN_LIMITS = JobLimits(120.0, 16384)
-"""Limits for the run of one row."""
 
 
 @dataclass(frozen=True, slots=True)

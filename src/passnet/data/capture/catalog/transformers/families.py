@@ -17,6 +17,7 @@ _IMAGE = (make.CHANNELS, make.IMAGE_SIZE)
 """Sizes of the axes of an image, after the first."""
 
 _PATCH = (make.CHANNELS, make.PATCH_SIDE, make.PATCH_SIDE)
+_EPISODE = ("batch time *width", 1, usual.TEXT_LENGTH)
 _BOOKS = make.setting("num_codebooks")
 _TILES = make.first_setting("max_num_tiles", part="vision", default=4)
 
@@ -80,11 +81,6 @@ def patch_pixels(view: ConfigView) -> int:
 def past_length(view: ConfigView) -> int:
     """Return the length of a time series' past, with the lags before it."""
     return int(view.config.context_length) + max(view.config.lags_sequence)
-
-
-def episode(width: make.AxisSize) -> make.InputMaker:
-    """Return a maker of observations or actions at each time."""
-    return make.normal("batch time *width", 1, usual.TEXT_LENGTH, width)
 
 
 def step_codes(key: str, num_books: make.AxisSize) -> make.InputMaker:
@@ -294,9 +290,10 @@ _RULES: dict[str, dict[str, make.InputMaker]] = {
     "past_observed_mask": {_LAGGED: make.all_ones("batch time", 1, past_length)},
     "future_values": {_LAGGED: make.normal("batch time", 1, _HORIZON)},
     "future_time_features": {_LAGGED: make.normal("batch time *width", 1, _HORIZON, _TIME_WIDTH)},
-    "states": {"DecisionTransformerModel": episode(make.setting("state_dim"))},
-    "actions": {"DecisionTransformerModel": episode(make.setting("act_dim"))},
-    **dict.fromkeys(("rewards", "returns_to_go"), {"DecisionTransformerModel": episode(1)}),
+    "states": {"DecisionTransformerModel": make.normal(*_EPISODE, make.setting("state_dim"))},
+    "actions": {"DecisionTransformerModel": make.normal(*_EPISODE, make.setting("act_dim"))},
+    **dict.fromkeys(("rewards", "returns_to_go"),
+                    {"DecisionTransformerModel": make.normal(*_EPISODE, 1)}),
     "timesteps": {"DecisionTransformerModel":
                   lambda view: integers(100, 1, usual.TEXT_LENGTH, axes=("batch", "time"))},
 }  # fmt: skip
