@@ -291,7 +291,7 @@ BAD_FOLDERS = {
     "a name without a file": (
         "sorted_output_pass_rule_names.json",
         '["Fuse", "Gone"]',
-        "the list names Gone, but there is no Gone.py",
+        "missing, though the list names Gone",
     ),
     "a list that is no list": ("sorted_output_pass_rule_names.json", "{}", "JSON list"),
 }

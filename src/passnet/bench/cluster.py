@@ -1,4 +1,4 @@
-"""A run on a Ray cluster: judges as actors, each of which owns its processors or its GPU."""
+"""A run on a Ray cluster, with judges as actors that own their processors or GPU."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -33,13 +33,12 @@ def _describer() -> Callable[[RunSettings], Environment]:
 
 
 def judge_on_ray(
-    order: JudgeOrder, tasks: Sequence[Task], num_workers: int, done: Recorder
+    order: JudgeOrder, tasks: Sequence[Task], num_workers: int, record: Recorder
 ) -> None:
     """Judge tasks on the machines of a Ray cluster, one at a time by each judge.
 
-    The trials of a task are handed over together, when all are known: a judge that is lost leaves
-    none, and the task is judged again by another one. A task of which another machine than the
-    judge's has judged some candidates is judged anew under all.
+    A task's trials are recorded together, so that another judge can repeat the task of a lost one.
+    A task that another machine has judged in part is judged anew under all candidates.
 
     Raises:
         InputError: a machine differs from the others, or does not see the pass folders.
@@ -48,11 +47,11 @@ def judge_on_ray(
     missing = []
     for task in tasks:
         keys = [(graph.name, entry.name) for graph in task.graphs for entry in order.entries]
-        if all(key in order.finished for key in keys):
-            for graph in task.graphs:
-                done(graph.name, [])
-        else:
+        if not all(key in order.finished for key in keys):
             missing.append(task)
+            continue
+        for graph in task.graphs:
+            record(graph.name, [])
     homes = {task.name: next(iter(_machines(task, order)), None) for task in missing}
     results = run_actors(
         missing,
@@ -63,11 +62,11 @@ def judge_on_ray(
     )
     for trials_by_graph in results:
         for graph, trials in trials_by_graph:
-            done(graph, trials)
+            record(graph, trials)
 
 
 def _machines(task: Task, order: JudgeOrder) -> set[str]:
-    """Return the machines that judged parts of a task before, as their trials name them."""
+    """Return the machines that judged parts of a task before."""
     names = {graph.name for graph in task.graphs}
     finished = order.finished.items()
     return {machine for (graph, _), machine in finished if graph in names and machine is not None}
@@ -76,18 +75,13 @@ def _machines(task: Task, order: JudgeOrder) -> set[str]:
 def _open_judge(
     order: JudgeOrder, tasks: tuple[Task, ...]
 ) -> Callable[[Task], list[tuple[str, list[Trial]]]]:
-    """Return a judge of tasks on this machine.
-
-    Raises:
-        InputError: its environment or its pass folders are not those of the run.
-    """
+    """Return a judge of tasks on this machine, which must be like the run's."""
     machine, settings = this_machine(), order.settings
-    difference = environment_difference(order.environment, environment_here(settings))
-    if difference:
-        name, wanted, found = difference
+    if difference := environment_difference(order.environment, environment_here(settings)):
+        name, run_value, value = difference
         raise InputError(
-            f"the run is measured with {name} {wanted}, and machine {machine} has {found}; times "
-            "of both cannot be in one run, let the cluster have machines of one kind"
+            f"the run is measured with {name} {run_value}, and machine {machine} has {value}; "
+            "times of both cannot be in one run, let the cluster have machines of one kind"
         )
     for entry in order.entries:
         _check_folder(entry, tasks)

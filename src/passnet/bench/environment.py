@@ -23,10 +23,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Environment:
-    """Facts about the machine and the software of a run.
-
-    `load` is the 1-minute load average when the run began; `gpu` is None in a run on the CPU.
-    """
+    """The machine and the software of a run."""
 
     python: str
     torch: str
@@ -37,7 +34,10 @@ class Environment:
     memory_mib: int
     compiler: str
     load: float
+    """The 1-minute load average when the run began."""
+
     gpu: Gpu | None = None
+    """None in a run on the CPU."""
 
 
 def describe_environment(with_gpu: bool = False) -> Environment:
@@ -53,15 +53,14 @@ def describe_environment(with_gpu: bool = False) -> Environment:
         memory_mib=pages * size >> 20,
         compiler=_first_line(["g++", "--version"]) or "none",
         load=round(os.getloadavg()[0], 2),
-        gpu=describe_gpu() if with_gpu else None,
+        gpu=_describe_gpu() if with_gpu else None,
     )
 
 
-def describe_gpu() -> Gpu:
-    """Describe the first visible GPU by `nvidia-smi`."""
+def _describe_gpu() -> Gpu:
     query = "--query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.memory"
-    form = "--format=csv,noheader,nounits"
-    line = _first_line(["nvidia-smi", query, form, f"--id={first_gpu()}"])
+    layout = "--format=csv,noheader,nounits"
+    line = _first_line(["nvidia-smi", query, layout, f"--id={first_gpu()}"])
     return gpu_of(line) if line else Gpu()
 
 

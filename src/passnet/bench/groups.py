@@ -1,4 +1,4 @@
-"""Trials by groups of graphs, to see the wins and losses of a candidate."""
+"""Wins and losses of a candidate by groups of graphs."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -15,12 +15,11 @@ from passnet.judge.suite.suite import Suite
 from passnet.judge.task import TaskGraph
 
 BY_TIME = "time"
-"""Grouped by what a call takes in eager torch; the only grouping that needs no suite."""
+"""Grouping by the time of a call of eager torch; the only one that needs no suite."""
 
 MARGIN = 0.05
-"""How far from 1 the whole interval of a speedup must be for a trial to be faster or slower. Eight
-tenths of the demo's graphs are within it when eager torch is measured against itself; the interval
-alone says how well one measurement repeats, not how two equal processes differ."""
+"""Distance of the whole interval of a speedup from 1 for a faster or slower trial. Eight tenths of
+the demo's graphs are within it when eager torch is measured against itself."""
 
 _TIMES_MS = (0.05, 0.2, 1.0, 5.0)
 _LENGTHS = (3, 4, 9, 19)
@@ -30,33 +29,32 @@ _OfGraph: TypeAlias = Callable[[TaskGraph], str]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The results of one candidate on the graphs of one group.
-
-    `geomean_speedup` is over correct trials (t = -5), None when there is none. `faster` and
-    `slower` are the shares of trials that are correct with the whole 95 % interval of the speedup
-    beyond `MARGIN`, `failed` that of those that are not correct; the rest is as fast as eager, as
-    far as was measured. `failed_nearer` is the share of all trials that are not correct although
-    their values are no further from float64 than eager torch's: a compiler that rounds less often
-    than eager torch differs from it. Unstable trials are in none.
-    """
+    """The results of one candidate on the graphs of one group, without unstable trials."""
 
     name: str
     candidate: str
     num_trials: int
     geomean_speedup: float | None
+    """Mean over correct trials (t = -5); None without any."""
+
     faster: float
+    """Share of correct trials whose whole speedup interval is above 1 by `MARGIN`."""
+
     slower: float
+    """Share of correct trials whose whole speedup interval is below 1 by `MARGIN`."""
+
     failed: float
+    """Share of incorrect trials."""
+
     failed_nearer: float
+    """Share of incorrect trials that are no further from float64 than eager torch, as those of a
+    compiler that rounds less often."""
 
 
 def group_rows(rows: Sequence[Row], by: str, suite: Suite | None = None) -> list[Group]:
-    """Group trials, each group with every candidate; short before long, else large first.
+    """Group trials by a name of `GROUPINGS`; short graphs before long, else large groups first.
 
-    Args:
-        rows: the trials.
-        by: a name of `GROUPINGS`.
-        suite: what they were measured on; not needed for "time".
+    `suite` is that of the run, and not needed for "time".
 
     Raises:
         InputError: a suite is needed, or lacks a graph.
@@ -103,11 +101,11 @@ def _group(name: str, candidate: str, rows: Sequence[Row]) -> Group:
 
 def _times(rows: Iterable[Row]) -> dict[str, str]:
     """Return the group of every graph by its least eager time in any trial."""
-    least: dict[str, float] = {}
+    least_ms: dict[str, float] = {}
     for row in rows:
         if row.reference_ms is not None:
-            least[row.graph] = min(row.reference_ms, least.get(row.graph, row.reference_ms))
-    names = {graph: _range(time_ms, _TIMES_MS, " ms") for graph, time_ms in least.items()}
+            least_ms[row.graph] = min(row.reference_ms, least_ms.get(row.graph, row.reference_ms))
+    names = {graph: _range(time_ms, _TIMES_MS, " ms") for graph, time_ms in least_ms.items()}
     return {row.graph: names.get(row.graph, "not timed") for row in rows}
 
 
@@ -127,9 +125,7 @@ def _names(rows: Iterable[Row], of_graph: _OfGraph, by: str, suite: Suite | None
 
 
 def graph_groups(suite: Suite, by: str) -> dict[str, str]:
-    """The group of every graph of a suite by a name of `GROUPINGS`; "time", which trials tell, is
-    none of them.
-    """
+    """Return the group of every graph of a suite by a name of `GROUPINGS` but "time"."""
     return {graph.name: _OF_GRAPH[by](graph) for graph in suite.graphs}
 
 
@@ -139,7 +135,6 @@ def group_order(names: Iterable[str]) -> list[str]:
 
 
 def _range(value: float, bounds: Sequence[float], unit: str) -> str:
-    """Return the range of a value in words."""
     return _ranges(bounds, unit)[bisect_right(bounds, value)]
 
 

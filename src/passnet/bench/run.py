@@ -26,47 +26,39 @@ from passnet.judge.trial import Trial
 
 @dataclass(frozen=True)
 class JudgeOrder:
-    """The order that the judges of a run get.
-
-    `finished` has the machine of every trial that is known, by graph and candidate; `environment`
-    is what the run is measured with.
-    """
+    """The order to the judges of a run."""
 
     entries: tuple[CandidateEntry, ...]
     settings: RunSettings
     held_out: Suite | None
     finished: Mapping[tuple[str, str], str | None]
+    """The machine of every recorded trial, by graph and candidate."""
+
     environment: Environment
 
 
 Recorder: TypeAlias = Callable[[str, list[Trial]], None]
-"""Takes the name of a finished graph, and its new trials."""
+"""Records the new trials of a finished graph, by its name."""
 
 
 @dataclass(frozen=True)
 class Judges:
-    """A place that judges tasks: this machine, or a cluster.
-
-    Args:
-        environment: what is measured with there.
-        judge: judges tasks as ordered, so many at a time, and hands over their trials.
-    """
+    """The judges of this machine, or of a cluster."""
 
     environment: Callable[[RunSettings], Environment]
     judge: Callable[[JudgeOrder, Sequence[Task], int, Recorder], None]
+    """Judges a number of tasks at a time, and records their trials."""
 
 
 def environment_here(settings: RunSettings) -> Environment:
-    """The environment of this process.
-
-    Raises:
-        InputError: this machine lacks the device that is judged on.
-    """
+    """Return the environment of this process; raise InputError if it lacks the judge's device."""
     find_device(settings.judge.device)
     return describe_environment(kind_of(settings.judge.device) == "cuda")
 
 
-def judge_here(order: JudgeOrder, tasks: Sequence[Task], num_workers: int, done: Recorder) -> None:
+def judge_here(
+    order: JudgeOrder, tasks: Sequence[Task], num_workers: int, record: Recorder
+) -> None:
     """Judge tasks in processes of this machine; nothing else runs while one is timed."""
     idle_desks: SimpleQueue[JudgeDesk] = SimpleQueue()
 
@@ -75,7 +67,7 @@ def judge_here(order: JudgeOrder, tasks: Sequence[Task], num_workers: int, done:
         unseen = held_out_graphs(order.held_out, task.name)
         try:
             for graph, trials in desk.judge_entries(task, order.entries, unseen, order.finished):
-                done(graph.name, trials)
+                record(graph.name, trials)
         finally:  # other tasks wait for a desk, even those that are about to be given up
             idle_desks.put(desk)
 
@@ -108,18 +100,17 @@ def run_suite(
 ) -> list[Trial]:
     """Return all trials of a suite under some candidates, measured or read from `out`.
 
-    Every trial is written to `out/trials.jsonl` and flushed when it is known. A run that was killed
-    goes on with `resume`; finished trials are neither lost nor repeated.
+    Every trial is written to `out/trials.jsonl` and flushed at once, so that a killed run can be
+    resumed. Nothing else runs while a task is timed.
 
     Args:
         suite: the graphs.
         entries: the candidates.
-        settings: how to measure.
+        settings: settings of the judge.
         out: the run folder.
-        plan: how the run is worked off: its items are tasks, and `progress` gets the name of every
-            graph that is done. Nothing else runs while a task is timed.
+        plan: a plan whose items are tasks; `progress` gets the name of every finished graph.
         held_out: shapes of the same tasks that no author has seen; see `judge.held_out`.
-        judges: the machine or Ray cluster that judges; see `bench.cluster`.
+        judges: the judges, here or on a Ray cluster; see `bench.cluster`.
 
     Raises:
         InputError: `out` holds a run and `plan.resume` is off; it or one of `plan.parts` holds
@@ -132,34 +123,30 @@ def run_suite(
     recording = threading.Lock()
     with ExitStack() as stack:
         info = run_info(suite, entries, settings, judges.environment(settings))
-        others = [trial for folder in plan.parts for trial in trials_of_part(folder, info)]
+        part_trials = [trial for folder in plan.parts for trial in trials_of_part(folder, info)]
         stack.enter_context(run.begin(info, plan.resume, partial(continued, out)))
         if plan.retry:
             run.forget(lambda trial: trial.status == "unstable")
         graphs = {graph.name for task in suite.tasks for graph in task.graphs}
         trials = {key: trial for key, trial in run.records().items() if trial.graph in graphs}
-        run.take(others, trials, lambda trial: trial.status != "unstable")
-        record = stack.enter_context(run.recorder(len(trials)))
+        run.take(part_trials, trials, lambda trial: trial.status != "unstable")
+        write = stack.enter_context(run.recorder(len(trials)))
         finished = {key: trial.machine for key, trial in trials.items()}
         order = JudgeOrder(tuple(entries), settings, held_out, finished, info.environment)
 
-        def done(graph: str, new_trials: list[Trial]) -> None:
+        def record(graph: str, new_trials: list[Trial]) -> None:
             with recording:
                 for trial in new_trials:
-                    record(trial)
+                    write(trial)
                     trials[trial.graph, trial.candidate] = trial
                 plan.progress(graph)
 
-        judges.judge(order, tasks, plan.num_workers, done)
+        judges.judge(order, tasks, plan.num_workers, record)
     return list(trials.values())
 
 
 def tasks_of_part(suite: Suite, shard: RunShard) -> list[Task]:
-    """Return the tasks of a part of a run.
-
-    Raises:
-        InputError: there are none.
-    """
+    """Return the tasks of a part of a run; raise InputError if there are none."""
     tasks = [task for task in suite.tasks if shard.has(task.name)]
     if not tasks:
         raise InputError(

@@ -18,15 +18,10 @@ from passnet.judge.suite.suite import Suite, load_suite, shipped_suites
 from passnet.judge.trial import Trial
 
 RUN_FILE = "run.json"
-"""The record of a run: its suite, candidates, settings and environment."""
-
 TRIALS_FILE = "trials.jsonl"
-"""A line for each trial, appended as soon as it is known."""
-
 SCORES_FILE = "scores.json"
 TABLES_FILE = "tables.md"
 FIGURE_FILE = "es.svg"
-"""Files made of the trials; each can be made again."""
 
 SAME_ENVIRONMENT = ("cpu", "python", "torch", "passnet", "compiler", "gpu")
 """Facts that must be equal in all parts of one run."""
@@ -47,7 +42,7 @@ class BenchRunInfo:
 
 
 def suite_of_run(out: Path) -> Suite | None:
-    """The suite that was measured in a run folder; None where only a name of it is known."""
+    """Return the suite of a run folder, if it is shipped and unchanged."""
     if not (out / RUN_FILE).exists():
         return None
     info = run_folder(out).read_info()
@@ -63,11 +58,7 @@ def run_info(
     settings: RunSettings,
     environment: Environment,
 ) -> BenchRunInfo:
-    """Make the record of a run that begins now.
-
-    Raises:
-        InputError: a candidate is given twice.
-    """
+    """Make the record of a run that begins now; raise InputError for a candidate given twice."""
     if len({entry.name for entry in entries}) != len(entries):
         raise InputError("a candidate is given twice")
     return BenchRunInfo(
@@ -95,24 +86,16 @@ def run_folder(out: Path) -> RunFolder[BenchRunInfo, Trial, tuple[str, str]]:
     )
 
 
-def environment_difference(one: Environment, other: Environment) -> tuple[str, Any, Any] | None:
-    """Return the first difference that keeps the times of two environments apart.
-
-    Returns:
-        The name of the fact and both its values; None where the times can be in one run.
-    """
+def environment_difference(old: Environment, new: Environment) -> tuple[str, Any, Any] | None:
+    """Return the first fact that differs, with both values; None if times can be in one run."""
     for name in SAME_ENVIRONMENT:
-        if getattr(one, name) != getattr(other, name):
-            return name, getattr(one, name), getattr(other, name)
+        if getattr(old, name) != getattr(new, name):
+            return name, getattr(old, name), getattr(new, name)
     return None
 
 
 def continued(out: Path, old: BenchRunInfo, info: BenchRunInfo) -> BenchRunInfo:
-    """Return the record with which a run goes on: the old one, with added candidates.
-
-    Raises:
-        InputError: something else differs.
-    """
+    """Return the old record with added candidates; raise InputError if anything else differs."""
     if difference := difference_of_runs(old, info):
         raise InputError(f"{out}: {difference}; choose another --out")
     candidates = tuple(dict.fromkeys((*old.candidates, *info.candidates)))
@@ -121,10 +104,7 @@ def continued(out: Path, old: BenchRunInfo, info: BenchRunInfo) -> BenchRunInfo:
 
 
 def difference_of_runs(old: BenchRunInfo, info: BenchRunInfo) -> str | None:
-    """Return the reason that keeps the trials of two runs apart, as the end of a sentence.
-
-    None where they can be one; each may have candidates that the other lacks.
-    """
+    """Return the reason, as the end of a sentence, why two runs cannot be one; None if they can."""
     if old.schema_version != SCHEMA_VERSION:
         return (
             f"its records have version {old.schema_version}, this passnet writes version "
@@ -146,16 +126,12 @@ def difference_of_runs(old: BenchRunInfo, info: BenchRunInfo) -> str | None:
 
 
 def trials_of_part(folder: Path, info: BenchRunInfo) -> list[Trial]:
-    """Read the trials of another part of a run, under the candidates of this one.
-
-    Raises:
-        InputError: it is none.
-    """
+    """Read the trials of another part of a run, under the candidates of this one."""
     part = run_folder(folder)
-    other = part.read_info()
-    if difference := difference_of_runs(other, info):
+    part_info = part.read_info()
+    if difference := difference_of_runs(part_info, info):
         raise InputError(f"{folder}: {difference}; it is no part of this run")
     names = {candidate.name for candidate in info.candidates}
-    if not names & {candidate.name for candidate in other.candidates}:
+    if not names & {candidate.name for candidate in part_info.candidates}:
         raise InputError(f"{folder}: has none of the candidates of this run; it is no part of it")
     return [trial for trial in part.records().values() if trial.candidate in names]

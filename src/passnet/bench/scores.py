@@ -14,6 +14,8 @@ from passnet.judge.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, Score
 from passnet.judge.score.interval import Interval, Measured, es_intervals, score_intervals
 from passnet.judge.score.status import STATUSES, Status
 from passnet.judge.score.suite_score import SuiteScore, score_suite
+from passnet.judge.score.tolerance import CORRECT_AT
+from passnet.judge.trial import Trial
 
 ALL_UNSTABLE = (
     "every trial is unstable, so there is nothing to score; measure again on a quieter machine, "
@@ -42,22 +44,26 @@ class Row:
 
 @dataclass(frozen=True)
 class CandidateScore:
-    """The score of one candidate with its intervals, and how its trials ended.
-
-    `intervals` are those of AS, `float64_intervals` those of AS64, and
-    `es_intervals` those of ES_t over tasks. `num_unstable` trials were not
-    measured and are in no score; `num_tasks_unscored` tasks had no other.
-    """
+    """The score of one candidate with its intervals, and the number of trials by status."""
 
     candidate: str
     suite: SuiteScore
     intervals: dict[str, Interval]
+    """Intervals of AS."""
+
     float64_intervals: dict[str, Interval]
+    """Intervals of AS64."""
+
     es_intervals: dict[int, Interval]
+    """Intervals of ES_t over tasks."""
+
     statuses: dict[str, int]
     num_trials: int
     num_unstable: int
+    """Trials that are in no score, as they were not measured."""
+
     num_tasks_unscored: int
+    """Tasks with unstable trials only."""
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -66,12 +72,10 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         InputError: nothing there, or a line without the fields (its number is named).
     """
-    is_run = path.is_dir()
-    if is_run:
+    if path.is_dir():
         path = path / TRIALS_FILE
         if not has_lines(path):
             raise InputError(f"{path.parent}: holds no {TRIALS_FILE}; give a run folder")
-    if is_run:
         rows = list(last_records(path, Row, lambda row: (row.graph, row.candidate)).values())
     else:
         rows = list(read_lines(path, Row))
@@ -100,7 +104,12 @@ def measured(row: Row) -> Measured:
     return Measured(score, row.speedup_low, row.speedup_high)
 
 
-def is_near(row: Row) -> bool:
+def is_correct(row: Row | Trial) -> bool:
+    """Return True if a trial ran and its outputs agree at t = -5."""
+    return row.status == "ok" and row.smallest_t is not None and row.smallest_t <= CORRECT_AT
+
+
+def is_near(row: Row | Trial) -> bool:
     """Return True if a trial's outputs were measured to be as near to float64 as eager torch's."""
     if row.status != "ok" or row.relative_error is None or row.eager_error is None:
         return False
@@ -113,7 +122,7 @@ def score_rows(
     p: float = SLOWDOWN_PENALTY,
     seed: int = 0,
 ) -> list[CandidateScore]:
-    """Score every candidate, in order of appearance, but those of `untimed_candidates`.
+    """Score every candidate but the untimed ones, in order of appearance.
 
     Raises:
         InputError: b or p is out of range.

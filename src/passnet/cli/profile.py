@@ -15,7 +15,7 @@ from passnet.cli.output import print_json, print_notes, print_tables
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.bench.profiling.record import ProfileItem, ProfileRecord, ProfileSettings
+    from passnet.bench.profiling.record import ProfileSubject, ProfileRecord, ProfileSettings
     from passnet.core.jobs.run_plan import RunPlan
 
 MAX_LEFT_OUT = 0.05
@@ -77,8 +77,8 @@ def profile(options: ProfileOptions) -> None:
     WHAT are folders of earlier runs, whose tables are printed together. Exits with 1 if nothing
     could be measured.
     """
-    from passnet.bench.profiling.draw import draw_items
-    from passnet.bench.profiling.run import profile_items, read_profiles
+    from passnet.bench.profiling.draw import draw_subjects
+    from passnet.bench.profiling.run import profile_subjects, read_profiles
     from passnet.core.terminal.progress import progress
 
     if options.out is None:
@@ -87,7 +87,7 @@ def profile(options: ProfileOptions) -> None:
         folders = [Path(word) for word in options.words]
         _report(read_profiles(folders), folders, options)
         return
-    items = draw_items(options.words, options.limit, options.settings.seed)
+    items = draw_subjects(options.words, options.limit, options.settings.seed)
     total = sum(options.plan.shard.has(item.name) for item in items)
     with progress("profiling", total) as step:
 
@@ -95,7 +95,7 @@ def profile(options: ProfileOptions) -> None:
             step(f"{record.name}: {record.cause or record.status}")
 
         plan = replace(options.plan, progress=report)
-        records = profile_items(items, options.settings, options.out, plan)
+        records = profile_subjects(items, options.settings, options.out, plan)
     _report(records, [options.out], options)
     if options.make_suite is not None:
         by_name = {item.name: item for item in items}
@@ -135,7 +135,7 @@ def _report(
 
 
 def _make_suite(
-    records: Sequence[ProfileRecord], items: Mapping[str, ProfileItem], path: Path, tasks: int
+    records: Sequence[ProfileRecord], items: Mapping[str, ProfileSubject], path: Path, tasks: int
 ) -> None:
     """Write the op sequences that lose most as a suite."""
     from passnet.bench.profiling.study import slow_suite, study

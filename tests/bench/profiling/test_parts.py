@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from passnet.bench.profiling.draw import draw_items, shares
+from passnet.bench.profiling.draw import draw_subjects, shares
 from passnet.bench.profiling.record import RESIDUE_SHARE, ProfileSettings
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.inductor.moves import is_move, loop_nests, moves_only, moving_part
@@ -108,19 +108,19 @@ def test_strata_are_drawn_in_proportion_and_each_at_least_once() -> None:
 
 
 def test_a_suite_is_drawn_the_same_each_time_and_stands_for_all_of_it() -> None:
-    drawn = draw_items(["demo"], 20, 0)
-    assert drawn == draw_items(["demo"], 20, 0)
+    drawn = draw_subjects(["demo"], 20, 0)
+    assert drawn == draw_subjects(["demo"], 20, 0)
     assert len(drawn) == 20
     assert sum(item.weight for item in drawn) == pytest.approx(78)
 
 
 @pytest.mark.slow
 def test_the_parts_of_a_real_call_add_up_and_a_second_run_goes_on(tmp_path: Path) -> None:
-    from passnet.bench.profiling.run import profile_items
+    from passnet.bench.profiling.run import profile_subjects
 
-    items = draw_items(["demo-small"], 3, 0)
+    items = draw_subjects(["demo-small"], 3, 0)
     settings = ProfileSettings(attempts=4)
-    records = profile_items(items[:2], settings, tmp_path / "run")
+    records = profile_subjects(items[:2], settings, tmp_path / "run")
     assert len(records) == 2
     for record in records:
         assert record.status in ("ok", "unstable"), record.error
@@ -130,7 +130,7 @@ def test_the_parts_of_a_real_call_add_up_and_a_second_run_goes_on(tmp_path: Path
             assert record.compiled_ms is not None
             assert record.parts.total == pytest.approx(record.compiled_ms, rel=RESIDUE_SHARE)
     seen: list[str] = []
-    again = profile_items(items[:2], settings, tmp_path / "run", RunPlan(resume=True, progress=lambda record: seen.append(record.name)))  # fmt: skip
+    again = profile_subjects(items[:2], settings, tmp_path / "run", RunPlan(resume=True, progress=lambda record: seen.append(record.name)))  # fmt: skip
     assert {record.name for record in again} == set(seen) == {item.name for item in items[:2]}
 
 

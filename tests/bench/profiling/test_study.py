@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from passnet.bench.profiling.record import ProfileInfo, ProfileItem, ProfileSettings
-from passnet.bench.profiling.run import profile_folder, profile_items, read_profiles
+from passnet.bench.profiling.record import ProfileInfo, ProfileSubject, ProfileSettings
+from passnet.bench.profiling.run import profile_folder, profile_subjects, read_profiles
 from passnet.bench.profiling.study import slow_suite, study
 from passnet.cli.commands import main
 from passnet.core.jobs.process import JobOutcome
@@ -104,7 +104,7 @@ def test_runs_are_shown_together_and_a_measured_item_counts(tmp_path: Path) -> N
 
 def test_parts_are_put_together_and_nothing_is_measured_twice(tmp_path: Path) -> None:
     known = {record.name: record for record in (LOST, WON, UNSTABLE)}
-    items = [ProfileItem(name, "subgraph") for name in known]
+    items = [ProfileSubject(name, "subgraph") for name in known]
     asked: list[str] = []
 
     def told(names, work, num_workers):  # noqa: ANN001, ANN202 (an executor)
@@ -113,21 +113,21 @@ def test_parts_are_put_together_and_nothing_is_measured_twice(tmp_path: Path) ->
 
     parts = [tmp_path / "one", tmp_path / "two"]
     for number, part in enumerate(parts, 1):
-        profile_items(
+        profile_subjects(
             items, ProfileSettings(), part, RunPlan(executor=told, shard=RunShard(number, 2))
         )
     assert sorted(asked) == sorted(known)
     asked.clear()
-    whole = profile_items(
+    whole = profile_subjects(
         items, ProfileSettings(), tmp_path / "all", RunPlan(executor=told, parts=parts)
     )
     assert {record.name: record for record in whole} == known
     assert profile_folder(tmp_path / "all").records() == known
     assert not asked
-    profile_items(items, ProfileSettings(), tmp_path / "all", RunPlan(executor=told, resume=True, retry=True, parts=parts))  # fmt: skip
+    profile_subjects(items, ProfileSettings(), tmp_path / "all", RunPlan(executor=told, resume=True, retry=True, parts=parts))  # fmt: skip
     assert asked == ["unstable"]
     with pytest.raises(InputError, match="no part of this run"):
-        profile_items(
+        profile_subjects(
             items, ProfileSettings(seed=1), tmp_path / "b", RunPlan(executor=told, parts=parts)
         )
 
@@ -158,7 +158,7 @@ def test_the_op_sequences_that_lose_become_a_suite() -> None:
     graph = load_suite("demo").graphs[0].graph
     ops = op_sequence(graph.program)
     text, tensors = render_program(graph.program), encode(graph.tensors).decode()
-    item = ProfileItem("lost", "subgraph", program=text, tensors=tensors, ops=ops)
+    item = ProfileSubject("lost", "subgraph", program=text, tensors=tensors, ops=ops)
     from dataclasses import replace
 
     [sequence] = study([replace(LOST, ops=ops)]).sequences

@@ -1,8 +1,4 @@
-"""An entry of a leaderboard: a run as a folder that a pull request can carry.
-
-It holds `entry.json` with the record of the run and the claimed scores, `trials.parquet`, and the
-judged pass folders under `passes`.
-"""
+"""An entry of a leaderboard: a run as a folder with its record, trials and pass folders."""
 
 import hashlib
 import re
@@ -54,10 +50,10 @@ class LeaderboardEntry:
     name: str
 
     by: str
-    """Who sent it in."""
+    """The sender."""
 
     info: BenchRunInfo
-    """Record of the run, with the folders of candidates in the entry."""
+    """Record of the run, with the candidates' folders in the entry."""
 
     scores: dict[str, ClaimedScore | None]
     """None for a candidate whose trials are all unstable."""
@@ -85,15 +81,13 @@ def scores_of(trials: Sequence[Trial]) -> dict[str, CandidateScore | None]:
 
 def claimed_scores(trials: Sequence[Trial]) -> dict[str, ClaimedScore | None]:
     """Return the scores that an entry with some trials claims."""
-    return {
-        name: None if score is None else _claimed(score)
-        for name, score in scores_of(trials).items()
-    }
-
-
-def _claimed(score: CandidateScore) -> ClaimedScore:
-    interval = score.intervals["both"]
-    return ClaimedScore(score.suite.score, interval.low, interval.high)
+    claims: dict[str, ClaimedScore | None] = {}
+    for name, score in scores_of(trials).items():
+        claims[name] = None
+        if score is not None:
+            both = score.intervals["both"]
+            claims[name] = ClaimedScore(score.suite.score, both.low, both.high)
+    return claims
 
 
 def check_name(name: str) -> None:
@@ -126,19 +120,19 @@ def write_entry(
         root = roots.get(candidate.root or candidate.passes or "")
         names[candidate.name] = _name_in_entry(candidate, name, root, len(roots))
         candidates.append(replace(candidate, name=names[candidate.name], passes=None, root=root))
-    kept = [
+    trials = [
         replace(trial, candidate=names[trial.candidate], machine=None, phases_s={})
         for trial in trials
     ]
-    hashes = {names[each]: text for each, text in info.code_hashes.items() if each in names}
-    TRIALS.write(folder / ENTRY_TRIALS_FILE, kept)
+    hashes = {names[old]: text for old, text in info.code_hashes.items() if old in names}
+    TRIALS.write(folder / ENTRY_TRIALS_FILE, trials)
     entry = LeaderboardEntry(
         SCHEMA_VERSION,
         name,
         by,
         replace(info, candidates=tuple(candidates), code_hashes=hashes),
-        claimed_scores(kept),
-        len(kept),
+        claimed_scores(trials),
+        len(trials),
         _sha256(folder / ENTRY_TRIALS_FILE),
     )
     write_json(folder / ENTRY_FILE, entry)
@@ -146,7 +140,7 @@ def write_entry(
 
 
 def _name_in_entry(candidate: Candidate, entry: str, root: str | None, num_roots: int) -> str:
-    """Return the name of a candidate in an entry: that of the entry, not of a local folder."""
+    """Return the name of a candidate in an entry, made from the entry's, not a local folder's."""
     if root is None:
         return candidate.name
     word = entry if num_roots == 1 else f"{entry}-{root.rpartition('/')[2]}"
@@ -205,13 +199,13 @@ def entry_folders(leaderboard: Path, names: Sequence[str] = ()) -> list[Path]:
     """
     if not leaderboard.is_dir():
         raise InputError(f"{leaderboard}: no such folder; `passnet leaderboard add` makes one")
-    found = {path.parent.name: path.parent for path in sorted(leaderboard.glob(f"*/{ENTRY_FILE}"))}
-    missing = [name for name in names if name not in found]
-    if missing:
+    paths = sorted(leaderboard.glob(f"*/{ENTRY_FILE}"))
+    folders = {path.parent.name: path.parent for path in paths}
+    if missing := [name for name in names if name not in folders]:
         raise InputError(
-            f"{leaderboard}: has no entry {missing[0]!r}; it has {', '.join(found) or 'none'}"
+            f"{leaderboard}: has no entry {missing[0]!r}; it has {', '.join(folders) or 'none'}"
         )
-    return [found[name] for name in names] if names else list(found.values())
+    return [folders[name] for name in names] if names else list(folders.values())
 
 
 def entry_hash(folder: Path) -> str:
@@ -225,11 +219,7 @@ def entry_hash(folder: Path) -> str:
 
 
 def candidate_entry(folder: Path, candidate: Candidate, suite: Suite) -> CandidateEntry:
-    """Return what a run judges of an entry's candidate, under its name in the entry.
-
-    Raises:
-        InputError: its pass folders cannot be used.
-    """
+    """Return an entry's candidate for a run; raise InputError if its passes cannot be used."""
     if candidate.kind != "passes":
         return CandidateEntry(candidate)
     parsed = parse_candidate(str(folder / (candidate.root or "")), suite.tasks)

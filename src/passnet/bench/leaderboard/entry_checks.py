@@ -181,21 +181,21 @@ def _agree(claims: Sequence[float | None], computed: Sequence[float]) -> bool:
 def _findings(trials: Sequence[Trial]) -> EntryCheck:
     problems = []
     for trial in trials:
-        unknown = [found.name for found in trial.findings if found.name not in CATALOGUE]
-        is_rejected = any(found.weight == "reject" for found in trial.findings)
+        unknown = [finding.name for finding in trial.findings if finding.name not in CATALOGUE]
+        is_rejected = any(finding.weight == "reject" for finding in trial.findings)
         where = f"{trial.graph} under {trial.candidate}"
         if unknown:
             problems.append(f"{where}: no finding is called {unknown[0]}")
         elif is_rejected != (trial.status == "cheat"):
-            finding = "a finding" if is_rejected else "no finding"
-            problems.append(f"{where}: is {trial.status}, with {finding} that rejects")
-    counts = Counter(found.name for trial in trials for found in trial.findings)
+            number = "a" if is_rejected else "no"
+            problems.append(f"{where}: is {trial.status}, with {number} finding that rejects")
+    counts = Counter(finding.name for trial in trials for finding in trial.findings)
     text = ", ".join(f"{count} {name}" for name, count in counts.most_common(5)) or "none"
     return _check("findings", problems[:1], text)
 
 
 def _sources(folder: Path, entry: LeaderboardEntry, suite: Suite | None) -> EntryCheck:
-    with_code = [each for each in entry.info.candidates if each.kind == "passes"]
+    with_code = [candidate for candidate in entry.info.candidates if candidate.kind == "passes"]
     if not with_code:
         return _check("sources", [], "baselines alone")
     if suite is None:

@@ -1,4 +1,4 @@
-"""Entries of a leaderboard judged again, and whether their claims are confirmed."""
+"""Entries of a leaderboard judged again, to confirm their claims."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,19 +18,18 @@ from passnet.bench.leaderboard.entry import (
 )
 from passnet.bench.run import run_suite
 from passnet.bench.run_record import environment_difference, run_folder
+from passnet.bench.scores import is_correct
 from passnet.core.jobs.run_plan import RunPlan, silent
 from passnet.core.records.folders import atomic_folder
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.errors import InputError
-from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite
 from passnet.judge.trial import Trial
 
 VERIFICATION_FILE = "verification.json"
 MOST_DIFFERENT = 0.01
-"""Largest share of a candidate's trials whose correctness may differ from the entry's: inputs are
-equal, but other processors round differently."""
+"""Largest share of trials whose correctness may differ: other processors round differently."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class EntryVerification:
     @property
     def is_confirmed(self) -> bool:
         """True if all candidates did as the entry claims."""
-        return bool(self.candidates) and all(each.is_confirmed for each in self.candidates)
+        return bool(self.candidates) and all(result.is_confirmed for result in self.candidates)
 
 
 def rejudge(
@@ -94,10 +93,9 @@ def rejudge(
         raise InputError(
             f"entry {entry.name} was judged with held-out shapes; name their suite with --held-out"
         )
-    entries = [candidate_entry(folder, each, suite) for each in entry.info.candidates]
-    found = run_suite(
-        suite, entries, settings, work, RunPlan(resume=True, progress=progress), held_out=held_out
-    )
+    entries = [candidate_entry(folder, candidate, suite) for candidate in entry.info.candidates]
+    plan = RunPlan(resume=True, progress=progress)
+    new_trials = run_suite(suite, entries, settings, work, plan, held_out=held_out)
     info = run_folder(work).read_info()
     is_same = environment_difference(entry.info.environment, info.environment) is None
     is_same = is_same and entry.info.environment.num_cpus == info.environment.num_cpus
@@ -108,9 +106,9 @@ def rejudge(
         info.settings,
         info.environment,
         is_same,
-        compare(entry, trials, found, is_same),
+        compare(entry, trials, new_trials, is_same),
     )
-    return record, found
+    return record, new_trials
 
 
 def compare(
@@ -127,7 +125,7 @@ def compare(
             if trial.candidate == name and (trial.graph, name) in trials_here
         ]
         timed = [pair for pair in pairs if all(trial.status != "unstable" for trial in pair)]
-        num_different = sum(_is_correct(before) != _is_correct(now) for before, now in timed)
+        num_different = sum(is_correct(before) != is_correct(now) for before, now in timed)
         claim, score = entry.scores.get(name), scores.get(name)
         text = _difference(claim, score, len(timed), num_different, is_same_hardware)
         results.append(
@@ -136,10 +134,6 @@ def compare(
             )
         )
     return tuple(results)
-
-
-def _is_correct(trial: Trial) -> bool:
-    return trial.status == "ok" and trial.smallest_t is not None and trial.smallest_t <= CORRECT_AT
 
 
 def _difference(

@@ -1,6 +1,4 @@
-"""The dispatch time of eager PyTorch: every op of a graph is timed on its own arguments, and
-again on tensors of one element, where there is next to nothing to compute.
-"""
+"""The dispatch time of eager PyTorch: that of the ops of a graph on tensors of one element."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,10 +31,9 @@ def eager_parts(module: torch.fx.GraphModule, args: list[Any], eager_ms: float) 
     """Return the parts of a call of eager PyTorch, from the times of its ops."""
     times = op_times(module, args)
     total = sum(op.ms for op in times)
-    known = sum(op.ms for op in times if op.dispatch_ms is not None)
-    dispatch = sum(min(op.ms, op.dispatch_ms or 0.0) for op in times)
-    dispatch = min(dispatch, eager_ms)
-    return EagerParts(dispatch, eager_ms - dispatch, known / total if total else 1.0)
+    dispatched_ms = sum(op.ms for op in times if op.dispatch_ms is not None)
+    dispatch = min(sum(min(op.ms, op.dispatch_ms or 0.0) for op in times), eager_ms)
+    return EagerParts(dispatch, eager_ms - dispatch, dispatched_ms / total if total else 1.0)
 
 
 def op_times(module: torch.fx.GraphModule, args: Sequence[Any]) -> list[OpTime]:
@@ -78,34 +75,31 @@ class _OpTimer(torch.fx.Interpreter):
         return returned
 
 
-def _is_view(returned: Any, given: Any) -> bool:
-    """Return whether an op computed no values: it returned views of its arguments, or no tensor."""
-    tensors = [each for each in tree_leaves(returned) if isinstance(each, torch.Tensor)]
-    held = {
-        each.untyped_storage().data_ptr(): each._version
-        for each in tree_leaves(given)
-        if isinstance(each, torch.Tensor)
-    }
-    return all(each.untyped_storage().data_ptr() in held and each._is_view() for each in tensors)
+def _is_view(returned: Any, arguments: Any) -> bool:
+    """Return True if an op computed no values: it returned views of its arguments, or no tensor."""
+    storages = {tensor.untyped_storage().data_ptr() for tensor in _tensors(arguments)}
+    return all(
+        tensor.untyped_storage().data_ptr() in storages and tensor._is_view()
+        for tensor in _tensors(returned)
+    )
+
+
+def _tensors(values: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor)]
 
 
 def _smaller(args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     """Yield the arguments with tensors of one element, then of one row for fixed row sizes."""
-    yield tree_map(_one_element, args), tree_map(_one_element, dict(kwargs))
-    yield tree_map(_one_row, args), tree_map(_one_row, dict(kwargs))
+    for num_dims in (0, 1):
 
+        def small(value: Any, num_dims: int = num_dims) -> Any:
+            """Return a tensor like this with its last dimensions, and 1 for all others."""
+            if not isinstance(value, torch.Tensor):
+                return value
+            shape = [1] * (value.ndim - num_dims) + list(value.shape[value.ndim - num_dims :])
+            return torch.ones(shape, dtype=value.dtype, device=value.device)
 
-def _one_element(value: Any) -> Any:
-    if not isinstance(value, torch.Tensor):
-        return value
-    return torch.ones([1] * value.ndim, dtype=value.dtype, device=value.device)
-
-
-def _one_row(value: Any) -> Any:
-    if not isinstance(value, torch.Tensor):
-        return value
-    shape = [1] * (value.ndim - 1) + list(value.shape[-1:])
-    return torch.ones(shape, dtype=value.dtype, device=value.device)
+        yield tree_map(small, args), tree_map(small, dict(kwargs))
 
 
 def _time_ms(call: Callable[[], object]) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 from typing import Any, Literal
 
@@ -21,41 +22,33 @@ from passnet.inductor.clocks import (
     least_kernel_clock,
     least_layer_clock,
 )
-from passnet.inductor.compiled_call import (
-    CompiledLayers,
-    GraphLayers,
-    as_dynamo_calls,
-    compiling,
-    record_calls,
-)
+from passnet.inductor.compiled_call import CompiledLayers, as_dynamo_calls, compiling, record_calls
 from passnet.inductor.timed_program import COUNT, KINDS, TimedProgram, timed_program
 from passnet.judge.timing.estimate import Speedup
 from passnet.judge.timing.rounds import RoundLimits, RoundTimes, TimedCall, all_calls, run_rounds
 
 WARM_CALLS, MAX_WARM_CALLS = 3, 12
-"""Calls before anything is measured, and how many there are at most until no more is compiled."""
+"""Fewest and most calls before a measurement, until no more is compiled."""
 
 MAX_CALL_S = 5.0
-"""Calls that take longer are left out: convolutions in float16 can take half a minute on a CPU."""
+"""Longer calls are left out: convolutions in float16 can take half a minute on a CPU."""
 
 GRAPHS_NS, PROGRAMS_NS, NUM_GRAPHS, NUM_PROGRAMS = range(COUNT + 1, COUNT + 5)
 NUM_SLOTS = COUNT + 5
-"""What is spent: nanoseconds by the kind of a kernel, the number of their clocks, nanoseconds
-within what Dynamo calls and within generated programs, and the numbers of these calls."""
+"""Slots of `spent`: nanoseconds by kind of kernel, the number of their clocks, nanoseconds within
+graphs that Dynamo calls and within generated programs, and the numbers of these calls."""
 
 ROUNDS = RoundLimits(12, 80, ((20.0, 4), (500.0, 2)), max, num_tries=5)
 PRECISE = 0.02
 """Rounds end early once the interval of the speedup is within this share of its value."""
 
 STEADY = 0.1
-"""How far eager torch may be from itself, and the bounds of a speedup from their middle."""
+"""Largest distance of eager torch from itself, and of a speedup's bounds from their middle."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCall:
-    """The measurement of a call; `unstable` says why it is not to be relied on, empty where it
-    is.
-    """
+    """The measurement of a call; `unstable` is the reason why it is unreliable, or empty."""
 
     eager_ms: float
     compiled_ms: float
@@ -70,7 +63,7 @@ class MeasuredCall:
 
 @dataclass(slots=True)
 class ProfiledCall:
-    """A call that is compiled and has its clocks, ready to be measured."""
+    """A compiled call with its clocks, ready to be measured."""
 
     eager: Callable[[], object]
     compiled: Callable[[], object]
@@ -133,11 +126,7 @@ def profiled_call(
 
 
 def _warm_up(layers: CompiledLayers, compiled: Callable[[], object]) -> None:
-    """Call a function until no more of it is compiled.
-
-    Raises:
-        MeasureError: it is compiled anew at each call.
-    """
+    """Call a function until no more of it is compiled."""
     for number in range(MAX_WARM_CALLS):
         num_graphs = len(layers.graphs)
         compiled()
@@ -147,33 +136,35 @@ def _warm_up(layers: CompiledLayers, compiled: Callable[[], object]) -> None:
 
 
 def measure(call: ProfiledCall, seconds: float, cost: ClockCost) -> MeasuredCall:
-    """Time eager torch, the compiled call, its parts, and the compiled graph called directly;
+    """Time eager torch, the compiled call, its parts, and the compiled graph called directly.
+
     `cost` is that of the clocks.
     """
-    ways = {
+    timed = {
         "eager": TimedCall(call.eager),
         "compiled": TimedCall(call.compiled),
-        "clocked": _clocked_way(call),
+        "clocked": _clocked(call),
     }
-    called = [graph for graph in call.layers.called() if graph.num_calls]
-    if len(called) == 1 and called[0].num_calls == 1 and called[0].arguments is not None:
-        ways["direct"] = _direct_way(called[0])
+    graphs = [graph for graph in call.layers.called() if graph.num_calls]
+    if len(graphs) == 1 and graphs[0].num_calls == 1 and graphs[0].arguments is not None:
+        timed["direct"] = TimedCall(partial(graphs[0].compiled, *graphs[0].arguments))
     if call.moving is not None:
-        ways["moves"] = TimedCall(call.moving.run)
-    if call.clock is OWN:
-        cost = _cost_of_own_clock()
+        timed["moves"] = TimedCall(call.moving.run)
+    if call.clock is OWN:  # its calls are long, so that a loop measures its cost well enough
+        within, beside = least_layer_clock(OWN)
+        cost = ClockCost(*least_kernel_clock(OWN), within, beside, beside, 0.0)
 
     def go_on(times: RoundTimes) -> Collection[str]:
         return () if _is_precise(times, cost) else all_calls(times)
 
     limits = replace(ROUNDS, num_tries=1) if call.clock is OWN else ROUNDS
-    times = run_rounds(ways, seconds, limits, call.clock, go_on)
-    parts = _parts(times, cost, "moves" in ways)
+    times = run_rounds(timed, seconds, limits, call.clock, go_on)
+    parts = _parts(times, cost, "moves" in timed)
     compiled_ms, gain = times.ms("compiled"), times.speedup("compiled", "eager")
-    found = MeasuredCall(
+    measured = MeasuredCall(
         times.ms("eager"),
         compiled_ms,
-        times.ms("direct") if "direct" in ways else None,
+        times.ms("direct") if "direct" in timed else None,
         gain,
         parts,
         compiled_ms - parts.total,
@@ -181,46 +172,31 @@ def measure(call: ProfiledCall, seconds: float, cost: ClockCost) -> MeasuredCall
         times.num_rounds,
         "",
     )
-    return replace(found, unstable=_instability(found))
+    return replace(measured, unstable=_instability(measured))
 
 
 def _is_precise(times: RoundTimes, cost: ClockCost) -> bool:
-    """Return whether the speedup is known closely enough and the parts add up."""
+    """Return True if the speedup is precise and the parts add up."""
     gain = times.speedup("compiled", "eager")
     residue = 1 - _parts(times, cost, "moves" in times.turns).total / times.ms("compiled")
     is_close = gain.high - gain.low <= 2 * PRECISE * gain.value
     return is_close and abs(residue) <= RESIDUE_SHARE / 2
 
 
-def _direct_way(graph: GraphLayers) -> TimedCall:
-    arguments, compiled = graph.arguments, graph.compiled
-    assert arguments is not None, "it was called"
-    return TimedCall(lambda: compiled(*arguments))
-
-
 def calibrate(seconds: float = 2.0) -> ClockCost:
-    """Measure the cost of clocks in a call of torch.compile.
-
-    They are colder there than in a loop of their own, so clocks are put one after another
-    around the layers of a compiled addition.
-    """
+    """Measure the cost of clocks around a compiled addition, colder than in a loop."""
     kernel = least_kernel_clock(WALL)
     within, _ = least_layer_clock(WALL)
     with profiled_call(torch.add, (torch.ones(16), torch.ones(16)), {}) as call:
-        times = run_rounds(
-            {
-                "none": TimedCall(call.compiled),
-                "graph": _clocked_way(call, "graph"),
-                "program": _clocked_way(call, "program"),
-                "all": _clocked_way(call),
-            },
-            seconds,
-            ROUNDS,
-        )
+        timed = {
+            "none": TimedCall(call.compiled),
+            "graph": _clocked(call, "graph"),
+            "program": _clocked(call, "program"),
+            "all": _clocked(call),
+        }
+        times = run_rounds(timed, seconds, ROUNDS)
         clocks = len(call.programs[0].kinds)
-    none, graph, program, all_ = (
-        1e6 * times.ms(name) for name in ("none", "graph", "program", "all")
-    )
+    none, graph, program, all_ = (1e6 * times.ms(name) for name in timed)
     return ClockCost(
         *kernel,
         within,
@@ -230,19 +206,10 @@ def calibrate(seconds: float = 2.0) -> ClockCost:
     )
 
 
-def _cost_of_own_clock() -> ClockCost:
-    """Measure the cost of this thread's clock in a loop.
-
-    Its calls are long, so no more is needed.
-    """
-    within, beside = least_layer_clock(OWN)
-    return ClockCost(*least_kernel_clock(OWN), within, beside, beside, 0.0)
-
-
-def _clocked_way(
+def _clocked(
     call: ProfiledCall, until: Literal["graph", "program", "kernels"] = "kernels"
 ) -> TimedCall:
-    """Return the compiled call with a clock at every layer, until one."""
+    """Return the compiled call with a clock at every layer down to one."""
     graphs, spent = call.layers.called(), call.spent
     programs = iter(call.programs)
     swaps: list[tuple[Any, str, Any]] = []
@@ -279,10 +246,11 @@ def _parts(times: RoundTimes, cost: ClockCost, has_moves: bool) -> CallParts:
     """Return the parts of a call from the readings of clocks, without the cost of the clocks."""
     total_ms, counts = times.turns["clocked"].low()
     clocks, graphs, programs = counts[COUNT], counts[NUM_GRAPHS], counts[NUM_PROGRAMS]
-    known = float(counts[: len(KINDS)].sum())
-    kept = max(0.0, known - clocks * cost.kernel_within) / known if known else 0.0
-    kernels = {kind: kept * float(counts[index]) for index, kind in enumerate(KINDS)}
-    wrapper = counts[PROGRAMS_NS] - known - clocks * cost.kernel_beside
+    in_kernels = float(counts[: len(KINDS)].sum())
+    true_ns = max(0.0, in_kernels - clocks * cost.kernel_within)
+    ratio = true_ns / in_kernels if in_kernels else 0.0
+    kernels = {kind: ratio * float(counts[index]) for index, kind in enumerate(KINDS)}
+    wrapper = counts[PROGRAMS_NS] - in_kernels - clocks * cost.kernel_beside
     wrapper -= programs * (cost.layer_within + cost.sums)
     runtime = counts[GRAPHS_NS] - counts[PROGRAMS_NS]
     runtime -= graphs * cost.layer_within + programs * cost.program_beside
@@ -295,12 +263,11 @@ def _parts(times: RoundTimes, cost: ClockCost, has_moves: bool) -> CallParts:
     return CallParts(*(max(0.0, float(value)) / 1e6 for value in values))
 
 
-def _instability(found: MeasuredCall) -> str:
-    """Return the reason why a measurement is unreliable, or an empty text."""
-    if abs(found.self_ratio - 1) > STEADY:
+def _instability(measured: MeasuredCall) -> str:
+    if abs(measured.self_ratio - 1) > STEADY:
         return "eager torch differs from itself"
-    if found.speedup.high - found.speedup.low > 2 * STEADY * found.speedup.value:
+    if measured.speedup.high - measured.speedup.low > 2 * STEADY * measured.speedup.value:
         return "the interval is wide"
-    if abs(found.residue_ms) > RESIDUE_SHARE * found.compiled_ms:
+    if abs(measured.residue_ms) > RESIDUE_SHARE * measured.compiled_ms:
         return "the parts do not add up"
     return ""

@@ -1,6 +1,4 @@
-"""The parts of generated kernels that only move values, as kernels of their own, to be timed alone
-on the buffers of a real call.
-"""
+"""The parts of generated kernels that only move values, as kernels that can be timed alone."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,12 +13,12 @@ from passnet.inductor.moves import moving_part
 from passnet.inductor.timed_program import KernelText, kernel_texts
 
 MAX_KERNELS = 60
-"""Kernels of which a part is compiled; each takes seconds."""
+"""Most kernels that are compiled, each in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class MovingKernels:
-    """Kernels that only move values, each with what it is called with in a call."""
+    """Kernels that only move values, each with its arguments in a real call."""
 
     calls: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
 
@@ -49,32 +47,23 @@ def moving_kernels(layers: CompiledLayers, run: Callable[[], object]) -> MovingK
         return None
     with boundary(MeasureError, "compiling the part of a kernel"):
         kernels = compile_cpp_kernels({key: (code.types, code.text) for key, code in parts.items()})
-    return MovingKernels(tuple(
-        (kernels[key], arguments) for key, arguments in _arguments(modules, list(kernels), run)
-    ))  # fmt: skip
-
-
-def _arguments(
-    modules: Sequence[ModuleType], keys: Sequence[tuple[str, str]], run: Callable[[], object]
-) -> list[tuple[tuple[str, str], tuple[Any, ...]]]:
-    """Return the arguments of kernels in one call, in order."""
-    seen: list[tuple[tuple[str, str], tuple[Any, ...]]] = []
+    calls: list[tuple[tuple[str, str], tuple[Any, ...]]] = []
     by_name = {module.__name__: module for module in modules}
-    with _watched([(by_name[module], name) for module, name in keys], seen):
+    with _watched([(by_name[module], name) for module, name in kernels], calls):
         run()
-    return seen
+    return MovingKernels(tuple((kernels[key], arguments) for key, arguments in calls))
 
 
 @contextmanager
 def _watched(
     kernels: Sequence[tuple[ModuleType, str]],
-    seen: list[tuple[tuple[str, str], tuple[Any, ...]]],
+    calls: list[tuple[tuple[str, str], tuple[Any, ...]]],
 ) -> Iterator[None]:
     """Record calls of kernels for the length of the block."""
 
     def watched(key: tuple[str, str], kernel: Callable[..., Any]) -> Callable[..., Any]:
         def note(*arguments: Any) -> Any:
-            seen.append((key, arguments))
+            calls.append((key, arguments))
             return kernel(*arguments)
 
         return note

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 from passnet.bench.environment import Environment
 
 ProfileStatus: TypeAlias = Literal["ok", "unstable", "failed"]
-"""How the profile of an item ended: measured; measured, but not well enough; or not measured."""
+"""The end of a profile: measured, measured imprecisely, or not measured."""
 
 ItemKind: TypeAlias = Literal["subgraph", "net"]
 
@@ -14,55 +14,58 @@ MARGIN = 0.05
 """Distance of the whole interval of a speedup from 1 for a call to be surely slower."""
 
 LEAST_MS = 1e-4
-"""Times in kernels below this are not told apart."""
+"""Times in kernels below this count as equal."""
 
 RESIDUE_SHARE = 0.05
-"""How far the parts of a call may be from the whole, as a share of it."""
+"""Largest distance of the parts of a call from the whole, as a share of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileItem:
-    """An item to profile: a net of the catalog, by its name, or a subgraph, with its text.
-
-    `stratum` is what it was drawn for, `weight` how many rows of the dataset it stands for. Of a
-    net the ops, the dtype and the memory of its arguments are known when it has run.
-    """
+class ProfileSubject:
+    """A net of the catalog, by its name, or a subgraph, with its text."""
 
     name: str
     kind: ItemKind
     library: str = ""
     domain: str = ""
     dtype: str = ""
+    """Of a net known when it has run, as `input_mib`."""
+
     ops: tuple[str, ...] = ()
+    """Of a subgraph only."""
+
     input_mib: float = 0.0
     program: str = ""
     tensors: str = ""
     weight: float = 1.0
+    """Number of rows of the dataset that it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallParts:
-    """The parts of the time of a compiled call, in milliseconds.
-
-    Args:
-        guards: Dynamo: its guards, the frames that it evaluates, and what it calls a graph by.
-        runtime: what AOTAutograd and Inductor have around the generated program.
-        wrapper: the generated Python: allocation, checks of arguments, views.
-        copies: loops and calls that only move values, and that no op of the program asks for.
-        generated: generated kernels.
-        library: calls of kernels that torch or a library has.
-    """
+    """The parts of the time of a compiled call, in milliseconds."""
 
     guards: float
+    """Dynamo's guards, evaluation of frames, and calls of graphs."""
+
     runtime: float
+    """AOTAutograd and Inductor around the generated program."""
+
     wrapper: float
+    """The generated Python: allocation, checks of arguments, views."""
+
     copies: float
+    """Loops and calls that only move values, for no op of the program."""
+
     generated: float
+    """Generated kernels."""
+
     library: float
+    """Kernels of torch or a library."""
 
     @property
     def total(self) -> float:
-        """All together."""
+        """The time of all parts."""
         return sum(getattr(self, part.name) for part in fields(self))
 
     @property
@@ -81,29 +84,19 @@ PART_NAMES = tuple(part.name for part in fields(CallParts))
 
 @dataclass(frozen=True, slots=True)
 class EagerParts:
-    """The time of an eager call in milliseconds, op by op: `dispatch` is what
-    the same ops take on tensors of one element, `kernels` the rest. `share_known` is the share of
-    the time that is of ops that could be called so; the time of the others counts as kernels.
-    """
+    """The parts of the time of an eager call, in milliseconds."""
 
     dispatch: float
+    """Time of the same ops on tensors of one element."""
+
     kernels: float
     share_known: float
+    """Share of the time in ops that take such tensors; that of others counts as kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileRecord:
-    """The result of one item. Times are milliseconds of a call; what was not measured is None.
-
-    Args:
-        speedup: of `torch.compile` from end to end over eager torch, with its 95 % interval.
-        direct_ms: of the compiled graph called directly; None where the net is several graphs.
-        parts: of the call from end to end; `residue_ms` is what they leave of it.
-        self_ratio: eager torch's first turns over its second turns; 1 on a quiet machine.
-        num_copies: loops and calls that only move values, and that no op asks for.
-        attempts: how often it was measured, the last time as recorded.
-        cause: why it is unstable, or how it failed; `error` has the words.
-    """
+    """The result of one item; None was not measured."""
 
     name: str
     kind: ItemKind
@@ -116,17 +109,27 @@ class ProfileRecord:
     input_mib: float = 0.0
     weight: float = 1.0
     cause: str = ""
+    """Cause of an unstable or failed measurement; `error` is its text."""
+
     error: str = ""
     eager_ms: float | None = None
     compiled_ms: float | None = None
     direct_ms: float | None = None
+    """Time of the compiled graph called directly; None for several graphs."""
+
     speedup: float | None = None
+    """Speedup of `torch.compile` over eager torch from end to end, with its 95 % interval."""
+
     speedup_low: float | None = None
     speedup_high: float | None = None
     parts: CallParts | None = None
     residue_ms: float | None = None
+    """Time of a call beyond its parts."""
+
     eager: EagerParts | None = None
     self_ratio: float | None = None
+    """Eager torch's first turns over its second turns; 1 on a quiet machine."""
+
     num_graphs: int = 0
     num_generated: int = 0
     num_library: int = 0
@@ -165,7 +168,7 @@ class ProfileRecord:
 
     @property
     def residue_share(self) -> float | None:
-        """The share of the call that its parts leave."""
+        """Share of the call beyond its parts."""
         if self.residue_ms is None or not self.compiled_ms:
             return None
         return self.residue_ms / self.compiled_ms
@@ -202,4 +205,4 @@ class ProfileInfo:
     settings: ProfileSettings
     items_hash: str
     num_items: int
-    environment: Environment | None = field(default=None)
+    environment: Environment | None = None

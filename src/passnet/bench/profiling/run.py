@@ -8,7 +8,12 @@ from pathlib import Path
 
 from passnet.bench.environment import describe_environment
 from passnet.bench.profiling.job import profile_isolated
-from passnet.bench.profiling.record import ProfileInfo, ProfileItem, ProfileRecord, ProfileSettings
+from passnet.bench.profiling.record import (
+    ProfileInfo,
+    ProfileRecord,
+    ProfileSettings,
+    ProfileSubject,
+)
 from passnet.core.jobs.run_folder import RunFolder
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION
@@ -18,8 +23,8 @@ RUN_FILE = "profile.json"
 RECORDS_FILE = "profiles.jsonl"
 
 
-def profile_items(
-    items: Sequence[ProfileItem],
+def profile_subjects(
+    subjects: Sequence[ProfileSubject],
     settings: ProfileSettings,
     out: Path,
     plan: RunPlan = DEFAULT_PLAN,
@@ -33,12 +38,12 @@ def profile_items(
             items or settings; another process works in `out`; or it cannot be written to.
     """
     run = profile_folder(out)
-    names = "\n".join(sorted(item.name for item in items))
+    names = "\n".join(sorted(subject.name for subject in subjects))
     info = ProfileInfo(
         SCHEMA_VERSION,
         settings,
         hashlib.sha256(names.encode()).hexdigest(),
-        len(items),
+        len(subjects),
         describe_environment(),
     )
 
@@ -50,26 +55,26 @@ def profile_items(
             )
         return begun
 
-    others: list[ProfileRecord] = []
+    part_records: list[ProfileRecord] = []
     for folder in plan.parts:
-        other = profile_folder(folder)
-        if not _is_same_run(other.read_info(), info):
+        part = profile_folder(folder)
+        if not _is_same_run(part.read_info(), info):
             raise InputError(
                 f"{folder}: profiles other items, or with other settings, so it is no part of "
                 "this run"
             )
-        others += other.records().values()
+        part_records += part.records().values()
     with run.begin(info, plan.resume, continued):
         records = run.records()
-        run.take(others, records, lambda record: record.status == "ok")
-        done = {name for name, record in records.items() if record.status == "ok" or not plan.retry}
-        by_name = {item.name: item for item in items}
-        here = [name for name in by_name if plan.shard.has(name)]
-        missing = [name for name in here if name not in done]
-        for name in here:
-            if name in done:
+        run.take(part_records, records, lambda record: record.status == "ok")
+        by_name = {subject.name: subject for subject in subjects}
+        missing = []
+        for name in filter(plan.shard.has, by_name):
+            if name in records and (records[name].status == "ok" or not plan.retry):
                 plan.progress(records[name])
-        work = partial(profile_isolated, items=by_name, settings=settings)
+            else:
+                missing.append(name)
+        work = partial(profile_isolated, subjects=by_name, settings=settings)
         outcomes = plan.executor(missing, work, plan.num_workers)
         for record in run.keep(outcomes, len(records)):
             records[record.name] = record
@@ -77,8 +82,8 @@ def profile_items(
         return list(records.values())
 
 
-def _is_same_run(one: ProfileInfo, other: ProfileInfo) -> bool:
-    return (one.settings, one.items_hash) == (other.settings, other.items_hash)
+def _is_same_run(old: ProfileInfo, new: ProfileInfo) -> bool:
+    return (old.settings, old.items_hash) == (new.settings, new.items_hash)
 
 
 def profile_folder(out: Path) -> RunFolder[ProfileInfo, ProfileRecord, str]:
@@ -93,12 +98,12 @@ def read_profiles(folders: Sequence[Path]) -> list[ProfileRecord]:
     Raises:
         InputError: a folder holds no profiles.
     """
-    found: dict[str, ProfileRecord] = {}
+    best: dict[str, ProfileRecord] = {}
     for folder in folders:
         records = profile_folder(folder).records()
         if not records:
             raise InputError(f"{folder}: holds no profiles ({RECORDS_FILE})")
         for name, record in records.items():
-            if name not in found or found[name].status != "ok" or record.status == "ok":
-                found[name] = record
-    return list(found.values())
+            if name not in best or best[name].status != "ok" or record.status == "ok":
+                best[name] = record
+    return list(best.values())

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from passnet.bench.profiling.record import PART_NAMES, ProfileItem, ProfileRecord
+from passnet.bench.profiling.record import PART_NAMES, ProfileRecord, ProfileSubject
 from passnet.errors import InputError
 from passnet.graph.text.files import graph_from_row
 from passnet.judge.score.interval import CONFIDENCE, NUM_RESAMPLES, Interval
@@ -192,12 +192,8 @@ def _geomean(records: Sequence[ProfileRecord]) -> float:
 
 def _mean_parts(records: Sequence[ProfileRecord]) -> dict[str, float]:
     parts = [record.parts for record in records if record.parts is not None]
-    totals = [each.total for each in parts]
     return {
-        name: fmean(
-            getattr(each, name) / total if total else 0.0
-            for each, total in zip(parts, totals, strict=True)
-        )
+        name: fmean(getattr(call, name) / call.total if call.total else 0.0 for call in parts)
         for name in PART_NAMES
     }
 
@@ -262,11 +258,11 @@ def _slow_sequences(records: Sequence[ProfileRecord]) -> list[SlowSequence]:
         if record.ops:
             by_ops[record.ops].append(record)
     sequences = []
-    for ops, items in by_ops.items():
-        lost_ms = sum((item.compiled_ms or 0) - (item.eager_ms or 0) for item in items)
-        names = tuple(item.name for item in items if item.is_surely_slower)
+    for ops, subjects in by_ops.items():
+        lost_ms = sum((subject.compiled_ms or 0) - (subject.eager_ms or 0) for subject in subjects)
+        names = tuple(subject.name for subject in subjects if subject.is_surely_slower)
         if names and lost_ms > 0:
-            sequences.append(SlowSequence(ops, len(items), lost_ms, _geomean(items), names))
+            sequences.append(SlowSequence(ops, len(subjects), lost_ms, _geomean(subjects), names))
     return sorted(sequences, key=lambda sequence: (-sequence.lost_ms, sequence.ops))
 
 
@@ -308,7 +304,7 @@ _RANKED = [
 
 
 def slow_suite(
-    name: str, sequences: Sequence[SlowSequence], items: Mapping[str, ProfileItem]
+    name: str, sequences: Sequence[SlowSequence], subjects: Mapping[str, ProfileSubject]
 ) -> Suite:
     """Return a suite with a task for each op sequence, made of the items that surely lose.
 
@@ -318,10 +314,10 @@ def slow_suite(
     graphs = []
     for sequence in sequences:
         task = _task_name(sequence.ops)
-        for item in (items[name] for name in sequence.names if name in items):
-            source = NetSource("", item.library, "", 0, 0, item.domain)
-            graph = graph_from_row(item.program, item.tensors, item.name)
-            graphs.append(TaskGraph(task, f"{task}-{item.name}", graph, source))
+        for subject in (subjects[name] for name in sequence.names if name in subjects):
+            source = NetSource("", subject.library, "", 0, 0, subject.domain)
+            graph = graph_from_row(subject.program, subject.tensors, subject.name)
+            graphs.append(TaskGraph(task, f"{task}-{subject.name}", graph, source))
     if not graphs:
         raise InputError("no subgraph surely loses, so there is no suite to make")
     return make_suite(name, graphs)
