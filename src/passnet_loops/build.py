@@ -200,13 +200,13 @@ def select_rows(
     left_out: Counter[str] = Counter()
     by_sequence: dict[tuple[str, ...], dict[str, None]] = {}
     kept_rows: list[TrainingRow] = []
-    seen: set[tuple[str, str]] = set()
+    structures_seen: set[tuple[str, str]] = set()
     for row in sorted(rows, key=lambda row: _draw(row.structure + row.dtype)):
         structures = by_sequence.setdefault(row.op_sequence, {})
         is_new = row.structure not in structures
         if row.verdict == "wrong":
             left_out["wrong"] += 1
-        elif (row.structure, row.dtype) in seen:
+        elif (row.structure, row.dtype) in structures_seen:
             left_out["known structure"] += 1
         elif row.structure in evaluation.structures or row.op_sequence in evaluation.sequences:
             left_out["of evaluation"] += 1
@@ -214,7 +214,7 @@ def select_rows(
             left_out["op sequence has enough"] += 1
         else:
             structures[row.structure] = None
-            seen.add((row.structure, row.dtype))
+            structures_seen.add((row.structure, row.dtype))
             kept_rows.append(row)
     check_apart(kept_rows, evaluation)
     return kept_rows, left_out
@@ -262,7 +262,7 @@ def known_rows(folder: Path) -> list[TrainingRow]:
     """
     if not (folder / MADE_FILE).exists():
         return read_training(folder)[1]
-    rows = [row for made in data_run(folder).records().values() for row in made.rows]
+    rows = [row for batch in data_run(folder).records().values() for row in batch.rows]
     return with_verdicts(rows, verdict_run(folder).records())
 
 
@@ -340,7 +340,7 @@ def mine_rows(
     complaint = f"{out}: was begun with other settings; choose another --out"
     with run.begin(info, plan.resume, unchanged(complaint)):
         records = run.records()
-        structures = {row.structure for made in records.values() for row in made.rows}
+        structures = {row.structure for batch in records.values() for row in batch.rows}
         excluded = replace(excluded, structures=structures | excluded.structures)
         missing = [row for row in rows if row.full not in records]
         opener = partial(_miner, info.settings, excluded)

@@ -145,11 +145,13 @@ def load_llm(folder: Path) -> tuple[Any, Any]:
     import torch
     from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-    place = folder / MODEL_FOLDER if (folder / MODEL_FOLDER).is_dir() else folder
-    if not (place / "config.json").is_file():
+    model_folder = folder / MODEL_FOLDER if (folder / MODEL_FOLDER).is_dir() else folder
+    if not (model_folder / "config.json").is_file():
         raise InputError(f"{folder}: holds no llm; give the folder of `passnet train sft`")
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(place, local_files_only=True)
-    llm = AutoModelForCausalLM.from_pretrained(place, local_files_only=True, dtype=torch.float32)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(model_folder, local_files_only=True)
+    llm = AutoModelForCausalLM.from_pretrained(
+        model_folder, local_files_only=True, dtype=torch.float32
+    )
     return llm.eval(), tokenizer
 
 

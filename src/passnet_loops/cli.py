@@ -109,9 +109,9 @@ def train_data(options: TrainDataOptions) -> None:
     rows = captured_graphs(options.captures, settings.shard)
     is_over = deadline(options.budget and options.budget / 60)
     with progress("mining graphs", len(rows)) as step:
-        known = {row.structure for part in plan.parts for row in known_rows(part)}
+        structures = {row.structure for part in plan.parts for row in known_rows(part)}
         plan = replace(plan, progress=step)
-        mine_rows(rows, out, info, Excluded(keys, known), plan, is_over)
+        mine_rows(rows, out, info, Excluded(keys, structures), plan, is_over)
     if not options.no_judge:
         judge_rows(out, info, is_over, plan)
     manifest = merge_rows([out, *plan.parts], out, settings, keys, options.unjudged)

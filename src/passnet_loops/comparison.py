@@ -1,7 +1,8 @@
 """Several systems on the same tasks: LLMs, the nearest neighbour and the teacher."""
 
 import os.path
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +28,6 @@ from passnet_loops.evaluate import (
 )
 from passnet_loops.language.prompt import Prompt
 from passnet_loops.language.run_answer import not_shown_wrong
-from passnet_loops.nearest import NearestNeighbour
 from passnet_loops.policy import Sampling, open_policy
 from passnet_loops.row_judge import open_judge
 from passnet_loops.summaries import (
@@ -38,7 +38,7 @@ from passnet_loops.summaries import (
     summary,
     summary_table,
 )
-from passnet_loops.training_rows import pairs_of
+from passnet_loops.training_rows import TextPair, pairs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +129,9 @@ def compare(
     for name, members in seeds_together(checkpoints).items():
         records[name] = [record for member in members for record in records[member]]
     gains = tuple(
-        paired_gain((name, records[name]), (other, records[other]), plan.is_timed)
+        paired_gain((name, records[name]), (second, records[second]), plan.is_timed)
         for number, name in enumerate(records)
-        for other in list(records)[:number]
+        for second in list(records)[:number]
     )
     summaries = tuple(summary(name, part, plan.is_timed) for name, part in records.items())
     return SystemComparison(suite.name, summaries, gains)
@@ -200,3 +200,37 @@ def _check_unseen(folder: Path, suite: Suite) -> None:
             f"{folder}: was trained on data that was kept apart from {names}, not from this "
             f"{suite.name}; make the data with --eval {suite.name}"
         )
+
+
+WordPairs = Counter[tuple[str, str]]
+
+
+class NearestNeighbour:
+    """The answers of training prompts, by similarity."""
+
+    def __init__(self, pairs: Iterable[TextPair]) -> None:
+        self._known = [
+            (counts, counts.total(), pair.answer)
+            for pair in pairs
+            if (counts := _word_pairs(pair.prompt))
+        ]
+
+    def answer(self, prompt: str) -> str:
+        """Return the answer of the most similar prompt; of several, the first.
+
+        Similarity is the Jaccard index of pairs of neighbouring words.
+        """
+        prompt_pairs = _word_pairs(prompt)
+        total = prompt_pairs.total()
+
+        def likeness(example: tuple[WordPairs, int, str]) -> float:
+            counts, known_total, _ = example
+            shared = sum(min(count, counts.get(pair, 0)) for pair, count in prompt_pairs.items())
+            return shared / (total + known_total - shared)
+
+        return max(self._known, key=likeness)[2]
+
+
+def _word_pairs(text: str) -> WordPairs:
+    words = text.split()
+    return Counter(zip(words, words[1:], strict=False))

@@ -158,9 +158,9 @@ def evaluate_system(
             judged_before = {(r.graph, r.answer): r for r in records.values()}
         missing = [graph for graph in evaluation.graphs if (name, graph.name) not in records]
         prompts = {graph.name: prompt_or_none(graph.graph) for graph in missing}
-        asked = {g: p for g, p in prompts.items() if p is not None and (name, g) not in earlier}
-        replies = answerer(list(asked.values())) if asked else ()
-        answers = dict(zip(asked, replies, strict=True))
+        to_ask = {g: p for g, p in prompts.items() if p is not None and (name, g) not in earlier}
+        replies = answerer(list(to_ask.values())) if to_ask else ()
+        answers = dict(zip(to_ask, replies, strict=True))
         with run.recorder(len(records)) as record_answer:
             for graph in missing:
                 texts = answers.get(graph.name) or [earlier.get((name, graph.name), "")]

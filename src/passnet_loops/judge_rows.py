@@ -61,7 +61,7 @@ def judge_rows(
     complaint = f"{out}: was begun with other settings; choose another --out"
     with mined.begin(info, True, unchanged(complaint)):
         run = verdict_run(out)
-        rows = [row for made in mined.records().values() for row in made.rows]
+        rows = [row for batch in mined.records().values() for row in batch.rows]
         _judge(run, rows, run.records(), is_over, plan)
 
 

@@ -41,17 +41,17 @@ def windows(graph: Graph, seed: str, max_windows: int = 40) -> Iterator[Graph]:
         raise GraphError(f"a graph of {len(ops)} ops")
     parent = parent_of(single.program, inferred_specs(single))
     draw = random.Random(seed)  # noqa: S311 (no secret)
-    seen: set[str] = set()
+    structures: set[str] = set()
     spans = list(_spans([last_name(op.target) for op in ops], draw))
     draw.shuffle(spans)
     for start, stop in spans:
-        if len(seen) >= max_windows:
+        if len(structures) >= max_windows:
             return
         cut = _cut(parent, start, stop)
         if cut is not None:
             structure = fingerprints(cut).structure
-            if structure not in seen:
-                seen.add(structure)
+            if structure not in structures:
+                structures.add(structure)
                 yield cut
 
 

@@ -10,29 +10,30 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from pathlib import Path
 
+from passnet.agent.graph_text import op_times_us
 from passnet.agent.trajectories.training_data import folder_text
 from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.core.jobs.run_plan import WHOLE, RunShard
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json
 from passnet.core.terminal.progress import progress
 from passnet.errors import GraphError, InputError
+from passnet.graph.spec import Graph
+from passnet.graph.text.files import graph_from_row
 from passnet.judge.task import TaskGraph
-from passnet_loops.build import (
-    TrainingManifest,
-    read_training,
-    row_key,
-    write_rows,
-)
+from passnet.train.rewards.reward import replaced_share
+from passnet_loops.build import TrainingManifest, read_training, row_key, write_rows
 from passnet_loops.checkpoint import INFO_FILE, TrainInfo, llm_digest
 from passnet_loops.examples import OWN_AUTHOR, JudgeVerdict, TrainingRow
-from passnet_loops.language.expand import expand_answer
+from passnet_loops.language.answer_text import parse_answer
+from passnet_loops.language.expand import expand_answer, span_of
+from passnet_loops.language.prompt import Prompt, loops_prompt
 from passnet_loops.language.run_answer import eager_run, is_right_where_run
 from passnet_loops.policy import TEMPERATURE, AnswerPolicy, Sampling, open_policy
 from passnet_loops.row_judge import AnswerJudge, open_judge
-from passnet_loops.subjects import Subject, share_of_answer, subject_of
 from passnet_loops.training_rows import first_structures, split_rows_to_watch
 
 CHUNK = 128
@@ -183,32 +184,32 @@ def answer_rows(
     info = AnsweringInfo(SCHEMA_VERSION, llm.digest, manifest.file_hashes, settings)
     complaint = f"{out}: was begun with another llm, other data or settings; choose another --out"
     with run.begin(info, resume, unchanged(complaint)):
-        done = run.records()
-        missing = [row for row in rows if row_key(row) not in done]
+        answered = run.records()
+        missing = [row for row in rows if row_key(row) not in answered]
         with (
-            run.recorder(len(done)) as record,
+            run.recorder(len(answered)) as record,
             judging() as judge,
             progress("answering prompts", len(missing)) as step,
         ):
-            num_right = sum(bool(own.answer) for own in done.values())
+            num_right = sum(bool(own.answer) for own in answered.values())
             for own, subject in own_answers(llm.policy, missing, settings):
                 if own.answer:
                     num_right += 1
                     if (num_right - 1) % settings.judge_every == 0:
                         own = _judged(judge, subject, own)
-                done[own.key] = own
+                answered[own.key] = own
                 record(own)
                 step(f"{num_right} right")
         kept_rows = [
             _own_row(row, own)
             for row in rows
-            if (own := done[row_key(row)]).answer and own.verdict != "wrong"
+            if (own := answered[row_key(row)]).answer and own.verdict != "wrong"
         ]
-        verdicts = Counter(own.verdict for own in done.values())
+        verdicts = Counter(own.verdict for own in answered.values())
         write_rows(out, kept_rows, manifest.evaluation, Counter(wrong=verdicts["wrong"]))
     return AnsweringSummary(
         len(rows),
-        sum(bool(own.answer) for own in done.values()),
+        sum(bool(own.answer) for own in answered.values()),
         verdicts["correct"] + verdicts["wrong"],
         verdicts["correct"],
         len(kept_rows),
@@ -230,6 +231,47 @@ def asked_rows(
     shuffled = sorted(unlearned, key=lambda row: hashlib.sha256(row.full.encode()).digest())
     part = [row for row in shuffled[: settings.num_rows] if settings.shard.has(row.full)]
     return sorted(part, key=lambda row: len(row.prompt.split()))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A subgraph that answers are asked for."""
+
+    graph: Graph
+
+    @cached_property
+    def prompt(self) -> Prompt:
+        """Return its prompt.
+
+        Raises:
+            GraphError, InputError: It has none.
+        """
+        return loops_prompt(self.graph)
+
+    @cached_property
+    def least_us(self) -> list[float]:
+        """Return the least time of each op of the prompt, in microseconds.
+
+        Raises:
+            GraphError: Shapes cannot be inferred.
+        """
+        return op_times_us(self.prompt.graph)
+
+
+@lru_cache(512)
+def subject_of(program: str, tensors: str, full: str) -> Subject:
+    """Return the subgraph of a row of training data, from the columns that hold it."""
+    return Subject(graph_from_row(program, tensors, full[:16]))
+
+
+def share_of_answer(prompt: Prompt, text: str, least_us: Sequence[float]) -> float:
+    """Return the share of the least time of a graph's ops, `least_us`, that an answer replaces.
+
+    Raises:
+        InputError: The text is no answer to the prompt.
+    """
+    replaced = {op for fused in parse_answer(text) for op in range(*span_of(prompt, fused))}
+    return replaced_share(least_us, replaced)
 
 
 def own_answers(

@@ -11,7 +11,7 @@ from passnet_loops.checkpoint import load_llm
 from passnet_loops.decoding import DecodingPlan, decode
 from passnet_loops.language.grammar import DONE, AnswerGrammar
 from passnet_loops.language.prompt import Prompt
-from passnet_loops.tokenizer import words_of
+from passnet_loops.training_rows import words_of
 
 MAX_ROWS = 128
 """Answers that are decoded side by side."""
@@ -180,9 +180,9 @@ class AllowedWords:
 
         rows = [self._ids(self._allowed[answer]) for answer in answers]
         lengths = torch.tensor([len(row) for row in rows])
-        places = torch.arange(len(rows)).repeat_interleave(lengths), torch.cat(rows)
+        positions = torch.arange(len(rows)).repeat_interleave(lengths), torch.cat(rows)
         masked = torch.full_like(scores, float("-inf"))
-        masked[places] = scores[places]
+        masked[positions] = scores[positions]
         return masked
 
     def _ids(self, allowed: frozenset[str]) -> Any:

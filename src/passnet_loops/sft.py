@@ -22,12 +22,12 @@ from passnet_loops.checkpoint import (
     require_trl,
 )
 from passnet_loops.examples import OWN_AUTHOR, TrainingRow
-from passnet_loops.tokenizer import word_tokenizer
 from passnet_loops.training_rows import (
     TextPair,
     first_structures,
     pairs_of,
     split_rows_to_watch,
+    word_tokenizer,
 )
 
 CURVE_FILE = "curve.jsonl"
@@ -93,13 +93,13 @@ class _Lessons:
     """Suites that each part of the data is kept apart from."""
 
 
-def _lessons(folder: Path, settings: SftSettings, others: Sequence[Path]) -> _Lessons:
+def _lessons(folder: Path, settings: SftSettings, more_folders: Sequence[Path]) -> _Lessons:
     manifest, rows = read_training(folder)
     learned, watched = split_rows_to_watch(rows)
     learned = first_structures(learned, settings.num_structures)
     manifests = [manifest]
-    for other in others:
-        more, own_rows = read_training(other)
+    for more_folder in more_folders:
+        more, own_rows = read_training(more_folder)
         learned += split_rows_to_watch(own_rows)[0]
         manifests.append(more)
     return _Lessons(
@@ -192,11 +192,11 @@ def _train(
 
 def common_suites(evaluations: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return the suites, with their content hashes, that all parts of the data keep apart from."""
-    first, *others = evaluations
+    first, *later = evaluations
     return {
         name: content_hash
         for name, content_hash in first.items()
-        if all(content_hash in other.values() for other in others)
+        if all(content_hash in evaluation.values() for evaluation in later)
     }
 
 

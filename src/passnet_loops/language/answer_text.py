@@ -128,14 +128,14 @@ class _Parser:
         return word
 
     def _expect(self, expected: str) -> None:
-        place, word = self._place, self._word()
+        position, word = self._place, self._word()
         if word != expected:
-            raise InputError(f"word {place} of the answer is {word!r}, not {expected!r}")
+            raise InputError(f"word {position} of the answer is {word!r}, not {expected!r}")
 
     def _name(self) -> str:
-        place, word = self._place, self._word()
+        position, word = self._place, self._word()
         if not word.isidentifier():
-            raise InputError(f"word {place} of the answer is {word!r}, which is no name")
+            raise InputError(f"word {position} of the answer is {word!r}, which is no name")
         return word
 
     def _range(self) -> FusedRange:

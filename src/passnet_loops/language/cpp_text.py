@@ -132,15 +132,15 @@ class _CppWriter:
         def number(word: str) -> int | None:
             return None if word in run_time else self._word_number(word)
 
-        offsets = [self._offset(each.memory, each.index, number) for each in accesses(steps)]
+        offsets = [self._offset(access.memory, access.index, number) for access in accesses(steps)]
         values = {word for index in index_values(steps) for word in words_of(index)}
         merged = list(loops)
         while len(merged) > 1:
             (outer, count), (inner, size) = merged[-2:]
             length = self._symbols.index_value(size)
             goes_on = all(
-                (step := each.times(inner)) is not None and each.times(outer) == step * length
-                for each in offsets
+                (step := offset.times(inner)) is not None and offset.times(outer) == step * length
+                for offset in offsets
             )
             if not goes_on or {outer, inner} & values:
                 break

@@ -82,8 +82,8 @@ def span_of(prompt: Prompt, fused: FusedRange) -> Span:
 
 
 def _range_source(prompt: Prompt, fused: FusedRange, span: Span) -> RangeSource:
-    taken = prompt.range(span)
-    cut, names, results = taken.cut, taken.names, taken.results
+    prompt_range = prompt.range(span)
+    cut, names, results = prompt_range.cut, prompt_range.names, prompt_range.results
     if not cut.tensors:
         raise InputError(f"range {fused.first} {fused.last} reads nothing")
     originals = {prompt.names[name]: name for name in prompt.names}
@@ -116,7 +116,9 @@ def _range_source(prompt: Prompt, fused: FusedRange, span: Span) -> RangeSource:
     missing = [name for name in results if not _is_put(fused, name)]
     if missing:
         raise InputError(f"{missing[0]} is used after the range, and nothing is put into it")
-    text = cpp_of_nests(fused.nests, memory, taken.arguments, results, scratch, prompt.symbols)
+    text = cpp_of_nests(
+        fused.nests, memory, prompt_range.arguments, results, scratch, prompt.symbols
+    )
     code = GeneratedCode("cpu", inputs, {}, tuple(outputs), (), (), 0)
     orders = tuple(parameter_orders(cut, prompt.graph.program, span[0]))
     return RangeSource(LoweredRange(span, cut, code, orders), text)

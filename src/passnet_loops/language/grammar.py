@@ -97,9 +97,10 @@ class AnswerGrammar:
         if key not in self._spans:
             self._spans[key] = None
             with suppress(CutError, GraphError, InputError, KeyError):
-                taken = self._prompt.range((first, last + 1))
-                if taken.arguments and all(name in self._shapes for name in taken.results):
-                    self._spans[key] = taken
+                prompt_range = self._prompt.range((first, last + 1))
+                is_known = all(name in self._shapes for name in prompt_range.results)
+                if prompt_range.arguments and is_known:
+                    self._spans[key] = prompt_range
         return self._spans[key]
 
     def _range(self, first: int, last: int) -> Answered:
@@ -180,11 +181,11 @@ class AnswerGrammar:
     def _inner(self, nest: _Nest) -> Words:
         outer = dict(nest.variables)
         nest.scopes.append(set())
-        made: set[str] = set()
+        results: set[str] = set()
         num_puts = nest.num_puts
         yield from self._loops(nest, "r")
         while True:
-            is_full = bool(made) or nest.num_puts > num_puts
+            is_full = bool(results) or nest.num_puts > num_puts
             word = yield frozenset(
                 ("put", "pick", *REDUCTIONS, *self._new_names(nest), *(("done",) * is_full))
             )
@@ -192,14 +193,14 @@ class AnswerGrammar:
                 break
             if word in REDUCTIONS:
                 for _ in range(REDUCTIONS[word]):
-                    taken = made | nest.scopes[0]
-                    free = (f"s{n}" for n in range(MAX_LOCALS) if f"s{n}" not in taken)
-                    made.add((yield frozenset((next(free, "s99"),))))
+                    used_names = results | nest.scopes[0]
+                    free = (f"s{n}" for n in range(MAX_LOCALS) if f"s{n}" not in used_names)
+                    results.add((yield frozenset((next(free, "s99"),))))
                 yield from self._expr(nest)
             else:
                 yield from self._step(nest, word)
         nest.scopes.pop()
-        nest.scopes[0] |= made
+        nest.scopes[0] |= results
         nest.variables = outer
 
     def _new_names(self, nest: _Nest) -> Iterable[str]:
@@ -226,18 +227,18 @@ class AnswerGrammar:
             nest.scopes[-1].add(word)
 
     def _expr(self, nest: _Nest, depth: int = 0, is_masked: bool = False) -> Words:
-        known = {name for scope in nest.scopes for name in scope}
-        leaves = {*self._readable, *known, *self._numbers, "at"}
+        value_names = {name for scope in nest.scopes for name in scope}
+        leaves = {*self._readable, *value_names, *self._numbers, "at"}
         word = yield frozenset(leaves | ARITY.keys() if depth < MAX_EXPR_DEPTH else leaves)
         if word == "at":
             yield frozenset(("[",))
             yield from self._index(nest, None)
             yield frozenset(("]",))
         elif word in ARITY:
-            for place in range(ARITY[word]):
-                may_leave = is_masked or (word == "masked" and place == 1)
+            for position in range(ARITY[word]):
+                may_leave = is_masked or (word == "masked" and position == 1)
                 yield from self._expr(nest, depth + 1, may_leave)
-        elif word not in known and word in self._readable:
+        elif word not in value_names and word in self._readable:
             yield from self._index_list(nest, self._readable[word], is_masked)
 
     def _index_list(self, nest: _Nest, shape: tuple[int, ...], is_masked: bool = False) -> Words:
@@ -259,9 +260,9 @@ def first_misfit(grammar: AnswerGrammar, answer: str) -> tuple[int, str, frozens
     """Return the first word that is not allowed, with position and allowed words, if any."""
     course = grammar.words()
     allowed = next(course)
-    for place, word in enumerate((*answer.split(), DONE)):
+    for position, word in enumerate((*answer.split(), DONE)):
         if word not in allowed:
-            return place, word, allowed
+            return position, word, allowed
         try:
             allowed = course.send(word)
         except StopIteration:

@@ -85,7 +85,7 @@ class IndexGrammar:
         """Return the allowed words, cached by the intervals that fit."""
         if (fits, depth) not in self._allowed:
             words = [
-                word for word, each in self._words.items() if fits is None or _is_in(fits, each)
+                word for word, bounds in self._words.items() if fits is None or _is_in(fits, bounds)
             ]
             is_single = depth == 0 and fits == ((0, 0),)
             if depth < MAX_INDEX_DEPTH and not is_single:
@@ -117,30 +117,35 @@ def _is_in(fits: Fits, bounds: IndexBounds) -> bool:
     return number > 0 and fits[number - 1][1] >= bounds[1]
 
 
-def _fitting(call: str, others: Iterable[IndexBounds], fits: Fits) -> Fits:
-    """Return the intervals that fit one part of a call, if the other part is one of `others`."""
-    found = {part for other in others for whole in fits for part in _parts(call, other, whole)}
-    kept: list[IndexBounds] = []
-    for low, high in sorted(found, key=lambda each: (each[0], -each[1])):
-        if low <= high and (not kept or high > kept[-1][1]):
-            kept.append((low, high))
-    return tuple(kept)
+def _fitting(call: str, operands: Iterable[IndexBounds], fits: Fits) -> Fits:
+    """Return the intervals that fit one part of a call, if the other is one of `operands`."""
+    intervals = {
+        interval
+        for operand in operands
+        for whole in fits
+        for interval in _parts(call, operand, whole)
+    }
+    widest: list[IndexBounds] = []
+    for low, high in sorted(intervals, key=lambda ends: (ends[0], -ends[1])):
+        if low <= high and (not widest or high > widest[-1][1]):
+            widest.append((low, high))
+    return tuple(widest)
 
 
-def _parts(call: str, other: IndexBounds, whole: IndexBounds) -> Iterator[IndexBounds]:
+def _parts(call: str, operand: IndexBounds, whole: IndexBounds) -> Iterator[IndexBounds]:
     """Yield the intervals that a part must lie in, for the call to lie in `whole`."""
     low, high = whole
     if call == "+":
-        yield low - other[0], high - other[1]
+        yield low - operand[0], high - operand[1]
     elif call == "*":
-        ends = [_quotients(whole, factor) for factor in set(other)]
-        yield max(each[0] for each in ends), min(each[1] for each in ends)
+        lows, highs = zip(*(_quotients(whole, factor) for factor in set(operand)), strict=True)
+        yield max(lows), min(highs)
     elif call == "//":
-        yield low * other[0], high * other[0] + other[0] - 1
-    elif low <= 0 and high >= other[0] - 1:
+        yield low * operand[0], high * operand[0] + operand[0] - 1
+    elif low <= 0 and high >= operand[0] - 1:
         yield -ANYWHERE, ANYWHERE
     else:
-        yield max(low, 0), min(high, other[0] - 1)
+        yield max(low, 0), min(high, operand[0] - 1)
 
 
 def _quotients(whole: IndexBounds, factor: int) -> IndexBounds:

@@ -46,15 +46,15 @@ def axis_indices(
         parts[axis] += coefficient // stride[axis] * atom
     for axis in axes:
         low, high = span(parts[axis], bounds)
-        steps, rest = divmod(constant, stride[axis])
-        if not (low + steps >= 0 and high + steps < shape[axis]) and 2 * rest > stride[axis]:
+        steps, remainder = divmod(constant, stride[axis])
+        if not (low + steps >= 0 and high + steps < shape[axis]) and 2 * remainder > stride[axis]:
             steps += 1
         parts[axis] += steps
         constant -= steps * stride[axis]
     if constant:
         raise InputError("an address that is no element of its tensor")
-    for place in range(len(axes) - 1, 0, -1):
-        axis, above = axes[place], axes[place - 1]
+    for rank in range(len(axes) - 1, 0, -1):
+        axis, above = axes[rank], axes[rank - 1]
         low, high = span(parts[axis], bounds)
         if low >= 0 and high >= shape[axis] and stride[above] == stride[axis] * shape[axis]:
             whole = parts[axis]
@@ -132,10 +132,10 @@ def index_words(value: Any, names: Mapping[Any, str], number: Callable[[int], In
     name = type(value).__name__
     if value.is_Add or value.is_Mul:
         parts = sorted(value.args, key=lambda part: (bool(not part.free_symbols), str(part)))
-        made = words(parts[0])
+        chain = words(parts[0])
         for part in parts[1:]:
-            made = IndexCall("+" if value.is_Add else "*", made, words(part))
-        return made
+            chain = IndexCall("+" if value.is_Add else "*", chain, words(part))
+        return chain
     if name in ("FloorDiv", "CleanDiv"):
         return IndexCall("//", words(value.args[0]), words(value.args[1]))
     if name == "ModularIndexing":

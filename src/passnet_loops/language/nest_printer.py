@@ -71,7 +71,7 @@ class NestPrinter:
         inner = {inner_variable(n): (0, size - 1) for n, size in enumerate(phase.inner)}
         later = self._nest.phases[number + 1 :]
         read_later = {
-            node.args[0] for other in later for node in other.values.values()
+            node.args[0] for later_phase in later for node in later_phase.values.values()
             if node.name == "result"
         }  # fmt: skip
         printer = _PhasePrinter(self, self._memory, {**self._bounds, **inner}, phase)

@@ -82,8 +82,8 @@ class ValueBuilder:
         for symbol, (value, size) in node.picks.items():
             if any(symbol in getattr(arg, "free_symbols", ()) for arg in _index_args(value)):
                 raise InputError("an index that depends on itself")
-            made = self.cons("pick", (self.node(value), size), "int64")
-            self.variables[symbol] = self._symbol_of(made)
+            pick = self.cons("pick", (self.node(value), size), "int64")
+            self.variables[symbol] = self._symbol_of(pick)
         self._known: dict[int, NestValue] = {}
 
     def cons(
@@ -91,17 +91,17 @@ class ValueBuilder:
     ) -> NestValue:
         """Return the value of a call, the same for the same arguments."""
         key = (name, *(id(arg) if isinstance(arg, NestValue) else arg for arg in args), dtype)
-        made = self._phase.values.get(key)
-        if made is None:
+        call = self._phase.values.get(key)
+        if call is None:
             self._memory.count_value()
-            made = self._phase.values[key] = NestValue(name, args, dtype)
-        made.op = made.op or op
-        return made
+            call = self._phase.values[key] = NestValue(name, args, dtype)
+        call.op = call.op or op
+        return call
 
     def _symbol_of(self, pick: NestValue) -> Any:
         """Return the symbol of a picked index."""
         values = self._phase.values
-        symbols = {id(made): key[1] for key, made in values.items() if key[0] == "symbol"}
+        symbols = {id(value): key[1] for key, value in values.items() if key[0] == "symbol"}
         if id(pick) not in symbols:
             name = f"pick{self._number}_{len(symbols)}"
             symbols[id(pick)] = sympy.Symbol(name, integer=True)
@@ -118,10 +118,10 @@ class ValueBuilder:
             if isinstance(value, bool | int | float):
                 return self.cons("constant", (value,), _number_dtype(value))
             raise InputError(f"a value that is {type(value).__name__}")
-        known = getattr(self, "_known", {})
-        if id(value) not in known:
-            known[id(value)] = self._made(value)
-        return known[id(value)]
+        cache = getattr(self, "_known", {})
+        if id(value) not in cache:
+            cache[id(value)] = self._made(value)
+        return cache[id(value)]
 
     def _made(self, value: LoopValue) -> NestValue:
         op = self._memory.op_name(value.op)
@@ -143,21 +143,21 @@ class ValueBuilder:
                     return self.cons("reduction", ("welford", self.node(inner)), "float32")
                 return self.cons("reduction", (kind, self.node(inner)), _reduced(kind), op)
             case "part", (reduction, number):
-                made = self.node(reduction)
+                result = self.node(reduction)
                 if number == 2:
                     count = 1
                     for size in self._phase.inner:
                         count *= size
                     return self.cons("constant", (repr(float(count)),), "float32")
-                return self.cons("part", (made, number), "float32")
+                return self.cons("part", (result, number), "float32")
             case "masked", (mask, inner, other):
-                made = (self.node(mask), self.node(inner), self.node(other))
-                return self.cons("masked", made, made[1].dtype, op)
+                parts = (self.node(mask), self.node(inner), self.node(other))
+                return self.cons("masked", parts, parts[1].dtype, op)
             case "identity", (inner,):
                 return self.node(inner)
             case "square", (inner,):
-                made = self.node(inner)
-                return self.cons("mul", (made, made), made.dtype, op)
+                factor = self.node(inner)
+                return self.cons("mul", (factor, factor), factor.dtype, op)
         name = _RENAMED.get(value.name, value.name)
         if name == "div_rn":
             name = "truediv"

@@ -37,15 +37,15 @@ class Offset:
     def __hash__(self) -> int:
         return hash((self.constant, frozenset(self.terms.items())))
 
-    def __add__(self, other: "Offset") -> "Offset":
+    def __add__(self, addend: "Offset") -> "Offset":
         terms = dict(self.terms)
-        for atom, times in other.terms.items():
+        for atom, times in addend.terms.items():
             terms[atom] = terms.get(atom, 0) + times
-        kept = {atom: times for atom, times in terms.items() if times}
-        return _joined(Offset(self.constant + other.constant, kept))
+        nonzero = {atom: times for atom, times in terms.items() if times}
+        return _joined(Offset(self.constant + addend.constant, nonzero))
 
     def __mul__(self, times: int) -> "Offset":
-        terms = {atom: times * each for atom, each in self.terms.items() if times}
+        terms = {atom: times * factor for atom, factor in self.terms.items() if times}
         return Offset(times * self.constant, terms)
 
     def times(self, name: str) -> int | None:
@@ -103,8 +103,8 @@ def _joined(offset: Offset) -> Offset:
         if isinstance(atom, Part) and atom.name == "%":
             quotient = Part("//", atom.left, atom.right)
             if offset.terms.get(quotient) == times * atom.right.constant:
-                rest = {a: t for a, t in offset.terms.items() if a not in (atom, quotient)}
-                return Offset(offset.constant, rest) + atom.left * times
+                terms = {a: t for a, t in offset.terms.items() if a not in (atom, quotient)}
+                return Offset(offset.constant, terms) + atom.left * times
     return offset
 
 

@@ -159,8 +159,8 @@ class _PromptWriter:
                     words = [self.names[name], ":", *self._shape(name)]
                     self.argument_lines.append(" ".join(words))
                 return [self.names[name]]
-            case Sequence(_, items):
-                return ["(", *(word for item in items for word in self.words(item)), ")"]
+            case Sequence(_, elements):
+                return ["(", *(word for element in elements for word in self.words(element)), ")"]
             case Slice(start, stop, step):
                 parts = (word for part in (start, stop, step) for word in self.words(part))
                 return ["<", *parts, ">"]

@@ -105,8 +105,8 @@ class RangeMemory:
 
     def buffer_op(self, buffer: str) -> str | None:
         """Return the name in the prompt of the value in a buffer."""
-        made = self._loops.buffers.get(buffer)
-        return self.op_name(made.op) if made is not None else None
+        computed = self._loops.buffers.get(buffer)
+        return self.op_name(computed.op) if computed is not None else None
 
     def name(self, buffer: str) -> str:
         """Return the name of a buffer in prompt or answer."""

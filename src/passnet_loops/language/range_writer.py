@@ -54,9 +54,9 @@ def _outer_sizes(node: LoopNode, later: Sequence[LoopNode]) -> LoopSizes:
     sizes = _sizes(node)
     if node.inner:
         return sizes[: len(node.outer)]
-    for other in later:
-        outer = _sizes(other)[: len(other.outer)]
-        if other.inner and sizes[: len(outer)] == outer:
+    for later_node in later:
+        outer = _sizes(later_node)[: len(later_node.outer)]
+        if later_node.inner and sizes[: len(outer)] == outer:
             return outer
     return sizes
 
@@ -102,11 +102,11 @@ def _loads(node: LoopNode) -> list[tuple[str, Any]]:
     """Return the buffers that a node reads, with the addresses."""
     waiting: list[Any] = [store.value for store in node.stores]
     waiting += [value for value, _ in node.picks.values()]
-    loads, seen = [], set()
+    loads, visited = [], set()
     while waiting:
         value = waiting.pop()
-        if isinstance(value, LoopValue) and id(value) not in seen:
-            seen.add(id(value))
+        if isinstance(value, LoopValue) and id(value) not in visited:
+            visited.add(id(value))
             if value.name == "load":
                 loads.append((value.args[0], value.args[1]))
             else:

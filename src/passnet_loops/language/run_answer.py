@@ -47,18 +47,18 @@ class EagerRun:
     limits: RunLimits = RunLimits()
 
     def around(
-        self, span: tuple[int, int], read: Sequence[str], made: Sequence[str]
+        self, span: tuple[int, int], read: Sequence[str], results: Sequence[str]
     ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-        """Return `read` values before some ops, and `made` values after them.
+        """Return `read` values before some ops, and `results` values after them.
 
         Raises:
             GraphError, KeyError: Torch cannot run the graph, or a value is no tensor.
         """
         if self.values is None:
             start, stop = span
-            states = _states(self.prompt, self.seed, {start: read, stop: made})
+            states = _states(self.prompt, self.seed, {start: read, stop: results})
             return states[start], states[stop]
-        return {n: self.values[n] for n in read}, {n: self.values[n] for n in made}
+        return {n: self.values[n] for n in read}, {n: self.values[n] for n in results}
 
 
 def eager_run(prompt: Prompt, seed: int = 0) -> EagerRun:
@@ -78,14 +78,14 @@ def _tied(prompt: Prompt, values: Mapping[str, torch.Tensor]) -> dict[str, froze
     """Return the outputs that share memory with arguments or with each other."""
     program = prompt.graph.program
     returned = [prompt.names.get(name) for output in program.outputs for name in refs(output)]
-    given = [prompt.names.get(param.name) for param in program.params]
-    spans = {name: _span(values[name]) for name in (*given, *returned) if name in values}
+    arguments = [prompt.names.get(param.name) for param in program.params]
+    spans = {name: _span(values[name]) for name in (*arguments, *returned) if name in values}
     return {
         name: frozenset(
-            other
-            for other, beside in spans.items()
-            if other != name
-            and max(spans[name].start, beside.start) < min(spans[name].stop, beside.stop)
+            sharer
+            for sharer, span in spans.items()
+            if sharer != name
+            and max(spans[name].start, span.start) < min(spans[name].stop, span.stop)
         )
         for name in returned
         if name in spans
@@ -100,7 +100,7 @@ def _span(value: torch.Tensor) -> range:
 
 
 def _states(
-    prompt: Prompt, seed: int, wanted: Mapping[int, Sequence[str] | None]
+    prompt: Prompt, seed: int, names_by_op: Mapping[int, Sequence[str] | None]
 ) -> dict[int, dict[str, torch.Tensor]]:
     """Return copies of values before the op of a number, by names of the prompt; for None all."""
     program = prompt.graph.program
@@ -114,9 +114,9 @@ def _states(
             values[prompt.names[name]] = value.detach()
 
     def keep(number: int) -> None:
-        if number in wanted:
-            chosen = wanted[number]
-            states[number] = values if chosen is None else {n: values[n].clone() for n in chosen}
+        if number in names_by_op:
+            names = names_by_op[number]
+            states[number] = values if names is None else {n: values[n].clone() for n in names}
 
     for param, value in zip(program.params, arguments, strict=True):
         put(param.name, value)
@@ -170,12 +170,12 @@ def not_shown_wrong(prompt: Prompt, answers: Sequence[str]) -> list[str]:
         eager = eager_run(prompt)
     except GraphError:
         return list(answers)
-    kept = []
+    passing = []
     for answer in answers:
         with suppress(InputError):
             if what_is_wrong(eager, answer) is None:
-                kept.append(answer)
-    return kept or list(answers)
+                passing.append(answer)
+    return passing or list(answers)
 
 
 def _run(eager: EagerRun, answer: str) -> None:
@@ -187,15 +187,15 @@ def _run_range(eager: EagerRun, fused: FusedRange) -> None:
     prompt = eager.prompt
     span = span_of(prompt, fused)
     try:
-        taken = prompt.range(span)
+        prompt_range = prompt.range(span)
     except (CutError, GraphError) as cause:
         raise InputError(f"the range cannot be replaced: {cause}") from cause
-    for name in taken.results:
+    for name in prompt_range.results:
         # What is made after these ops may still view what their loops put.
-        if any(prompt.op_numbers.get(other, -1) < span[1] for other in eager.tied.get(name, ())):
+        if any(prompt.op_numbers.get(sharer, -1) < span[1] for sharer in eager.tied.get(name, ())):
             raise WrongLoopsError(f"{name} shares memory in eager torch, and has its own here")
     try:
-        before, expected = eager.around(span, taken.arguments, taken.results)
+        before, expected = eager.around(span, prompt_range.arguments, prompt_range.results)
     except (GraphError, KeyError) as cause:
         raise UnknownLoopsError("the graph cannot be run") from cause
     for name, value in expected.items():
@@ -210,7 +210,7 @@ def _run_range(eager: EagerRun, fused: FusedRange) -> None:
         memory[buffer.name] = _unset(getattr(torch, buffer.dtype), shape)
     for nest in fused.nests:
         with boundary(UnknownLoopsError, "running the loops"):  # torch refuses what C++ may not
-            arguments = frozenset(taken.arguments)
+            arguments = frozenset(prompt_range.arguments)
             NestRun(memory, arguments, prompt.symbols, eager.limits).run(nest)
     for name, right in expected.items():
         if (share := wrong_share(memory[name], right)) > WRONG_SHARE:
@@ -224,7 +224,7 @@ def _unset(dtype: torch.dtype, shape: Sequence[int]) -> torch.Tensor:
     return torch.full(tuple(shape), 119 if dtype is not torch.bool else True, dtype=dtype)
 
 
-def wrong_share(given: torch.Tensor, right: torch.Tensor) -> float:
+def wrong_share(values: torch.Tensor, right: torch.Tensor) -> float:
     """Return the share of elements beyond the tolerance of their dtype.
 
     Examples:
@@ -234,11 +234,11 @@ def wrong_share(given: torch.Tensor, right: torch.Tensor) -> float:
     if not right.numel():
         return 0.0
     if not right.dtype.is_floating_point:
-        return float((given != right).double().mean())
+        return float((values != right).double().mean())
     tolerance = TOLERANCES[str(right.dtype).removeprefix("torch.")]
-    given, right = given.double(), right.double()
+    values, right = values.double(), right.double()
     finite = right[right.isfinite()]
     scale = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
-    is_near = (given - right).abs() <= tolerance * (right.abs() + scale)
-    is_same = (given == right) | (given.isnan() & right.isnan()) | is_near
+    is_near = (values - right).abs() <= tolerance * (right.abs() + scale)
+    is_same = (values == right) | (values.isnan() & right.isnan()) | is_near
     return float((~is_same).double().mean())

@@ -83,7 +83,7 @@ class NestRun:
             raise UnknownLoopsError(f"more than {self._limits.max_rounds} rounds")
 
     def _inner(self, inner: Inner) -> None:
-        num_outer, known = len(self._loops), dict(self._values)
+        num_outer, outer_values = len(self._loops), dict(self._values)
         self._enter(inner.loops)
         num_inner = len(self._loops) - num_outer
         results: dict[str, torch.Tensor] = {}
@@ -96,7 +96,7 @@ class NestRun:
             value = value.expand(*value.shape[:num_outer], *sizes)
             results.update(zip(step.names, reduced(step.kind, value, num_inner), strict=True))
         del self._loops[num_outer:]
-        self._values = known | results
+        self._values = outer_values | results
 
     def _step(self, step: LoopStep) -> None:
         match step:
@@ -149,10 +149,10 @@ class NestRun:
 
     def _index(self, index: Index) -> torch.Tensor | int:
         if isinstance(index, str):
-            for place, (name, count) in enumerate(self._loops):
+            for axis, (name, count) in enumerate(self._loops):
                 if name == index:
                     sizes = [1] * len(self._loops)
-                    sizes[place] = count
+                    sizes[axis] = count
                     return torch.arange(count).reshape(sizes)
             if index in self._values:
                 return self._aligned(self._values[index])
@@ -169,25 +169,25 @@ class NestRun:
 
     def _view(self, memory: torch.Tensor, index: Sequence[Index]) -> torch.Tensor | None:
         """Return memory with an axis for each loop, if each index is a whole loop or a number."""
-        places = {name: place for place, (name, _) in enumerate(self._loops)}
-        taken: list[int] = []
+        loop_axes = {name: loop_axis for loop_axis, (name, _) in enumerate(self._loops)}
+        used: list[int] = []
         view = memory
         for part, size in zip(index, memory.shape, strict=True):
-            axis = len(taken)
+            axis = len(used)
             if size == 1:
                 view = view.select(axis, 0)
-            elif isinstance(part, str) and part in places and places[part] not in taken:
-                if self._loops[places[part]][1] > size:
+            elif isinstance(part, str) and part in loop_axes and loop_axes[part] not in used:
+                if self._loops[loop_axes[part]][1] > size:
                     return None
-                view = view.narrow(axis, 0, self._loops[places[part]][1])
-                taken.append(places[part])
+                view = view.narrow(axis, 0, self._loops[loop_axes[part]][1])
+                used.append(loop_axes[part])
             else:
                 return None
-        order = sorted(range(len(taken)), key=lambda axis: taken[axis])
+        order = sorted(range(len(used)), key=lambda axis: used[axis])
         view = view.permute(order)
-        for place in range(len(self._loops)):
-            if place not in taken:
-                view = view.unsqueeze(place)
+        for loop_axis in range(len(self._loops)):
+            if loop_axis not in used:
+                view = view.unsqueeze(loop_axis)
         return view
 
     def _parts(

@@ -33,12 +33,12 @@ def accesses(steps: Sequence[LoopStep]) -> Iterator[MemoryRead | Put]:
     for step in steps:
         if isinstance(step, Put):
             yield step
-    yield from (each for each in _expressions(steps) if isinstance(each, MemoryRead))
+    yield from (value for value in _expressions(steps) if isinstance(value, MemoryRead))
 
 
 def index_values(steps: Sequence[LoopStep]) -> Iterator[Index]:
     """Yield all indices that are values in steps."""
-    yield from (each.index for each in _expressions(steps) if isinstance(each, IndexValue))
+    yield from (value.index for value in _expressions(steps) if isinstance(value, IndexValue))
 
 
 def _expressions(steps: Sequence[LoopStep]) -> Iterator[Expr]:
@@ -51,19 +51,19 @@ def _expressions(steps: Sequence[LoopStep]) -> Iterator[Expr]:
 def _parts(value: Expr) -> Iterator[Expr]:
     """Yield a value and all its parts."""
     yield value
-    for each in value.args if isinstance(value, Call) else ():
-        yield from _parts(each)
+    for arg in value.args if isinstance(value, Call) else ():
+        yield from _parts(arg)
 
 
 def words(value: Expr) -> set[str]:
     """Return the names, numbers and memory in a value."""
-    found: set[str] = set()
-    for each in _parts(value):
-        match each:
+    names: set[str] = set()
+    for part in _parts(value):
+        match part:
             case str():
-                found.add(each)
+                names.add(part)
             case MemoryRead(memory, index):
-                found.update((memory, *(word for part in index for word in words_of(part))))
+                names.update((memory, *(word for part in index for word in words_of(part))))
             case IndexValue(index):
-                found |= words_of(index)
-    return found
+                names |= words_of(index)
+    return names

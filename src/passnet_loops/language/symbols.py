@@ -55,10 +55,10 @@ class Symbols:
     @cached_property
     def _pairs(self) -> dict[int, IndexCall]:
         pairs: dict[int, IndexCall] = {}
-        known = [*self.wholes, *range(2, LARGEST_PLAIN + 1)]
+        factors = [*self.wholes, *range(2, LARGEST_PLAIN + 1)]
         for name, make in (("*", int.__mul__), ("+", int.__add__)):
             for left in self.wholes:
-                for right in (*known, *((-1,) if name == "+" else ())):
+                for right in (*factors, *((-1,) if name == "+" else ())):
                     parts = IndexCall(name, self._word(left), self._word(right))
                     pairs.setdefault(make(left, right), parts)
         for left in self.wholes:

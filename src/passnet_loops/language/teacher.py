@@ -38,8 +38,8 @@ def teacher_answer(
 def _fused_range(prompt: Prompt, span: Span, options: Options, where: str) -> FusedRange:
     ops, strides = prompt.graph.program.ops, prompt.strides
     try:
-        taken = prompt.range(span)
-        cut, names = taken.cut, taken.names
+        prompt_range = prompt.range(span)
+        cut, names = prompt_range.cut, prompt_range.names
         by_name = {
             spec.name: strides[spec.original_name]
             for spec in cut.tensors
@@ -49,7 +49,7 @@ def _fused_range(prompt: Prompt, span: Span, options: Options, where: str) -> Fu
         loops = inductor_loops(steps, by_name, dict(options), f"{where}{list(span)}")
         op_names = [names.get(op.output or "") for op in steps.program.ops]
         arguments = {spec.name: names[spec.name] for spec in cut.tensors}
-        named = RangeMemory(prompt.symbols, loops, arguments, taken.results, op_names)
+        named = RangeMemory(prompt.symbols, loops, arguments, prompt_range.results, op_names)
         memory, nests = written_nests(loops, named)
     except (CutError, GraphError, InputError) as cause:
         raise AuthorError(f"{where}{list(span)}: {cause}") from cause

@@ -16,7 +16,7 @@ from passnet_loops.examples import whole_or_ranges
 from passnet_loops.language.answer_text import parse_answer, print_answer
 from passnet_loops.language.expand import answer_sources, expand_answer
 from passnet_loops.language.prompt import loops_prompt
-from passnet_loops.subjects import share_of_answer
+from passnet_loops.own_answers import share_of_answer
 from tests.loops.softmax import ANSWER, SOFTMAX, softmax_graph
 
 
