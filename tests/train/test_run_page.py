@@ -50,7 +50,7 @@ def test_a_page_of_a_training_that_goes_on_is_made_anew(tmp_path: Path) -> None:
         log.put(replace(GOOD, number=1, step=1, reward=None, statuses=("unstable",)))
     page = read_study(tmp_path).page
     assert page.finding.startswith("2 answers, ") and page.tables[0].rows[1][2] == "–"
-    assert "Not judged, and without effect on the llm: 1." in page.paragraphs
+    assert "Not judged, and without effect on the LLM: 1." in page.paragraphs
 
 
 def test_many_steps_are_thinned_and_the_last_is_shown(tmp_path: Path) -> None:

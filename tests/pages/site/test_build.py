@@ -13,10 +13,9 @@ from passnet.bench.scores import read_rows, score_rows
 from passnet.core.records.serialise import LineWriter
 from passnet.errors import InputError
 from passnet.judge.findings import CATALOGUE
-from passnet.pages.site.boards import boards_of
+from passnet.pages.site.boards import board_scores, boards_of
 from passnet.pages.site.build import build_site, read_parts
 from passnet.pages.site.measured import KnownSuites, read_run
-from passnet.pages.site.slices import board_scores
 from passnet.train.rewards.samples import SAMPLES_FILE, Sample
 from tests.agent.attempts import MACHINE
 from tests.pages.site.runs import (

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from passnet.graph.spec import Graph, Op, Ref, op_refs, refs
+from passnet.graph.spec import Graph, Op, Ref, TensorSpec, op_refs, refs
 from passnet.graph.text.render import render_arg
-from passnet.graph.values.fake import infer_shapes
+from passnet.graph.values.fake import ValueShape, infer_shapes
 from passnet.pages.figures.layout import (
     BOLD_WIDTH,
     LINE_HEIGHT,
@@ -62,7 +62,7 @@ def draw(graph: Graph, title: str = "", notes: Sequence[OpNote] = ()) -> str:
     Args:
         graph: the graph.
         title: a line above.
-        notes: times and kernels of the ops, one for each, or none at all.
+        notes: times and kernels of the ops; a note for each op, or none at all.
 
     Raises:
         GraphError: an op refuses its shapes.
@@ -77,25 +77,21 @@ def draw(graph: Graph, title: str = "", notes: Sequence[OpNote] = ()) -> str:
 
 
 def _boxes(graph: Graph, notes: Sequence[OpNote]) -> list[Box]:
-    makers: dict[str, Box] = {}
-    boxes = []
     folded = _folded_arguments(graph)
-    for spec in graph.tensors:
-        if spec.name in folded:
-            continue
-        box = Box("input", (spec.name, f"{spec.dtype} {_shape(spec.shape)}"))
-        makers[spec.name] = box
-        boxes.append(box)
+    makers = {
+        spec.name: Box("input", (spec.name, _signature(spec)))
+        for spec in graph.tensors
+        if spec.name not in folded
+    }
+    boxes = list(makers.values())
     all_notes = notes or [OpNote()] * len(graph.program.ops)
     times_ms = [note.ms for note in all_notes if note.ms is not None]
     most_ms, total_ms = max(times_ms, default=0.0), sum(times_ms)
     for op, values, note in zip(graph.program.ops, infer_shapes(graph), all_notes, strict=True):
-        forms = [
-            f"{value.dtype} {_shape(value.shape)}" for value in values if value.shape is not None
-        ]
-        lines = [op.target, _literals(op), *forms[:3], "..." if len(forms) > 3 else ""]
+        outputs = [_signature(value) for value in values if value.shape is not None]
+        lines = [op.target, _literals(op), *outputs[:3], "..." if len(outputs) > 3 else ""]
         weights = [folded[name] for name in dict.fromkeys(op_refs(op)) if name in folded]
-        lines += [f"reads {count} × {form}" for form, count in Counter(weights).items()]
+        lines += [f"reads {count} × {weight}" for weight, count in Counter(weights).items()]
         if note.ms is not None and total_ms:
             lines.append(f"{1e3 * note.ms:.1f} µs, {100 * note.ms / total_ms:.0f} %")
         box = Box("op", tuple(_short(line) for line in lines if line), group=note.kernel)
@@ -121,18 +117,17 @@ def _folded_arguments(graph: Graph) -> dict[str, str]:
     readers = Counter(name for op in graph.program.ops for name in dict.fromkeys(op_refs(op)))
     readers.update(name for arg in graph.program.outputs for name in refs(arg))
     return {
-        spec.name: f"{spec.dtype} {_shape(spec.shape)}"
+        spec.name: _signature(spec)
         for spec in graph.tensors
         if readers[spec.name] == 1 and spec.role == "weight" and spec is not graph.tensors[0]
     }
 
 
-def _shape(shape: Sequence[int]) -> str:
-    return "×".join(map(str, shape)) or "scalar"
+def _signature(tensor: TensorSpec | ValueShape) -> str:
+    return f"{tensor.dtype} {'×'.join(map(str, tensor.shape or ())) or 'scalar'}"
 
 
 def _literals(op: Op) -> str:
-    """Return the literal arguments, in one line."""
     literals = [render_arg(arg) for arg in op.args if not isinstance(arg, Ref)]
     literals += [f"{name}={render_arg(arg)}" for name, arg in op.kwargs if not isinstance(arg, Ref)]
     return ", ".join(literals)

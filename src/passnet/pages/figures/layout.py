@@ -23,7 +23,9 @@ PADDING = 8
 GAP_X, GAP_Y = 18, 30
 """Pixels between boxes of a row, and between rows."""
 
-PROGRAM = "dot"
+LANE_GAP = 4
+"""Pixels between long edges that run side by side."""
+
 ABSENT = (
     "Graphviz is not installed, so graphs are laid out in plain rows; install it with "
     "`apt install graphviz`, or as https://graphviz.org/download says"
@@ -39,7 +41,7 @@ class Box:
     kind: BoxKind
     lines: tuple[str, ...]
     above: list[Box] = field(default_factory=list)
-    """The boxes that its edges come from."""
+    """Boxes that its edges come from."""
 
     group: int | None = None
     """The number of the kernel that it is part of, if any."""
@@ -75,13 +77,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The other results of a layout, besides the places of boxes.
-
-    Args:
-        paths: the paths of edges, as in SVG.
-        frames: frames by the number of their group.
-        width, height: the size of the picture, in pixels.
-    """
+    """The paths of edges, as in SVG, frames by group, and the size of the picture, in pixels."""
 
     paths: tuple[str, ...]
     frames: Mapping[int, Frame]
@@ -92,7 +88,7 @@ class Placed:
 def place_in_rows(boxes: Sequence[Box]) -> Placed:
     """Place boxes in rows, each below the boxes that it reads; groups get no frames.
 
-    An edge that passes rows bulges to the right of their boxes.
+    An edge that passes rows runs down a lane to the right of their boxes.
     """
     rows = _rows(boxes)
     top = float(PADDING)
@@ -112,11 +108,15 @@ def place_in_rows(boxes: Sequence[Box]) -> Placed:
     for box in boxes:
         box.x += PADDING - left
     rights = [max(box.x + box.width / 2 for box in row) for row in rows]
-    edges = [(source, box) for box in boxes for source in box.above]
-    reaches = [max(rights[start.row + 1 : end.row], default=0.0) + GAP_X for start, end in edges]
-    paths = [_edge(*edge, reach) for edge, reach in zip(edges, reaches, strict=True)]
-    width = max([*rights, *reaches]) + PADDING
-    return Placed(tuple(paths), {}, width, top - GAP_Y + PADDING)
+    paths, width, num_lanes = [], max(rights), 0
+    for start, end in ((source, box) for box in boxes for source in box.above):
+        passed = rights[start.row + 1 : end.row]
+        lane_x = max(passed, default=0.0) + GAP_X + num_lanes * LANE_GAP
+        paths.append(_edge(start, end, lane_x))
+        if passed:
+            num_lanes += 1
+            width = max(width, lane_x)
+    return Placed(tuple(paths), {}, width + PADDING, top - GAP_Y + PADDING)
 
 
 def _rows(boxes: Sequence[Box]) -> list[list[Box]]:
@@ -143,21 +143,25 @@ def _mean_x(boxes: Sequence[Box]) -> float:
     return sum(box.x for box in boxes) / len(boxes)
 
 
-def _edge(start: Box, end: Box, reach: float) -> str:
-    """Return the path of an edge; one that passes rows goes as far right as `reach`."""
-    y1, y2 = start.top + start.height, end.top
+def _edge(start: Box, end: Box, lane_x: float) -> str:
+    """Return the path of an edge; one that passes rows runs down a lane to their right."""
+    top, bottom, half = start.top + start.height, end.top, GAP_Y / 2
     if end.row - start.row <= 1:
-        middle = (y1 + y2) / 2
-        bends = f"{start.x:.1f} {middle:.1f} {end.x:.1f} {middle:.1f}"
+        half = (bottom - top) / 2
+        bends = f"{start.x:.1f} {top + half:.1f} "
     else:
-        x = (reach - (start.x + end.x) / 8) / 0.75  # a cubic curve gets 3/4 of the way there
-        bends = f"{x:.1f} {y1:.1f} {x:.1f} {y2:.1f}"
-    return f"M{start.x:.1f} {y1:.1f}C{bends} {end.x:.1f} {y2:.1f}"
+        bends = (
+            f"{start.x:.1f} {top + half:.1f} {lane_x:.1f} {top + half:.1f} {lane_x:.1f} "
+            f"{top + GAP_Y:.1f}V{bottom - GAP_Y:.1f}C{lane_x:.1f} {bottom - half:.1f} "
+        )
+    return (
+        f"M{start.x:.1f} {top:.1f}C{bends}{end.x:.1f} {bottom - half:.1f} {end.x:.1f} {bottom:.1f}"
+    )
 
 
 def has_dot() -> bool:
     """Return whether Graphviz is installed."""
-    return shutil.which(PROGRAM) is not None
+    return shutil.which("dot") is not None
 
 
 def place_by_dot(boxes: Sequence[Box]) -> Placed:
@@ -167,17 +171,17 @@ def place_by_dot(boxes: Sequence[Box]) -> Placed:
         MeasureError: Graphviz fails, or takes more than `MAX_SECONDS`.
     """
     try:
-        done = subprocess.run(
-            [PROGRAM, "-Tjson0"],
+        text = subprocess.run(
+            ["dot", "-Tjson0"],
             input=_dot_source(boxes),
             capture_output=True,
             text=True,
             timeout=MAX_SECONDS,
             check=True,
-        )
+        ).stdout
     except (OSError, subprocess.SubprocessError) as cause:
         raise MeasureError(f"Graphviz cannot lay out a graph: {cause}") from cause
-    return _placed(boxes, json.loads(done.stdout))
+    return _placed(boxes, json.loads(text))
 
 
 def _dot_source(boxes: Sequence[Box]) -> str:
@@ -225,10 +229,6 @@ def _placed(boxes: Sequence[Box], layout: dict[str, Any]) -> Placed:
 
 def _spline(spline: str, height: float) -> str:
     """Return a spline of Graphviz as a path of SVG: a point, then curves of three points each."""
-    points = [
-        tuple(map(float, pair.split(",")))
-        for pair in spline.split()
-        if not pair.startswith(("s,", "e,"))
-    ]
-    texts = [f"{x + PADDING:.1f} {height - y + PADDING:.1f}" for x, y in points]
+    pairs = [pair.split(",") for pair in spline.split() if not pair.startswith(("s,", "e,"))]
+    texts = [f"{float(x) + PADDING:.1f} {height - float(y) + PADDING:.1f}" for x, y in pairs]
     return f"M{texts[0]}C{' '.join(texts[1:])}"

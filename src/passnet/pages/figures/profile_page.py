@@ -70,9 +70,8 @@ def study_page(results: ProfileStudy, environments: Sequence[Environment], figur
     """Return the page as Markdown; `figure` is the name of its figure's file."""
     machines = "; ".join(dict.fromkeys(map(_machine, environments))) or "no known machine"
     head = f"# Where torch.compile loses\n\nMeasured on {machines}.\n"
-    return f"{head}\n![shares of slower calls, and their parts]({figure})\n\n" + markdown(
-        study_tables(results)
-    )
+    picture = f"![shares of slower calls, and their parts]({figure})"
+    return f"{head}\n{picture}\n\n{markdown(study_tables(results))}"
 
 
 def draw_study(results: ProfileStudy, path: Path) -> None:
@@ -104,8 +103,7 @@ def _draw_shares(
     if results.slower.value is not None:
         axes.axvline(100 * results.slower.value, color="#0072b2", label="all items here")
     axes.set_yticks(list(rows), names, fontsize=8)
-    axes.set_ylim(len(groups) - 0.4, -0.6)
-    axes.set_xlim(0, 100)
+    axes.set(ylim=(len(groups) - 0.4, -0.6), xlim=(0, 100))
     axes.set_xlabel("share of items that are slower from end to end, %")
     axes.legend(fontsize=7, loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=2)
 
@@ -118,9 +116,8 @@ def _draw_parts(axes: Any, groups: Sequence[GroupShare]) -> None:
         widths = [
             100 * group.parts[name] / total for group, total in zip(groups, totals, strict=True)
         ]
-        looks = {"color": PART_COLOURS[name], "edgecolor": "white", "linewidth": 0.5}
-        axes.barh(rows, widths, left=starts, label=name, **looks)
+        fill = {"color": PART_COLOURS[name], "edgecolor": "white", "linewidth": 0.5}
+        axes.barh(rows, widths, left=starts, label=name, **fill)
         starts = [start + width for start, width in zip(starts, widths, strict=True)]
-    axes.set_xlim(0, 100)
-    axes.set_xlabel("parts of a compiled call, mean shares, %")
+    axes.set(xlim=(0, 100), xlabel="parts of a compiled call, mean shares, %")
     axes.legend(fontsize=7, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))

@@ -37,8 +37,6 @@ class StudyPage:
     """The texts, tables and figures of a study."""
 
     title: str
-    """Its headline."""
-
     finding: str = ""
     """Its result, in one sentence with the main number."""
 
@@ -46,8 +44,6 @@ class StudyPage:
     """The method, and further remarks."""
 
     tables: tuple[Table, ...] = ()
-    """Its numbers; cells are texts."""
-
     figures: tuple[StudyFigure, ...] = ()
     measured_on: str = ""
     """Hardware and versions."""
@@ -60,8 +56,6 @@ class Study:
     """A study whose figures can be drawn; nothing is written yet."""
 
     name: str
-    """The name of its folder."""
-
     page: StudyPage
     drawings: Mapping[str, Drawing] = field(default_factory=dict)
     """The drawing of each figure, by the name of its file."""
@@ -95,29 +89,17 @@ def read_study(folder: Path) -> Study:
     Raises:
         InputError: the folder holds no study or one of another version, or a figure is missing.
     """
-    page = read_study_page(folder)
-    copies = {
-        figure.file: partial(shutil.copyfile, figure_path(folder, figure))
-        for figure in page.figures
-    }
-    return Study(folder.resolve().name, page, copies)
-
-
-def read_study_page(folder: Path) -> StudyPage:
-    """Return the page of the study in a folder.
-
-    Raises:
-        InputError: the folder holds no study or one of another version, or a figure is missing.
-    """
     page = read_json(folder / STUDY_FILE, StudyPage)
     if page.schema_version != SCHEMA_VERSION:
         raise InputError(
             f"{folder}: the study has version {page.schema_version}, this passnet reads version "
             f"{SCHEMA_VERSION}; make it again"
         )
-    for figure in page.figures:
-        figure_path(folder, figure)
-    return page
+    copies = {
+        figure.file: partial(shutil.copyfile, figure_path(folder, figure))
+        for figure in page.figures
+    }
+    return Study(folder.resolve().name, page, copies)
 
 
 def figure_path(folder: Path, figure: StudyFigure) -> Path:

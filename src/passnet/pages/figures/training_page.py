@@ -10,6 +10,7 @@ from passnet.core.records.serialise import has_lines, read_lines
 from passnet.errors import InputError
 from passnet.pages.figures.study_page import Study, StudyFigure, StudyPage, write_study
 from passnet.pages.figures.styles import line_style, new_figure
+from passnet.pages.tables.cells import formatted, number
 from passnet.pages.tables.tables import Table
 from passnet.train.rewards.monitors import MONITORS, MONITORS_FILE, MonitorRecord, monitor_rows
 from passnet.train.rewards.samples import SAMPLES_FILE, Sample
@@ -66,17 +67,15 @@ def training_study(folder: Path) -> Study:
 
 def monitors_table(record: MonitorRecord) -> Table:
     """Return the readings of the monitors at one step as a table."""
-    rows: list[tuple[str, ...]] = list(monitor_rows(record))
     heads = ("monitor", "seen", "limit", "counted")
-    return Table(f"Monitors at step {record.step}", heads, rows)
+    return Table(f"Monitors at step {record.step}", heads, [*monitor_rows(record)])
 
 
 def _finding(samples: Sequence[Sample], stopped: Sequence[str]) -> str:
     cheats = sum(sample.is_cheat for sample in samples)
     correct = sum(sample.is_correct for sample in samples)
-    text = (
-        f"{len(samples):,} answers, {correct / len(samples):.0%} of them correct, {cheats} cheats"
-    )
+    share = correct / len(samples)
+    text = f"{len(samples):,} answers, {share:.0%} of them correct, {cheats} cheats"
     return f"{text}; stopped by {', '.join(stopped)}." if stopped else f"{text}."
 
 
@@ -84,47 +83,41 @@ def _paragraphs(samples: Sequence[Sample]) -> tuple[str, ...]:
     names = Counter(name for sample in samples for name in sample.cheats).most_common()
     statuses = Counter(status for sample in samples for status in sample.statuses).most_common()
     unknown = sum(sample.reward is None for sample in samples)
-    listed = ", ".join(f"{status} {count}" for status, count in statuses)
-    lines = [f"Outcomes of the answers by graph: {listed or 'nothing was judged'}."]
+    outcomes = ", ".join(f"{status} {count}" for status, count in statuses)
+    lines = [f"Outcomes of the answers by graph: {outcomes or 'nothing was judged'}."]
     if names:
         counts = ", ".join(f"{name} {count}" for name, count in names)
-        lines.append(
-            f"Findings that rejected answers: {counts}. Their files are in {SAMPLES_FILE}."
-        )
+        files = f"Their files are in {SAMPLES_FILE}."
+        lines.append(f"Findings that rejected answers: {counts}. {files}")
     if right := sum(sample.is_right_where_run for sample in samples):
         share = right / len(samples)
         lines.append(f"Right where their loops were run, and not judged: {right:,} ({share:.0%}).")
     if unknown:
-        lines.append(f"Not judged, and without effect on the llm: {unknown}.")
+        lines.append(f"Not judged, and without effect on the LLM: {unknown}.")
     return tuple(lines)
 
 
 def _steps_table(steps: Mapping[int, Sequence[Sample]]) -> Table:
     heads = ("step", "answers", "mean reward", "correct", "cheats", "flagged", "not judged")
-    rows: list[tuple[str, ...]] = [
+    rows = [
         (
             str(step),
             str(len(answers)),
-            "–" if (reward := _mean_reward(answers)) is None else f"{reward:.3f}",
-            f"{_share(answers, 'is_correct'):.0%}",
-            f"{_share(answers, 'is_cheat'):.0%}",
-            f"{_share(answers, 'flags'):.0%}",
+            number(_mean_reward(answers)),
+            *(f"{_share(answers, name):.0%}" for name in ("is_correct", "is_cheat", "flags")),
             str(sum(sample.reward is None for sample in answers)),
         )
         for step, answers in steps.items()
     ]
-    return Table("Answers by step", heads, _thinned(rows))
+    return Table("Answers by step", heads, _thinned([*rows]))
 
 
 def _readings_table(records: Sequence[MonitorRecord]) -> Table:
-    rows: list[tuple[str, ...]] = [
-        (
-            str(record.step),
-            *("–" if x.value is None else f"{x.value:.3g}" for x in record.readings),
-        )
+    rows = [
+        (str(record.step), *(formatted(reading.value, ".3g") for reading in record.readings))
         for record in records
     ]
-    return Table("Monitors by step", ("step", *MONITORS), _thinned(rows))
+    return Table("Monitors by step", ("step", *MONITORS), _thinned([*rows]))
 
 
 def _thinned(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -143,20 +136,19 @@ def _share(answers: Sequence[Sample], field: str) -> float:
 
 def _draw(steps: Mapping[int, Sequence[Sample]], path: Path) -> None:
     rewards = [(step, _mean_reward(answers)) for step, answers in steps.items()]
-    known = [(step, reward) for step, reward in rewards if reward is not None]
+    points = [(step, reward) for step, reward in rewards if reward is not None]
     fields = [("is_correct", "correct"), ("is_cheat", "cheats"), ("flags", "flagged")]
     if any(sample.is_right_where_run for answers in steps.values() for sample in answers):
         fields.append(("is_right_where_run", "right where run, not judged"))
-    with new_figure(path, (8, 3.6), ncols=2) as (_, (left, right)):
-        if known:
-            left.plot(
-                *zip(*known, strict=True), color=line_style(0).colour, marker="o", markersize=3
-            )
-        left.set(xlabel="step", ylabel="mean reward")
-        for number, (field, label) in enumerate(fields):
-            style = line_style(number)
+    with new_figure(path, (8, 3.6), ncols=2) as (_, (reward_axes, share_axes)):
+        if points:
+            line = {"color": line_style(0).colour, "marker": "o", "markersize": 3}
+            reward_axes.plot(*zip(*points, strict=True), **line)
+        reward_axes.set(xlabel="step", ylabel="mean reward")
+        for index, (field, label) in enumerate(fields):
+            style = line_style(index)
             shares = [100 * _share(answers, field) for answers in steps.values()]
-            looks = {"color": style.colour, "marker": style.marker, "markersize": 3}
-            right.plot(list(steps), shares, style.dashes, label=label, **looks)
-        right.set(xlabel="step", ylabel="share of the answers, %", ylim=(-3, 103))
-        right.legend()
+            line = {"color": style.colour, "marker": style.marker, "markersize": 3}
+            share_axes.plot(list(steps), shares, style.dashes, label=label, **line)
+        share_axes.set(xlabel="step", ylabel="share of the answers, %", ylim=(-3, 103))
+        share_axes.legend()

@@ -1,20 +1,34 @@
-"""Boards: runs that were measured on one suite with one hardware, and so may share a column."""
+"""Boards: runs of one suite on one hardware, which may share a column, and their scores."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import TypeAlias
 
 from passnet.bench.environment import Environment
+from passnet.bench.groups import graph_groups, group_order
+from passnet.bench.leaderboard.entry import scores_of
+from passnet.bench.scores import CandidateScore
 from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite
 from passnet.judge.trial import Trial
-from passnet.pages.site.measured import MeasuredRun, Standing
+from passnet.pages.site.measured import MeasuredRun
 from passnet.pages.site.text import file_stem
+
+DIMENSIONS = ("dtype", "ops", "domain")
+"""The groupings that the leaderboard filters graphs by."""
+
+Choice: TypeAlias = tuple[str | None, ...]
+"""A group, or None for all, for each of `DIMENSIONS`."""
+
+LineScores: TypeAlias = dict[str, CandidateScore | None]
+"""The scores by line; None where nothing could be timed."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A candidate of a run on a board, under a name that no other line there has."""
+    """A candidate of a run on a board, under a name of its own."""
 
     name: str
     kind: str
@@ -22,18 +36,10 @@ class Line:
     candidate: str
     trials: tuple[Trial, ...]
 
-    @property
-    def standing(self) -> Standing:
-        """What its numbers rest on."""
-        return self.run.standing
-
 
 @dataclass(frozen=True)
 class Board:
-    """Lines that may be compared: one suite, one hardware, one judge.
-
-    `stem` names its pages. `suite` is None where its graphs are not known here.
-    """
+    """Comparable lines: one suite (None if it is not known here), one hardware, one judge."""
 
     stem: str
     suite_name: str
@@ -101,17 +107,9 @@ def boards_of(runs: Sequence[MeasuredRun], suites: Sequence[Suite | None]) -> li
         first = runs[numbers[0]].info
         stem = file_stem(first.suite)
         stem = stem if all(board.stem != stem for board in boards) else file_stem(f"{stem} {key}")
-        boards.append(
-            Board(
-                stem,
-                first.suite,
-                first.suite_hash,
-                suites[numbers[0]],
-                first.environment,
-                first.settings,
-                _lines([runs[number] for number in numbers]),
-            )
-        )
+        suite, lines = suites[numbers[0]], _lines([runs[number] for number in numbers])
+        known = (first.suite, first.suite_hash, suite, first.environment, first.settings)
+        boards.append(Board(stem, *known, lines))
     return sorted(boards, key=lambda board: -sum(len(line.trials) for line in board.lines))
 
 
@@ -130,9 +128,9 @@ def _lines(runs: Sequence[MeasuredRun]) -> tuple[Line, ...]:
         while name in names:
             name += "'"
         names.add(name)
-        template = run.template(candidate)
+        kinds = {template.name: template.kind for template in run.info.candidates}
         trials = tuple(trial for trial in run.trials if trial.candidate == candidate)
-        lines.append(Line(name, template.kind if template else "passes", run, candidate, trials))
+        lines.append(Line(name, kinds.get(candidate, "passes"), run, candidate, trials))
     return tuple(lines)
 
 
@@ -144,3 +142,47 @@ def short_name(candidate: str) -> str:
         ('examples/passes@direct', 'examples/passes')
     """
     return "/".join(candidate.split("/")[-2:]) if candidate.startswith("/") else candidate
+
+
+@dataclass(frozen=True)
+class BoardScores:
+    """The scores of every line for every choice of graphs that has any.
+
+    `names` has the groups of each dimension, `graphs` the graphs of each choice.
+    """
+
+    names: dict[str, list[str]]
+    graphs: dict[Choice, frozenset[str]]
+    scores: dict[Choice, LineScores]
+
+    @property
+    def whole(self) -> LineScores:
+        """The scores on all graphs."""
+        return self.scores[(None,) * len(DIMENSIONS)]
+
+
+def board_scores(board: Board) -> BoardScores:
+    """Return the scores of a board."""
+    groups = {by: graph_groups(board.suite, by) if board.suite else {} for by in DIMENSIONS}
+    graphs = {trial.graph for line in board.lines for trial in line.trials}
+    names = {
+        by: group_order(groups[by][graph] for graph in graphs if graph in groups[by])
+        for by in DIMENSIONS
+    }
+    choices: dict[Choice, frozenset[str]] = {}
+    for choice in product(*([None, *names[by]] for by in DIMENSIONS)):
+        limits = [(groups[by], name) for by, name in zip(DIMENSIONS, choice, strict=True) if name]
+        fitting = (g for g in graphs if all(group.get(g) == name for group, name in limits))
+        if subset := frozenset(fitting):
+            choices[choice] = subset
+    by_subset = {
+        subset: {line.name: _score(line, subset) for line in board.lines}
+        for subset in set(choices.values())
+    }
+    scores = {choice: by_subset[subset] for choice, subset in choices.items()}
+    return BoardScores(names, choices, scores)
+
+
+def _score(line: Line, graphs: frozenset[str]) -> CandidateScore | None:
+    trials = [trial for trial in line.trials if trial.graph in graphs]
+    return scores_of(trials).get(line.candidate)

@@ -17,10 +17,9 @@ from passnet.pages.figures.study_page import STUDY_FILE, Study, read_study
 from passnet.pages.figures.training_page import training_study
 from passnet.pages.site.attempt_pages import write_attempts
 from passnet.pages.site.board_pages import write_board, write_index, write_trials
-from passnet.pages.site.boards import Board, boards_of
+from passnet.pages.site.boards import Board, board_scores, boards_of
 from passnet.pages.site.measured import KnownSuites, MeasuredRun, is_run, read_entries, read_run
 from passnet.pages.site.pages import SiteFolder
-from passnet.pages.site.slices import board_scores
 from passnet.pages.site.study_pages import write_dataset, write_studies
 from passnet.pages.site.task_pages import write_tasks
 from passnet.train.rewards.samples import SAMPLES_FILE
@@ -69,10 +68,10 @@ def read_parts(
     """Read the parts of a site; nothing is written into the folders.
 
     Args:
-        paths: folders of runs, of runs of authors, of trainings, of profiles and of studies.
-        leaderboard: the folder of a leaderboard, whose entries are shown.
+        paths: folders of runs, runs of authors, trainings, profiles and studies.
+        leaderboard: folder of a leaderboard, whose entries are shown.
         suites: suites that do not ship with passnet.
-        stats: the numbers of a dataset.
+        stats: numbers of a dataset.
 
     Raises:
         InputError: a folder is none of these, or cannot be read.
@@ -111,15 +110,16 @@ def build_site(
     """Write a site, all of it or nothing, in place of an earlier site.
 
     Args:
-        parts: the parts of the site.
-        out: its folder.
-        title: its headline.
-        step: called with the name of every board, task and attempt that is written.
+        parts: parts of the site.
+        out: folder of the site.
+        title: headline of the site.
+        step: called with the name of every written board, task and attempt.
 
     Raises:
         InputError: `out` holds something that is no site, or cannot be written.
     """
-    if out.exists() and any(out.iterdir() if out.is_dir() else [out]) and not _is_site(out):
+    is_site = (out / SITE_FILE).is_file()
+    if out.exists() and any(out.iterdir() if out.is_dir() else [out]) and not is_site:
         raise InputError(f"{out}: is there already, and no site; choose another --out")
     fresh = out.with_name(f"{out.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -129,10 +129,6 @@ def build_site(
         shutil.rmtree(out)
     fresh.replace(out)
     return record
-
-
-def _is_site(out: Path) -> bool:
-    return (out / SITE_FILE).is_file()
 
 
 def _write(parts: SiteParts, folder: Path, title: str, step: Callable[[str], None]) -> SiteRecord:
@@ -151,27 +147,26 @@ def _write(parts: SiteParts, folder: Path, title: str, step: Callable[[str], Non
         write_trials(site, board)
         step(board.suite_name)
     write_index(site, parts.boards, scores)
-    if parts.boards:
-        for name in write_tasks(site, parts.boards):
-            step(name)
-    if parts.attempts:
-        for name in write_attempts(site, parts.attempts):
-            step(name)
+    for name in write_tasks(site, parts.boards) if parts.boards else ():
+        step(name)
+    for name in write_attempts(site, parts.attempts) if parts.attempts else ():
+        step(name)
     if parts.studies:
         write_studies(site, parts.studies)
     if parts.stats is not None:
         write_dataset(site, parts.stats)
     site.write_page("about.html", "about")
     files = [path for path in folder.rglob("*") if path.is_file()]
+    num_trials = sum(len(line.trials) for board in parts.boards for line in board.lines)
     record = SiteRecord(
         title,
         len(parts.boards),
-        sum(len(line.trials) for board in parts.boards for line in board.lines),
+        num_trials,
         parts.num_tasks,
         len(parts.attempts),
         len(parts.studies),
-        len(files) + 1,
-        sum(path.stat().st_size for path in files),
+        num_files=len(files) + 1,
+        num_bytes=sum(path.stat().st_size for path in files),
     )
     write_json(folder / SITE_FILE, record)
     return record

@@ -1,6 +1,6 @@
-"""A run as the site reads it: what was measured, its trials, and the sources of its passes."""
+"""A run as the site reads it: its settings, its trials, and the sources of its passes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -18,36 +18,30 @@ from passnet.judge.trial import Trial
 from passnet.passes.folder import is_pass_folder
 
 Standing: TypeAlias = Literal["run", "entry", "verified"]
-"""run: a run folder that was given. entry: sent in, and checked from its records alone. verified:
-sent in, and judged again by whom this site is from."""
+"""The evidence of a run: a run folder here (run), an entry that was sent in with consistent
+records (entry), or one that was judged again here (verified)."""
 
 SOURCE_SUFFIXES = (".py", ".json", ".h", ".hpp", ".cpp", ".cu", ".cuh", ".md", ".txt")
 MAX_FOLDER_CHARACTERS = 200_000
-"""Text of a pass folder that a page shows."""
+"""Most characters of a pass folder that a page shows."""
 
 Sources: TypeAlias = Mapping[str, str]
-"""The text of the files of a pass folder, by their names in it."""
+"""The texts of the files of a pass folder, by their names."""
 
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """A run, or an entry of a leaderboard.
-
-    `sources` has the pass folders by candidate and task, as far as their files are there and those
-    that were judged. `note` says what a reader should know of its standing.
-    """
+    """A run, or an entry of a leaderboard."""
 
     name: str
     info: BenchRunInfo
     trials: tuple[Trial, ...]
     standing: Standing = "run"
     note: str = ""
-    sources: dict[tuple[str, str], Sources] = field(default_factory=dict)
+    """A sentence on its standing."""
 
-    def template(self, candidate: str) -> Candidate | None:
-        """Return a candidate by its name."""
-        found = (each for each in self.info.candidates if each.name == candidate)
-        return next(found, None)
+    sources: dict[tuple[str, str], Sources] = field(default_factory=dict)
+    """Pass folders by candidate and task, if their files are still those that were judged."""
 
 
 def is_run(path: Path) -> bool:
@@ -59,7 +53,7 @@ def read_run(path: Path, suites: "KnownSuites") -> MeasuredRun:
     """Read the run of a run folder.
 
     Raises:
-        InputError: it holds none that can be read, or no trial.
+        InputError: the run cannot be read, or has no trial.
     """
     run = run_folder(path)
     info, trials = run.read_info(), tuple(run.records().values())
@@ -67,12 +61,8 @@ def read_run(path: Path, suites: "KnownSuites") -> MeasuredRun:
         raise InputError(f"{path}: holds no trial; wait until the run has some, or leave it out")
     suite = suites.of_hash(info.suite_hash)
     tasks = {trial.task for trial in trials}
-    sources = {
-        (candidate.name, task): files
-        for candidate in info.candidates
-        for task, files in folders_of(candidate, info, suite).items()
-        if task in tasks
-    }
+    sources = _sources(info.candidates, info, suite)
+    sources = {(name, task): files for (name, task), files in sources.items() if task in tasks}
     return MeasuredRun(path.resolve().name, info, trials, sources=sources)
 
 
@@ -80,7 +70,7 @@ def read_entries(leaderboard: Path, suites: "KnownSuites") -> list[MeasuredRun]:
     """Read the entries of a leaderboard; confirmed ones have the results of the second judging.
 
     Raises:
-        InputError: there is no leaderboard, or an entry that cannot be read or does not hold.
+        InputError: there is no leaderboard, or an entry cannot be read or fails its checks.
     """
     runs = []
     for folder in entry_folders(leaderboard):
@@ -88,9 +78,7 @@ def read_entries(leaderboard: Path, suites: "KnownSuites") -> list[MeasuredRun]:
         suite = suites.of_hash(entry.info.suite_hash)
         problems = failed(check_entry(folder, entry, trials, suite))
         if problems:
-            raise InputError(
-                f"{folder}: does not hold, so that it can be on no page: {'; '.join(problems)}"
-            )
+            raise InputError(f"{folder}: cannot be shown, as checks fail: {'; '.join(problems)}")
         judged = read_verification(leaderboard, entry.name)
         info = entry.info
         standing: Standing = "entry"
@@ -101,14 +89,13 @@ def read_entries(leaderboard: Path, suites: "KnownSuites") -> list[MeasuredRun]:
             standing = "verified"
             note = f"sent in by {entry.by}, and judged again here: {_claims(entry)} was claimed"
         elif judged is not None:
-            texts = [each.text for each in judged[0].candidates if not each.is_confirmed]
+            texts = [result.text for result in judged[0].candidates if not result.is_confirmed]
             note = f"sent in by {entry.by}; judged again, it was not confirmed: {'; '.join(texts)}"
-        rooted = [_rooted(folder, candidate) for candidate in info.candidates]
-        sources = {
-            (candidate.name, task): files
-            for candidate in rooted
-            for task, files in folders_of(candidate, info, suite).items()
-        }
+        rooted = [
+            replace(candidate, root=str(folder / candidate.root)) if candidate.root else candidate
+            for candidate in info.candidates
+        ]
+        sources = _sources(rooted, info, suite)
         runs.append(MeasuredRun(entry.name, info, tuple(trials), standing, note, sources))
     return runs
 
@@ -118,26 +105,24 @@ def _claims(entry: LeaderboardEntry) -> str:
     return ", ".join(f"AS {score.score:.3f} of {name}" for name, score in scores.items())
 
 
-def _rooted(folder: Path, candidate: Candidate) -> Candidate:
-    return replace(candidate, root=str(folder / candidate.root)) if candidate.root else candidate
-
-
-def folders_of(candidate: Candidate, info: BenchRunInfo, suite: Suite | None) -> dict[str, Sources]:
-    """Return the files of a candidate's pass folders by task; none if they are gone or changed."""
-    if candidate.root is None or suite is None or not Path(candidate.root).is_dir():
-        return {}
-    try:
-        entry = parse_candidate(candidate.root, suite.tasks)
-    except PassnetError:
-        return {}
-    if entry.code_hash != info.code_hashes.get(candidate.name):
-        return {}
-    found = {task.name: entry.for_task(task.name) for task in suite.tasks}
-    return {
-        task: read_sources(Path(each.passes))
-        for task, each in found.items()
-        if each is not None and each.passes is not None
-    }
+def _sources(
+    candidates: Iterable[Candidate], info: BenchRunInfo, suite: Suite | None
+) -> dict[tuple[str, str], Sources]:
+    """Return the files of pass folders by candidate and task; none if they are gone or changed."""
+    sources: dict[tuple[str, str], Sources] = {}
+    for candidate in candidates:
+        if candidate.root is None or suite is None or not Path(candidate.root).is_dir():
+            continue
+        try:
+            parsed = parse_candidate(candidate.root, suite.tasks)
+        except PassnetError:
+            continue
+        if parsed.code_hash == info.code_hashes.get(candidate.name):
+            for task in suite.tasks:
+                own = parsed.for_task(task.name)
+                if own is not None and own.passes is not None:
+                    sources[candidate.name, task.name] = read_sources(Path(own.passes))
+    return sources
 
 
 def read_sources(folder: Path) -> dict[str, str]:
@@ -158,10 +143,10 @@ def read_sources(folder: Path) -> dict[str, str]:
 
 
 class KnownSuites:
-    """The suites that a site can name the graphs of, by their content: shipped, or given."""
+    """The suites whose graphs a site knows, by content hash: shipped ones, and extra ones."""
 
-    def __init__(self, given: tuple[Suite, ...] = ()) -> None:
-        self._by_hash = {suite.content_hash: suite for suite in given}
+    def __init__(self, extra: tuple[Suite, ...] = ()) -> None:
+        self._by_hash = {suite.content_hash: suite for suite in extra}
         self._unread = shipped_suites()
 
     def of_hash(self, content_hash: str) -> Suite | None:

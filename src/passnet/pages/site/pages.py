@@ -14,7 +14,7 @@ from markupsafe import Markup
 from passnet.core.records.serialise import write_text
 from passnet.core.terminal.visible_text import visible
 from passnet.pages.site.text import coloured, colours_css, script
-from passnet.pages.tables.cells import in_ms, interval, ops_in_words
+from passnet.pages.tables.cells import formatted, in_ms, interval, ops_in_words
 from passnet.version import __version__
 
 PACKAGE = Path(__file__).parent
@@ -31,7 +31,7 @@ PLOT_STYLE = """:where(.plot) {
 :where(.plot tspan) {
   white-space: pre;
 }"""
-"""The style that Observable Plot writes into a chart; the only one within pages that may count."""
+"""The style that Observable Plot writes into a chart; the only inline style that pages allow."""
 
 
 def content_policy() -> str:
@@ -62,41 +62,41 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["ms"] = in_ms
-    templates.globals.update(
-        coloured=lambda name, text: Markup(coloured(name, text)),
-        interval=interval,
-        words=ops_in_words,
-        range_of=range,
-    )
+    templates.filters |= {"ms": in_ms, "formatted": formatted}
+    functions: dict[str, Any] = {
+        "coloured": lambda name, text: Markup(coloured(name, text)),
+        "interval": interval,
+        "words": ops_in_words,
+    }
+    templates.globals |= functions
     return templates
 
 
 @dataclass(frozen=True)
 class SiteFolder:
-    """A site that is being written: where, its title, and the pages that every page links to."""
+    """A site that is being written: its folder, its title, and the pages that all link to."""
 
     out: Path
     title: str
     sections: Sequence[tuple[str, str]]
 
     def write_page(
-        self, page: str, template: str, given: Mapping[str, Any] | None = None, **facts: Any
+        self, page: str, template: str, data: Mapping[str, Any] | None = None, **facts: Any
     ) -> None:
-        """Write a page and, where it is given values, its script.
+        """Write a page and its script, if it has tables or charts.
 
         Args:
-            page: its path in the site, NAME.html.
-            template: the name of its template.
-            given: what its tables and charts are made from, by their names on the page.
-            facts: what the template is filled with.
+            page: path in the site, NAME.html.
+            template: name of the template.
+            data: specifications of tables and charts, by their names on the page.
+            facts: variables of the template.
         """
         path = PurePosixPath(page)
         root = "../" * (len(path.parts) - 1)
         target = self.out / page
         target.parent.mkdir(parents=True, exist_ok=True)
-        if given:
-            text = "".join(script(name, value) for name, value in given.items())
+        if data:
+            text = "".join(script(name, value) for name, value in data.items())
             write_text(target.with_suffix(".js"), text)
         rendered = render(
             template,
@@ -105,8 +105,8 @@ class SiteFolder:
             site=self,
             policy=content_policy(),
             version=__version__,
-            own_script=path.with_suffix(".js").name if given else None,
-            has_charts=any("kind" in value for value in (given or {}).values()),
+            own_script=path.with_suffix(".js").name if data else None,
+            has_charts=any("kind" in value for value in (data or {}).values()),
             **facts,
         )
         write_text(target, rendered)
@@ -122,5 +122,5 @@ class SiteFolder:
 
 
 def _finalised(value: Any) -> Any:
-    """Return a value as it stands in a page, with unprintable characters made visible."""
+    """Return a value for a page, with unprintable characters made visible."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
 
 from passnet.data.dataset.stats import Stats
 from passnet.pages.figures.study_page import Study
 from passnet.pages.site.pages import SiteFolder
-from passnet.pages.site.table_spec import of_text_table
+from passnet.pages.site.table_spec import bar_chart, of_text_table
 from passnet.pages.site.text import file_stem
 from passnet.pages.tables.dataset import stats_tables
 
@@ -32,41 +31,22 @@ def write_studies(site: SiteFolder, studies: Sequence[Study]) -> None:
             {f"table-{n}": of_text_table(table) for n, table in enumerate(page.tables)},
             study=page,
             figures=figures,
-            section="studies/index.html",
         )
         pages.append((stem, page))
-    site.write_page("studies/index.html", "studies", studies=pages, section="studies/index.html")
+    site.write_page("studies/index.html", "studies", studies=pages)
 
 
 def write_dataset(site: SiteFolder, stats: Stats) -> None:
     """Write the page of a dataset."""
     tables = stats_tables(stats)
-    given: dict[str, Any] = {f"table-{n}": of_text_table(table) for n, table in enumerate(tables)}
-    given["sizes"] = _bars(stats.sizes, "ops of a subgraph")
-    given["places"] = _bars(stats.multiplicity, "places of a subgraph")
+    data = {f"table-{n}": of_text_table(table) for n, table in enumerate(tables)}
+    data["sizes"] = bar_chart(_by_range(stats.sizes), "rows", "ops of a subgraph")
+    data["places"] = bar_chart(_by_range(stats.multiplicity), "rows", "places of a subgraph")
     ops = stats.ops[:NUM_OPS_DRAWN]
-    given["ops"] = {
-        "kind": "bars",
-        "horizontal": True,
-        "label": "calls",
-        "labels": [op.op.removeprefix("torch.nn.functional.") for op in ops],
-        "values": [op.calls for op in ops],
-    }
-    lead = (
-        f"{stats.num_rows:,} distinct subgraphs with {stats.num_ops:,} ops, found in "
-        f"{stats.num_places:,} places of captured nets."
-    )
-    site.write_page(
-        "dataset.html", "dataset", given, lead=lead, tables=tables, section="dataset.html"
-    )
+    calls = {op.op.removeprefix("torch.nn.functional."): op.calls for op in ops}
+    data["ops"] = bar_chart(calls, "calls")
+    site.write_page("dataset.html", "dataset", data, stats=stats, tables=tables)
 
 
-def _bars(counts: Sequence[tuple[int, int, int]], label: str) -> dict[str, Any]:
-    return {
-        "kind": "bars",
-        "horizontal": False,
-        "label": "rows",
-        "xLabel": label,
-        "labels": [str(low) if low == high else f"{low}–{high}" for low, high, _ in counts],
-        "values": [count for *_, count in counts],
-    }
+def _by_range(counts: Sequence[tuple[int, int, int]]) -> dict[str, int]:
+    return {str(low) if low == high else f"{low}–{high}": count for low, high, count in counts}

@@ -1,6 +1,6 @@
-"""Tables as pages get them: columns of values, which the page sorts, filters and draws."""
+"""Tables and charts for the scripts of pages, which sort, filter and draw them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -9,8 +9,8 @@ import msgspec
 from passnet.pages.tables.tables import Table
 
 ColumnKind: TypeAlias = Literal["text", "link", "number", "percent", "speedup", "tags", "code"]
-"""text, code and number as they are; percent of a share; link of [words, target]; speedup of
-[value, low, high], drawn as a bar beside its number; tags of a list of short texts."""
+"""The kind of a column's values: percent takes a share, link [words, target], speedup
+[value, low, high], and tags a list of short texts."""
 
 FilterKind: TypeAlias = Literal["", "choice", "words"]
 
@@ -20,25 +20,22 @@ DIGITS = 5
 
 @dataclass(frozen=True)
 class ColumnSpec:
-    """A column.
-
-    Args:
-        title: its head.
-        kind: how its values are shown.
-        filtered: what filters it, above the table.
-        digits: of numbers, after the point.
-        width: in pixels; 0 leaves it to the page.
-        is_wide: left out where the page is narrow.
-        hint: what its head means, in a sentence.
-    """
+    """A column of a table on a page."""
 
     title: str
     kind: ColumnKind = "text"
     filtered: FilterKind = ""
     digits: int = 3
+    """Digits of numbers after the point."""
+
     width: int = 0
+    """Pixels; 0 leaves the width to the page."""
+
     is_wide: bool = False
+    """True for a column that narrow pages leave out."""
+
     hint: str = ""
+    """The meaning of the head, in a sentence."""
 
 
 def table_spec(
@@ -51,9 +48,9 @@ def table_spec(
 
     Args:
         columns: the columns.
-        rows: a value for each of them.
-        sort: the column to sort by at first, and whether the largest comes first.
-        height: in pixels, from which on the table scrolls by itself; needed for long tables.
+        rows: rows with a value for each column.
+        sort: the column to sort by at first, and True if the largest comes first.
+        height: pixels from which on the table scrolls; needed for long tables.
     """
     by_column: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [()] * len(columns)
     return {
@@ -78,20 +75,17 @@ def _column(spec: ColumnSpec, values: Sequence[Any]) -> dict[str, Any]:
         levels = dict(zip(keys, values, strict=True))
         if 2 * len(levels) < len(values):
             numbers = {key: number for number, key in enumerate(levels)}
-            return {
-                **column,
-                "levels": list(levels.values()),
-                "values": [numbers[key] for key in keys],
-            }
-    return {**column, "values": [_short(value) for value in values]}
+            indices = [numbers[key] for key in keys]
+            return {**column, "levels": list(levels.values()), "values": indices}
+    return {**column, "values": short(values)}
 
 
-def _short(value: Any) -> Any:
+def short(value: Any) -> Any:
     """Return a value with as many digits as a page can show."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, (tuple, list)):
-        return [_short(inner) for inner in value]
+        return [short(inner) for inner in value]
     return value
 
 
@@ -114,3 +108,19 @@ def _number(cell: str) -> float | None:
         return float(cell.replace(",", "").removesuffix("%").strip())
     except ValueError:
         return None
+
+
+def line_chart(
+    series: Mapping[str, Sequence[Any]], x: dict[str, Any], y: dict[str, Any], **options: Any
+) -> dict[str, Any]:
+    """Return a chart for a page: a line through the points of each series."""
+    named = [{"name": name, "points": short(points)} for name, points in series.items()]
+    return {"kind": "lines", "series": named, "x": x, "y": y, **options}
+
+
+def bar_chart(bars: Mapping[str, int], label: str, x_label: str = "") -> dict[str, Any]:
+    """Return a chart of bars for a page; horizontal ones without a label of the x axis."""
+    values = {"labels": list(bars), "values": list(bars.values())}
+    if not x_label:
+        return {"kind": "bars", "horizontal": True, "label": label, **values}
+    return {"kind": "bars", "horizontal": False, "label": label, "xLabel": x_label, **values}

@@ -1,10 +1,11 @@
 """The pages of tasks: the graph drawn, every candidate's trials, findings, and pass folders."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from passnet.bench.groups import graph_groups
+from passnet.bench.scores import is_correct
 from passnet.core.records.serialise import write_text
 from passnet.data.dataset.store import main_dtype
 from passnet.errors import GraphError
@@ -16,7 +17,6 @@ from passnet.judge.trial import Trial
 from passnet.pages.figures.drawing import draw
 from passnet.pages.site.board_pages import (
     TABLE_HEIGHT,
-    is_correct,
     speedup_triple,
     status_word,
     suite_stem,
@@ -26,10 +26,11 @@ from passnet.pages.site.boards import Board, Line
 from passnet.pages.site.pages import SiteFolder
 from passnet.pages.site.table_spec import ColumnSpec, table_spec
 from passnet.pages.site.text import file_stem
+from passnet.pages.tables.cells import formatted, ops_in_words
 
 MAX_OPS_NAMED = 12
 MAX_PROBLEMS = 60
-"""Findings and failures that a page tells in full; the table of trials has all."""
+"""Most findings and failures that a page shows in full; the table of trials has all."""
 
 _TRIALS = (
     ColumnSpec("graph", filtered="words"),
@@ -45,16 +46,16 @@ _TRIALS = (
 
 
 def write_tasks(site: SiteFolder, boards: Sequence[Board]) -> Iterator[str]:
-    """Write the page of every task, and the list of all; gives the name of each that is written."""
+    """Write the page of every task and the list of all, and yield the names of the tasks."""
     by_suite: dict[str, list[Board]] = {}
     for board in boards:
         by_suite.setdefault(board.suite_hash, []).append(board)
     rows = []
     for group in by_suite.values():
         first = group[0]
-        known = {task.name: task for task in first.suite.tasks} if first.suite else {}
+        tasks = {task.name: task for task in first.suite.tasks} if first.suite else {}
         for name in dict.fromkeys(task for board in group for task in board.tasks):
-            task = known.get(name)
+            task = tasks.get(name)
             _write_task(site, group, name, task)
             rows.append(_index_row(first, name, task))
             yield name
@@ -66,8 +67,8 @@ def write_tasks(site: SiteFolder, boards: Sequence[Board]) -> Iterator[str]:
         ColumnSpec("domain", filtered="choice", width=120, is_wide=True),
         ColumnSpec("sequence of ops", "text", "words", is_wide=True),
     )
-    site.write_page("tasks/index.html", "tasks", {"tasks": table_spec(columns, rows,
-                    height=TABLE_HEIGHT)}, section="tasks/index.html")  # fmt: skip
+    data = {"tasks": table_spec(columns, rows, height=TABLE_HEIGHT)}
+    site.write_page("tasks/index.html", "tasks", data)
 
 
 def _index_row(board: Board, name: str, task: Task | None) -> list[Any]:
@@ -80,7 +81,7 @@ def _index_row(board: Board, name: str, task: Task | None) -> list[Any]:
         len(task.graphs),
         len(task.graphs[0].graph.program.ops),
         _domain(board.suite, task),
-        short_ops(task.ops),
+        ops_in_words(task.ops, MAX_OPS_NAMED),
     ]
 
 
@@ -91,61 +92,47 @@ def _domain(suite: Suite | None, task: Task) -> str:
     return counts.most_common(1)[0][0]
 
 
-def short_ops(ops: Sequence[str]) -> str:
-    """Return a sequence of ops in a few words."""
-    names = [op.rpartition(".")[2] for op in ops]
-    more = f" … {len(names) - MAX_OPS_NAMED} more" if len(names) > MAX_OPS_NAMED else ""
-    return " ".join(names[:MAX_OPS_NAMED]) + more
-
-
 def _write_task(site: SiteFolder, boards: Sequence[Board], name: str, task: Task | None) -> None:
     first = boards[0]
-    page = task_page(first, name)
-    given: dict[str, Any] = {}
+    data: dict[str, Any] = {}
     sections = []
-    for number, board in enumerate(boards):
-        trials = [
-            (line, trial) for line in board.lines for trial in line.trials if trial.task == name
-        ]
-        if not trials:
-            continue
-        given[f"trials-{len(sections)}"] = table_spec(
-            _TRIALS, (_trial_row(name, line, trial) for line, trial in trials), height=TABLE_HEIGHT
-        )
-        sections.append(_section(boards[number], name, trials))
-    facts = [("suite", f"{first.suite_name}, {first.suite_hash[:12]}")]
+    for board in boards:
+        pairs = [(line, trial) for line in board.lines for trial in line.trials]
+        pairs = [(line, trial) for line, trial in pairs if trial.task == name]
+        if pairs:
+            rows = (_trial_row(name, line, trial) for line, trial in pairs)
+            data[f"trials-{len(sections)}"] = table_spec(_TRIALS, rows, height=TABLE_HEIGHT)
+            sections.append(_section(board, name, pairs))
+    facts: dict[str, str] = {}
     picture = program = None
     if task is not None:
-        facts += _facts(task)
-        given["graphs"] = _graph_table(task)
+        facts = _facts(task)
+        data["graphs"] = _graph_table(task)
         picture = _draw(site, first, task)
         program = render_program(task.graphs[0].graph.program)
     site.write_page(
-        page,
+        task_page(first, name),
         "task",
-        given,
+        data,
         name=name,
-        suite_name=first.suite_name,
+        board=first,
         facts=facts,
         picture=picture,
         program=program,
-        graph=task.graphs[0].name if task else None,
-        graphs=len(task.graphs) if task else 0,
+        graphs=task.graphs if task else (),
         boards=sections,
-        section="tasks/index.html",
     )
 
 
-def _facts(task: Task) -> list[tuple[str, str]]:
+def _facts(task: Task) -> dict[str, str]:
     nets = sorted({graph.source.net for graph in task.graphs if graph.source})
-    dtypes = sorted({main_dtype(graph.graph.tensors) for graph in task.graphs})
-    named = ", ".join(nets[:4]) + (f" and {len(nets) - 4} more" if len(nets) > 4 else "")
-    return [
-        ("graphs", str(len(task.graphs))),
-        ("dtypes", ", ".join(dtypes)),
-        ("nets", named or "unknown"),
-        ("ops", f"{len(task.ops)}: {short_ops(task.ops)}"),
-    ]
+    more = f" and {len(nets) - 4} more" if len(nets) > 4 else ""
+    return {
+        "graphs": str(len(task.graphs)),
+        "dtypes": ", ".join(sorted({main_dtype(graph.graph.tensors) for graph in task.graphs})),
+        "nets": ", ".join(nets[:4]) + more or "unknown",
+        "ops": f"{len(task.ops)}: {ops_in_words(task.ops, MAX_OPS_NAMED)}",
+    }
 
 
 def _draw(site: SiteFolder, board: Board, task: Task) -> str | None:
@@ -196,57 +183,42 @@ def _trial_row(task: str, line: Line, trial: Trial) -> list[Any]:
         trial.smallest_t,
         trial.reference_ms,
         trial.candidate_ms,
-        _error(trial.relative_error),
-        _error(trial.eager_error),
+        formatted(trial.relative_error, ".1e"),
+        formatted(trial.eager_error, ".1e"),
     ]
 
 
-def _error(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1e}"
-
-
-def _section(board: Board, task: str, trials: Sequence[tuple[Line, Trial]]) -> dict[str, Any]:
+def _section(board: Board, task: str, pairs: Sequence[tuple[Line, Trial]]) -> dict[str, Any]:
     """Return the data of a task on one board, besides the table of trials."""
-    problems = [problem for line, trial in trials for problem in _problems(task, line, trial)]
+    problems = [problem for line, trial in pairs for problem in _problems(task, line, trial)]
+    matches: dict[str, Counter[str]] = defaultdict(Counter)
+    for line, trial in pairs:
+        matches[line.name].update(trial.matches)
     folders: list[dict[str, Any]] = []
-    for line in dict.fromkeys(line.name for line, _ in trials):
-        its = [(each, trial) for each, trial in trials if each.name == line]
-        owner = its[0][0]
-        if owner.kind != "passes":
+    for line in {line.name: line for line, _ in pairs if line.kind == "passes"}.values():
+        sources = line.run.sources.get((line.candidate, task), {})
+        twin = next((f for f in folders if sources and f["sources"] == sources), None)
+        if twin is not None:
+            twin["candidate"] += f", {line.name}"
             continue
-        matches: Counter[str] = Counter()
-        for _, trial in its:
-            matches.update(trial.matches)
-        sources = owner.run.sources.get((owner.candidate, task), {})
-        same = [folder for folder in folders if sources and folder["sources"] == sources]
-        if same:
-            same[0]["candidate"] += f", {line}"
-            continue
-        folders.append({
-            "candidate": line,
-            "matches": ", ".join(f"{name} {count} times" for name, count in matches.items()),
-            "sources": sources,
-        })  # fmt: skip
-    return {
-        "hardware": board.hardware,
-        "versions": board.versions,
-        "problems": _told_once(problems)[:MAX_PROBLEMS],
-        "folders": folders,
-    }
+        counts = matches[line.name].items()
+        words = ", ".join(f"{name} {count} times" for name, count in counts)
+        folders.append({"candidate": line.name, "matches": words, "sources": sources})
+    return {"board": board, "problems": _merged(problems)[:MAX_PROBLEMS], "folders": folders}
 
 
 def _problems(task: str, line: Line, trial: Trial) -> Iterator[dict[str, str]]:
     """Yield the findings and the failure of a trial."""
     graph = trial.graph.removeprefix(f"{task}-")
-    for found in trial.findings:
-        known = CATALOGUE.get(found.name)
+    for finding in trial.findings:
+        entry = CATALOGUE.get(finding.name)
         yield {
-            "weight": found.weight,
-            "title": found.name,
+            "weight": finding.weight,
+            "title": finding.name,
             "candidate": line.name,
-            "where": " · ".join(filter(None, (found.place, graph))),
-            "text": found.evidence,
-            "meaning": known.meaning if known else "",
+            "where": " · ".join(filter(None, (finding.place, graph))),
+            "text": finding.evidence,
+            "meaning": entry.meaning if entry else "",
         }
     if not is_correct(trial) and trial.status != "cheat":
         yield {
@@ -259,14 +231,14 @@ def _problems(task: str, line: Line, trial: Trial) -> Iterator[dict[str, str]]:
         }
 
 
-def _told_once(problems: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+def _merged(problems: Sequence[dict[str, str]]) -> list[dict[str, str]]:
     """Return problems, merged if they differ only in their graph."""
     groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for problem in problems:
         key = tuple(problem[name] for name in ("weight", "title", "candidate", "text"))
         groups.setdefault(key, []).append(problem)
-    told = []
+    merged = []
     for same in groups.values():
         more = f" and {len(same) - 1} more graphs" if len(same) > 1 else ""
-        told.append({**same[0], "where": same[0]["where"] + more})
-    return told
+        merged.append({**same[0], "where": same[0]["where"] + more})
+    return merged

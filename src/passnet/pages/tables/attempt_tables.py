@@ -6,11 +6,11 @@ from pathlib import Path
 from passnet.agent.trajectories.selection import TrainingInfo
 from passnet.agent.trajectories.stats import AuthorStats, doublings
 from passnet.pages.figures.styles import new_figure
-from passnet.pages.tables.cells import number, percent
+from passnet.pages.tables.cells import NOTHING, counts_in_words, number, percent
 from passnet.pages.tables.tables import Table
 
 StatsColumns = Mapping[str, Callable[[AuthorStats], str]]
-"""What stands in each column of a table of authors, by its head."""
+"""The cell of each column of a table of authors, by its head."""
 
 SCORES: StatsColumns = {
     "attempts": lambda author: str(author.num_attempts),
@@ -31,8 +31,8 @@ CONDUCT: StatsColumns = {
     "exploits %": lambda author: percent(author.exploit_attempts_ratio),
     "of evaluations %": lambda author: percent(author.exploit_evaluations_ratio),
     "bad actions": lambda author: str(author.num_bad_actions),
-    "exploits": lambda author: _counts(author.exploits),
-    "endings": lambda author: _counts(author.endings),
+    "exploits": lambda author: counts_in_words(author.exploits),
+    "endings": lambda author: counts_in_words(author.endings),
 }
 
 EFFORT: StatsColumns = {
@@ -46,59 +46,51 @@ EFFORT: StatsColumns = {
 
 def stats_tables(stats: Sequence[AuthorStats]) -> list[Table]:
     """Return the tables of authors: scores, learning curves, conduct, effort, and our own time."""
+    scores_note = (
+        "solved: the final score is above 1. AS: geometric mean of the best states as evaluated; "
+        "final: the same states measured anew. not timed: submissions for which the machine was "
+        "too busy at the end. These and errors are in no score."
+    )
+    conduct_note = (
+        "flipped: attempts that passed, failed, and passed again; flips: how often an attempt did. "
+        "exploits: attempts with one, by name."
+    )
+    effort_note = "Means over attempts; the cost is the sum of those that are known."
     return [
-        _author_table(
-            "Attempts", stats, SCORES,
-            "solved: the final score is above 1. AS: geometric mean of the best states as "
-            "evaluated; final: the same states measured anew. not timed: submissions for which the "
-            "machine was too busy at the end. These and errors are in no score.",
-        ),
+        _author_table("Attempts", stats, SCORES, scores_note),
         curve_table(stats),
-        _author_table(
-            "Conduct", stats, CONDUCT,
-            "flipped: attempts that passed, failed, and passed again; flips: how often an "
-            "attempt did. exploits: attempts with one, by name.",
-        ),
-        _author_table(
-            "Effort of an attempt", stats, EFFORT,
-            "Means over attempts; the cost is the sum of those that are known.",
-        ),
+        _author_table("Conduct", stats, CONDUCT, conduct_note),
+        _author_table("Effort of an attempt", stats, EFFORT, effort_note),
         *overhead_tables(stats),
-    ]  # fmt: skip
+    ]
 
 
 def _author_table(
     title: str, stats: Sequence[AuthorStats], columns: StatsColumns, note: str
 ) -> Table:
-    rows: list[tuple[str, ...]] = [
-        (author.name, *(cell(author) for cell in columns.values())) for author in stats
-    ]
-    return Table(title, ("author", *columns), rows, note)
+    rows = [(author.name, *(cell(author) for cell in columns.values())) for author in stats]
+    return Table(title, ("author", *columns), [*rows], note)
 
 
 def curve_table(stats: Sequence[AuthorStats]) -> Table:
-    """Return a row for each author: the best AS after 1, 2, 4, ...
-
-    evaluations.
-    """
+    """Return the best AS of each author after 1, 2, 4, ... evaluations."""
     numbers = doublings(max((len(author.curve) for author in stats), default=0))
-    rows: list[tuple[str, ...]] = []
-    for author in stats:
-        last = len(author.curve)
-        cells = [_step(author, min(number, last) - 1) if last else "–" for number in numbers]
-        rows.append((author.name, *cells))
+    rows = [(author.name, *(_step(author, number) for number in numbers)) for author in stats]
     note = (
         "Geometric mean over attempts; who has ended keeps the last. not timed: attempts that are "
         "not in the mean, as the machine was too busy to time any of their evaluations so far."
     )
-    return Table("Best AS after so many evaluations", ("author", *map(str, numbers)), rows, note)
+    heads = ("author", *map(str, numbers))
+    return Table("Best AS after so many evaluations", heads, [*rows], note)
 
 
-def _step(author: AuthorStats, step: int) -> str:
+def _step(author: AuthorStats, num_evaluations: int) -> str:
     """Return a cell of the table of curves: the mean, and the attempts that are not in it."""
+    if not author.curve:
+        return NOTHING
+    step = min(num_evaluations, len(author.curve)) - 1
     num_untimed = author.curve_untimed[step]
-    untimed = f" ({num_untimed} not timed)" if num_untimed else ""
-    return number(author.curve[step]) + untimed
+    return number(author.curve[step]) + (f" ({num_untimed} not timed)" if num_untimed else "")
 
 
 def overhead_tables(stats: Sequence[AuthorStats]) -> list[Table]:
@@ -107,12 +99,12 @@ def overhead_tables(stats: Sequence[AuthorStats]) -> list[Table]:
     note = "Without loading, compiling, running and timing passes and references."
     tables = []
     for author in stats:
-        rows: list[tuple[str, ...]] = [
+        rows = [
             (part.tool, str(part.num_calls), f"{part.median_s:.3f}", f"{part.p95_s:.3f}")
             for part in author.own_s
         ]
         if rows:
-            tables.append(Table(f"Our own time, {author.name}", heads, rows, note))
+            tables.append(Table(f"Our own time, {author.name}", heads, [*rows], note))
     return tables
 
 
@@ -131,16 +123,11 @@ def draw_curves(stats: Sequence[AuthorStats], path: Path) -> None:
     with new_figure(path, (7, 4)) as (_, axes):
         for author in stats:
             label = f"{author.name} ({author.num_scored} attempts)"
-            known = {n: score for n, score in enumerate(author.curve, start=1) if score is not None}
-            axes.plot(list(known), list(known.values()), marker="o", markersize=3, label=label)
+            points = [(n, score) for n, score in enumerate(author.curve, 1) if score is not None]
+            numbers, scores = zip(*points, strict=True) if points else ((), ())
+            axes.plot(numbers, scores, marker="o", markersize=3, label=label)
         axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
-        axes.set_yscale("log")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_xlabel("evaluations")
-        axes.set_ylabel("best AS so far")
+        axes.set(yscale="log", xlabel="evaluations", ylabel="best AS so far")
         axes.set_title("Learning curves, geometric mean over attempts")
         axes.legend(fontsize=8)
-
-
-def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "–"

@@ -1,6 +1,6 @@
-"""Figures and names as texts, for the cells of tables and for pages."""
+"""Numbers and names as texts, for the cells of tables and for pages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 NOTHING = "–"
 """Shown where a value was not measured."""
@@ -13,7 +13,12 @@ def number(value: float | None, digits: int = 3) -> str:
         >>> number(1.5), number(2.0, 4), number(None)
         ('1.500', '2.0000', '–')
     """
-    return NOTHING if value is None else f"{value:.{digits}f}"
+    return formatted(value, f".{digits}f")
+
+
+def formatted(value: float | None, form: str) -> str:
+    """Return a number as a format specification says, such as ".1e"."""
+    return NOTHING if value is None else format(value, form)
 
 
 def in_ms(value: float | None) -> str:
@@ -41,6 +46,26 @@ def interval(value: float | None, low: float | None, high: float | None) -> str:
 def bounds(low: float, high: float, digits: int = 3) -> str:
     """Return the bounds of an interval."""
     return f"{low:.{digits}f} – {high:.{digits}f}"
+
+
+def counts_in_words(counts: Mapping[str, int]) -> str:
+    """Return counts by name.
+
+    Examples:
+        >>> counts_in_words({"timeout": 2, "cheat": 1}), counts_in_words({})
+        ('2 timeout, 1 cheat', '–')
+    """
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) or NOTHING
+
+
+def failures_in_words(statuses: Mapping[str, int]) -> str:
+    """Return the numbers of trials by status, but those that are ok."""
+    return counts_in_words({name: count for name, count in statuses.items() if name != "ok"})
+
+
+def threads_in_words(num_threads: int) -> str:
+    """Return a number of threads."""
+    return "one thread" if num_threads == 1 else f"{num_threads} threads"
 
 
 def ops_in_words(ops: Sequence[str], most: int = 4) -> str:

@@ -9,6 +9,7 @@ from passnet.data.dataset.stats import Stats
 from passnet.data.dataset.store import SubgraphRow
 from passnet.graph.spec import TensorSpec
 from passnet.pages.figures.styles import new_figure
+from passnet.pages.tables.cells import NOTHING, formatted, number, percent
 from passnet.pages.tables.tables import Table, markdown
 
 AS_CAPTURED = "as captured"
@@ -20,10 +21,11 @@ def stats_tables(stats: Stats) -> list[Table]:
     """Return the numbers of a dataset as tables."""
     total = stats.num_rows
     variants = {name or AS_CAPTURED: count for name, count in stats.variants.items()}
-    op_rows: list[tuple[str, ...]] = [
-        (op.op, f"{op.calls:,}", f"{100 * op.calls / stats.num_ops:.1f}", f"{op.rows:,}")
+    op_rows = [
+        (op.op, f"{op.calls:,}", percent(op.calls / stats.num_ops), f"{op.rows:,}")
         for op in stats.ops
     ]
+    most_frequent = f"The {len(op_rows)} most frequent ops"
     return [
         _total_table(stats),
         *(_mining_tables(stats.mined) if stats.mined is not None else ()),
@@ -34,9 +36,7 @@ def stats_tables(stats: Stats) -> list[Table]:
         _share_table("Variants", "variant", variants, total),
         _share_table("Sizes", "ops", _by_range(stats.sizes), total),
         _share_table("Multiplicity", "places", _by_range(stats.multiplicity), total),
-        Table(
-            f"The {len(stats.ops)} most frequent ops", ("op", "calls", "share %", "rows"), op_rows
-        ),
+        Table(most_frequent, ("op", "calls", "share %", "rows"), [*op_rows]),
         Table(
             "Libraries",
             ("library", "rows", "nets"),
@@ -68,13 +68,12 @@ def _total_table(stats: Stats) -> Table:
 
 
 def _mining_tables(mined: MinedCounts) -> list[Table]:
-    graphs = _count_rows(
-        {
-            "captured graphs": mined.num_graphs,
-            "their ops": mined.num_ops,
-            "graphs of which nothing could be mined": mined.num_failed,
-        }
-    )
+    counts = {
+        "captured graphs": mined.num_graphs,
+        "their ops": mined.num_ops,
+        "graphs of which nothing could be mined": mined.num_failed,
+    }
+    graphs = _count_rows(counts)
     for dtype in sorted({*mined.varied, *mined.unvaried}):
         count = mined.varied.get(dtype, 0)
         total = count + mined.unvaried.get(dtype, 0)
@@ -83,8 +82,7 @@ def _mining_tables(mined: MinedCounts) -> list[Table]:
     kinds: list[tuple[str, ...]] = []
     for kind in sorted({*mined.found, *mined.refused}):
         count, refused = mined.found.get(kind, 0), mined.refused.get(kind, 0)
-        share = f"{100 * refused / (count + refused):.1f}"
-        kinds.append((kind, f"{count:,}", f"{refused:,}", share))
+        kinds.append((kind, f"{count:,}", f"{refused:,}", percent(refused / (count + refused))))
     return [
         Table("Graphs", ("", "number"), graphs),
         Table("Ranges", ("kind", "cut out", "refused", "refused %"), kinds),
@@ -94,21 +92,18 @@ def _mining_tables(mined: MinedCounts) -> list[Table]:
 
 def _size_tables(sized: SizedCounts) -> list[Table]:
     """Return the tables of nets at other sizes, with the reasons for missing graphs."""
-    shares = (("library", sized.libraries), ("axes", sized.axes))
+    note = (
+        f"{sized.num_nets} nets were captured again; a graph counts once a size. Rows are counted "
+        "for each graph, and may be the same for two."
+    )
+    heads = ("graphs and sizes", "made", "made %", "rows", "s a graph", "s a row")
+    tables = []
+    for head, groups in (("library", sized.libraries), ("axes", sized.axes)):
+        shares = [*groups.items(), ("all", sized.whole)]
+        rows = [(name, *_size_cells(share)) for name, share in shares]
+        tables.append(Table(f"Other sizes by {head}", (head, *heads), [*rows], note))
     return [
-        *(
-            Table(
-                f"Other sizes by {head}",
-                (head, "graphs and sizes", "made", "made %", "rows", "s a graph", "s a row"),
-                [
-                    (name, *_size_cells(share))
-                    for name, share in [*groups.items(), ("all", sized.whole)]
-                ],
-                f"{sized.num_nets} nets were captured again; a graph counts once a size. Rows are "
-                "counted for each graph, and may be the same for two.",
-            )
-            for head, groups in shares
-        ),
+        *tables,
         Table("Why graphs were not made", ("cause", "graphs and sizes"), _count_rows(sized.causes)),
         Table("Reasons behind it", ("reason", "graphs and sizes"), _count_rows(sized.reasons)),
     ]
@@ -116,14 +111,10 @@ def _size_tables(sized: SizedCounts) -> list[Table]:
 
 def _size_cells(share: SizedShare) -> tuple[str, ...]:
     tried, rows = share.num_tried, share.num_rows
-    return (
-        f"{tried:,}",
-        f"{share.num_made:,}",
-        f"{100 * share.num_made / tried:.1f}" if tried else "–",
-        f"{rows:,}",
-        f"{share.wall_s / tried:.1f}" if tried else "–",
-        f"{share.wall_s / rows:.2f}" if rows else "–",
-    )
+    made_ratio = share.num_made / tried if tried else None
+    graph_s, row_s = share.wall_s / tried if tried else None, share.wall_s / rows if rows else None
+    counts = (f"{tried:,}", f"{share.num_made:,}", percent(made_ratio), f"{rows:,}")
+    return (*counts, number(graph_s, 1), number(row_s, 2))
 
 
 def _count_rows(counts: Mapping[str, int]) -> list[tuple[str, ...]]:
@@ -131,15 +122,12 @@ def _count_rows(counts: Mapping[str, int]) -> list[tuple[str, ...]]:
 
 
 def _share_table(title: str, head: str, counts: Mapping[str, int], total: int) -> Table:
-    return Table(
-        title,
-        (head, "rows", "share %"),
-        [(name, f"{count:,}", f"{100 * count / total:.1f}") for name, count in counts.items()],
-    )
+    rows = [(name, f"{count:,}", percent(count / total)) for name, count in counts.items()]
+    return Table(title, (head, "rows", "share %"), [*rows])
 
 
 def _by_range(counts: Sequence[tuple[int, int, int]]) -> dict[str, int]:
-    """Counts by the range of numbers that they are of, in words."""
+    """Return counts by their range of numbers, in words."""
     return {str(low) if low == high else f"{low} to {high}": count for low, high, count in counts}
 
 
@@ -157,9 +145,7 @@ def draw_stats(stats: Stats, path: Path) -> None:
             (places, _by_range(stats.multiplicity), "places of a subgraph"),
         ):
             axes.bar(list(counts), list(counts.values()))
-            axes.set_xlabel(text)
-            axes.set_ylabel("rows")
-            axes.set_yscale("log")
+            axes.set(xlabel=text, ylabel="rows", yscale="log")
             axes.set_ylim(bottom=0.7)
             axes.tick_params(axis="x", rotation=45)
         frequent = stats.ops[:NUM_OPS_DRAWN][::-1]
@@ -171,7 +157,7 @@ def draw_stats(stats: Stats, path: Path) -> None:
 
 def row_tables(row: SubgraphRow) -> list[Table]:
     """Return the facts of a row, besides its text: fingerprints, arguments, places and nets."""
-    facts: list[tuple[str, ...]] = [
+    facts = [
         ("fingerprint, full", row.full),
         ("with literals", row.literals),
         ("structure", row.structure),
@@ -180,33 +166,27 @@ def row_tables(row: SubgraphRow) -> list[Table]:
         ("dtype", row.dtype),
         ("domain", row.domain),
         ("variant", row.variant or AS_CAPTURED),
-        ("original", row.original or "–"),
+        ("original", row.original or NOTHING),
     ]
     tensors = decode(row.tensors, tuple[TensorSpec, ...], row.full)
+    argument_heads = ("name", "dtype", "shape", "mean", "std", "values", "for")
+    places = [(place.graph, str(place.start), str(place.stop)) for place in row.places]
+    places_note = f"{len(places)} of {row.num_places} places in {row.num_graphs} graphs"
     return [
-        Table("Subgraph", ("", row.full[:16]), facts),
-        Table(
-            "Arguments",
-            ("name", "dtype", "shape", "mean", "std", "values", "for"),
-            [_argument_row(spec) for spec in tensors],
-        ),
-        Table(
-            "Places",
-            ("graph", "ops from", "to before"),
-            [(place.graph, str(place.start), str(place.stop)) for place in row.places],
-            f"{len(row.places)} of {row.num_places} places in {row.num_graphs} graphs",
-        ),
+        Table("Subgraph", ("", row.full[:16]), [*facts]),
+        Table("Arguments", argument_heads, [_argument_row(spec) for spec in tensors]),
+        Table("Places", ("graph", "ops from", "to before"), [*places], places_note),
         Table("Nets", ("net",), [(name,) for name in row.nets]),
     ]
 
 
 def _argument_row(spec: TensorSpec) -> tuple[str, ...]:
-    values = "–"
+    values = NOTHING
     if spec.data is not None:
-        values = ", ".join(f"{number:g}" for number in spec.data[:4])
+        values = ", ".join(f"{value:g}" for value in spec.data[:4])
         values += ", …" if len(spec.data) > 4 else ""
     elif spec.min_val is not None or spec.max_val is not None:
         values = f"{spec.min_val} to {spec.max_val}"
-    moments = ("–" if moment is None else f"{moment:.3g}" for moment in (spec.mean, spec.std))
+    moments = (formatted(moment, ".3g") for moment in (spec.mean, spec.std))
     shape = str(list(spec.shape))
-    return spec.name, spec.dtype, shape, *moments, values, spec.original_name or "–"
+    return spec.name, spec.dtype, shape, *moments, values, spec.original_name or NOTHING

@@ -1,7 +1,7 @@
-"""Tables of an optimised net: its backends, and the ranges that passes were looked for."""
+"""Tables of an optimised net: its backends, and the ranges for which passes were tried."""
 
 from passnet.optimizer.record import BackendRecord, OptimizedRecord, SignatureRecord
-from passnet.pages.tables.cells import in_ms, interval, ops_in_words
+from passnet.pages.tables.cells import formatted, in_ms, interval, ops_in_words, threads_in_words
 from passnet.pages.tables.tables import Table
 
 MAX_REASON = 90
@@ -18,25 +18,23 @@ def optimized_tables(record: OptimizedRecord) -> list[Table]:
 
 
 def _form_table(record: OptimizedRecord, form: SignatureRecord) -> Table:
-    threads = "one thread" if record.num_threads == 1 else f"{record.num_threads} threads"
     gain = f"{form.speedup:.2f} ({form.speedup_low:.2f} – {form.speedup_high:.2f})"
-    heads = ("backend", "ms", "torch's ms", "over eager (95 %)", "built in s", "error", "")
-    rows: list[tuple[str, ...]] = [
+    rows = [
         (
             engine.engine + (" *" if engine.engine == form.chosen else ""),
             in_ms(engine.ms),
             in_ms(engine.plain_ms),
             interval(engine.speedup, engine.speedup_low, engine.speedup_high),
             f"{engine.build_s:.1f}",
-            "–" if engine.error is None else f"{engine.error:.0e}",
+            formatted(engine.error, ".0e"),
             _outcome(engine),
         )
         for engine in sorted(form.engines, key=lambda engine: engine.used_ms or float("inf"))
     ]
     return Table(
-        f"{record.net} on {', '.join(form.inputs)}, {threads}",
-        heads,
-        rows,
+        f"{record.net} on {', '.join(form.inputs)}, {threads_in_words(record.num_threads)}",
+        ("backend", "ms", "torch's ms", "over eager (95 %)", "built in s", "error", ""),
+        [*rows],
         f"{form.chosen} is used: {gain} times as fast as eager PyTorch. torch's ms: as torch calls "
         "the backend, without our checks. error: the largest relative error of an output, against "
         "float64 where the net runs in it. over eager: of the returned net, with its interval.",
@@ -45,7 +43,7 @@ def _form_table(record: OptimizedRecord, form: SignatureRecord) -> Table:
 
 def _range_table(form: SignatureRecord) -> Table:
     """Return the table of the ranges of a net, the largest savings first."""
-    rows: list[tuple[str, ...]] = [
+    rows = [
         (
             ops_in_words(row.ops, MAX_OPS) + (" *" if row.num_chosen else ""),
             str(len(row.ops)),
@@ -61,7 +59,7 @@ def _range_table(form: SignatureRecord) -> Table:
     return Table(
         "Ranges of the net",
         ("range", "ops", "places", "eager ms", "pass ms", "author", "saved ms", ""),
-        rows,
+        [*rows],
         "saved ms: in one place, by the lower bound of the interval. Passes with a star are in the "
         "backends with passes; the whole net decides if one of these is used.",
     )

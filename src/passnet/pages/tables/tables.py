@@ -9,12 +9,11 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from passnet.bench.groups import MARGIN, Group
-from passnet.bench.scores import CandidateScore
+from passnet.bench.scores import CandidateScore, is_correct, is_near
 from passnet.judge.protocol.messages import plain_text
-from passnet.judge.score.interval import Interval
 from passnet.judge.score.suite_score import SuiteScore
-from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.trial import MAX_TEXT, Trial
+from passnet.pages.tables.cells import bounds, failures_in_words, number, percent
 
 SHORT_CELL = 30
 """Most letters of a cell that a terminal shows on one line: no number is broken in two."""
@@ -34,30 +33,29 @@ def total_table(scores: Sequence[CandidateScore]) -> Table:
     """Return a row for each candidate: AS with its interval, and the published columns."""
     table = Table(
         "Total",
-        ("candidate", "AS", "95 % interval", "AS64", "its interval", "AS pooled", "G-Mean",
-         "Samp. CR %", "Sub. CR %", "CR64 %", "fast_1 %", "trials", "not ok"),
+        (
+            *("candidate", "AS", "95 % interval", "AS64", "its interval", "AS pooled", "G-Mean"),
+            *("Samp. CR %", "Sub. CR %", "CR64 %", "fast_1 %", "trials", "not ok"),
+        ),
         note="AS: geometric mean over tasks; its interval is over tasks and repeats. AS64: AS with "
         "float64 as what is right: a trial as near to it as eager torch counts as correct. CR: "
         "correct at t = -5; CR64: the same against float64. not ok: trials that failed, by status; "
         "unstable ones are in no score.",
-    )  # fmt: skip
+    )
     for score in scores:
-        columns = score.suite.columns
-        shares = (columns.sample_correct, columns.subgraph_correct, columns.float64_correct,
-                  columns.fast_1)  # fmt: skip
-        failed = [f"{count} {name}" for name, count in score.statuses.items() if name != "ok"]
-        table.rows.append((
-            score.candidate,
-            _number(score.suite.score),
-            _interval(score.intervals["both"]),
-            _number(score.suite.score_float64),
-            _interval(score.float64_intervals["both"]),
-            _number(score.suite.score_pooled),
-            _number(columns.geomean_speedup),
-            *map(_per_cent, shares),
-            str(score.num_trials),
-            ", ".join(failed) or "–",
-        ))  # fmt: skip
+        suite, columns = score.suite, score.suite.columns
+        intervals = (score.intervals["both"], score.float64_intervals["both"])
+        within, within_float64 = (bounds(each.low, each.high) for each in intervals)
+        scored = (number(suite.score), within, number(suite.score_float64), within_float64)
+        speedups = (number(suite.score_pooled), number(columns.geomean_speedup))
+        shares = (
+            columns.sample_correct,
+            columns.subgraph_correct,
+            columns.float64_correct,
+            columns.fast_1,
+        )
+        counts = (str(score.num_trials), failures_in_words(score.statuses))
+        table.rows.append((score.candidate, *scored, *speedups, *map(percent, shares), *counts))
     return table
 
 
@@ -73,8 +71,8 @@ def task_overview(scores: Sequence[CandidateScore]) -> Table:
 
 
 def _task_cell(suite: SuiteScore, task: str) -> str:
-    score = _number(suite.tasks.get(task))
-    score_float64 = _number(suite.tasks_float64.get(task))
+    score = number(suite.tasks.get(task))
+    score_float64 = number(suite.tasks_float64.get(task))
     return score if score == score_float64 else f"{score} ({score_float64})"
 
 
@@ -82,17 +80,19 @@ def group_table(by: str, groups: Sequence[Group]) -> Table:
     """Return a row for each group and candidate, with its wins and losses."""
     table = Table(
         f"By {by}",
-        (by, "candidate", "trials", "G-Mean", "faster %", "slower %", "not correct %",
-         "yet near %"),
+        (
+            *(by, "candidate", "trials", "G-Mean"),
+            *("faster %", "slower %", "not correct %", "yet near %"),
+        ),
         note=f"faster, slower: correct, with the whole 95 % interval of the speedup more than "
         f"{100 * MARGIN:.0f} % from 1. yet near: not correct, but no further from float64 than "
         "eager torch. Unstable trials are in none.",
-    )  # fmt: skip
+    )
     for group in groups:
         shares = (group.faster, group.slower, group.failed, group.failed_nearer)
-        speedup = _number(group.geomean_speedup)
+        speedup = number(group.geomean_speedup)
         cells = (group.name, group.candidate, str(group.num_trials), speedup)
-        table.rows.append((*cells, *map(_per_cent, shares)))
+        table.rows.append((*cells, *map(percent, shares)))
     return table
 
 
@@ -108,7 +108,7 @@ def task_tables(trials: Iterable[Trial]) -> list[Table]:
         table = Table(task, ("graph", "eager ms", *candidates))
         for graph, by_candidate in graphs.items():
             times_ms = (trial.reference_ms for trial in by_candidate.values())
-            eager_ms = _number(next((time_ms for time_ms in times_ms if time_ms), None))
+            eager_ms = number(next((time_ms for time_ms in times_ms if time_ms), None))
             cells = [_cell(by_candidate.get(name)) for name in candidates]
             table.rows.append((graph.removeprefix(f"{task}-"), eager_ms, *cells))
         tables.append(table)
@@ -122,17 +122,9 @@ def _cell(trial: Trial | None) -> str:
     if trial.status != "ok" or trial.speedup is None:
         return trial.status
     level = "wrong values" if trial.smallest_t is None else f"t={trial.smallest_t}"
-    if _counts_as_near(trial):
+    if trial.smallest_t is not None and not is_correct(trial) and is_near(trial):
         level += ", near"
     return f"{trial.speedup:.2f} ({trial.speedup_low:.2f}–{trial.speedup_high:.2f}) {level}"
-
-
-def _counts_as_near(trial: Trial) -> bool:
-    """Return whether a trial is not correct at t = -5, but as near to float64 as eager PyTorch."""
-    if trial.smallest_t is None or trial.smallest_t <= CORRECT_AT:
-        return False
-    errors = trial.relative_error, trial.eager_error
-    return None not in errors and errors[0] <= errors[1]  # type: ignore[operator]
 
 
 def failure_lines(trials: Iterable[Trial], limit: int = 12) -> list[str]:
@@ -148,8 +140,7 @@ def failure_lines(trials: Iterable[Trial], limit: int = 12) -> list[str]:
         where = f"{plain_text(candidate, MAX_TEXT)} on {plain_text(task, MAX_TEXT)}"
         lines.append(f"{where}: {len(failed)} × {name}: {error}")
     if len(lines) > limit:
-        more = f"… and {len(lines) - limit} more kinds of failure, see trials.jsonl"
-        return [*lines[:limit], more]
+        lines[limit:] = [f"… and {len(lines) - limit} more kinds of failure, see trials.jsonl"]
     return lines
 
 
@@ -178,22 +169,10 @@ def phase_table(trials: Iterable[Trial], wall_s: float) -> Table:
     )
 
 
-def _interval(bounds: Interval) -> str:
-    return f"{bounds.low:.3f} – {bounds.high:.3f}"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _per_cent(share: float) -> str:
-    return f"{100 * share:.1f}"
-
-
 def print_table(console: Console, table: Table) -> None:
     """Print a table to a terminal; the first column to the left, the others to the right."""
-    printed = RichTable(title=_cell_text(table.title), title_justify="left",
-                        caption=_cell_text(table.note) or None, caption_justify="left")  # fmt: skip
+    title, caption = _cell_text(table.title), _cell_text(table.note) or None
+    printed = RichTable(title=title, title_justify="left", caption=caption, caption_justify="left")
     for index, head in enumerate(map(_cell_text, table.heads)):
         side = "left" if index == 0 else "right"
         is_short = all(len(row[index]) <= SHORT_CELL for row in table.rows)
@@ -219,8 +198,8 @@ def markdown(tables: Sequence[Table]) -> str:
     parts = []
     for table in tables:
         heads = " | ".join(map(_cell_markdown, table.heads))
-        lines = [f"## {_cell_markdown(table.title)}", "", f"| {heads} |"]
-        lines.append("|" + "---|" * len(table.heads))
+        rule = "|" + "---|" * len(table.heads)
+        lines = [f"## {_cell_markdown(table.title)}", "", f"| {heads} |", rule]
         lines += [f"| {' | '.join(map(_cell_markdown, row))} |" for row in table.rows]
         if table.note:
             lines += ["", table.note]
