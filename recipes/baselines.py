@@ -1,16 +1,15 @@
 """The baselines of a suite: every candidate that passnet brings, judged together, with records.
 
-Run it with `python -m recipes.baselines SUITE FOLDER [--cores N] [--parts N]`; it takes hours,
-up to a minute a graph on a core, and goes on where it was stopped. Tasks are divided into parts,
-which cores take by turns:
+Run it with `python -m recipes.baselines SUITE FOLDER [--cores N] [--parts N]`. It takes hours, up
+to a minute a graph on a core, and can be resumed. Each core takes parts of the tasks by turns:
 
-1. `search` writes passes for the tasks of each, and the first state that was right is kept as what
-   `compiler` writes: folders `search` and `compiler`, when all are done;
+1. `search` writes passes for the tasks of each part; its first correct state is kept as the output
+   of `compiler`: folders `search` and `compiler`, when all are done;
 2. all candidates are judged on them;
 3. graphs that were unstable, as the machine was too busy, are judged once more.
 
-Then the parts are put together in FOLDER/run, with the trials of what a library would choose, and
-the rows of the table for a page are printed. Nothing else may run on the machine meanwhile.
+Then the parts are put together in FOLDER/run, with the trials that a library would choose, and the
+rows of the table for a page are printed. Nothing else may run on the machine meanwhile.
 """
 
 import argparse
@@ -40,7 +39,7 @@ CANDIDATES = (
     *(f"{author}{call}" for author in AUTHORS for call in ("", "@guarded", "@direct")),
 )
 CHOSEN = "search@guarded"
-"""Of which candidate a library of passes is made."""
+"""The candidate that a library of passes is made of."""
 
 WRITING = ("--call", "guarded", "--rules", "open", "--turns", "5", "--seconds", "0.1")
 JUDGING = ("--threads", "1", "--seconds", "0.15")
@@ -83,17 +82,17 @@ def main(suite: str, folder: Path, num_cores: int, num_parts: int) -> None:
 
 
 def rows_with_choice(run: Path) -> list[Row]:
-    """The trials of a run, and behind them those of what a library would choose, if there are."""
+    """Return the trials of a run, then the trials of a library's choices, if any."""
     choice = run / CHOICE_FILE
     return [*read_rows(run), *(read_rows(choice) if has_lines(choice) else [])]
 
 
 def table_rows(rows: Sequence[Row]) -> Iterator[str]:
-    """The lines of the table of a page: a candidate, its AS with the interval over tasks and
+    """Return the lines of a page's table: a candidate, its AS with the interval over tasks and
     repeats, AS64, and the shares of graphs that are correct, faster and slower.
 
-    Correct is a share of what could be measured; faster and slower are shares of all graphs, and
-    count where the graph is correct too.
+    Correct is a share of the measured graphs. Faster and slower are shares of all graphs, and count
+    correct graphs only.
     """
     scores = {item.candidate: item for item in score_rows(rows)}
     for name in dict.fromkeys(row.candidate for row in rows):
@@ -139,7 +138,7 @@ def on_all(
 
 
 def _passnet(folder: Path, *words: str, log: Path) -> None:
-    """A command of passnet in a folder, what it prints added to a file.
+    """Run a command of passnet in a folder, and add its output to a file.
 
     Raises:
         SystemExit: it failed.
@@ -160,7 +159,7 @@ def _passnet(folder: Path, *words: str, log: Path) -> None:
 
 
 def _gather(folder: Path, written: Collection[Path]) -> None:
-    """The folders `search` and `compiler`, of what was written on all cores."""
+    """Collect the folders `search` and `compiler` from the parts of all cores."""
     for author in AUTHORS:
         shutil.rmtree(folder / author, ignore_errors=True)
     write_starts(str(folder / "compiler"), *map(str, written))

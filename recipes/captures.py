@@ -1,11 +1,10 @@
 """The captured graphs: of every net of the catalog in use, and of the smaller ones in training.
 
-Run it with `python recipes/captures.py RUNS captures`; it needs `pip install passnet[catalog]` and
-takes a day on two cores. It goes on where it was stopped: RUNS has a folder for each library, and
-one for its nets in training. Names of libraries behind the two folders make these alone. `captures`
-gets the graphs of nets in use, and `captures/training` those that are found in training alone: the
-forward pass, and what computes the gradients. What `captures` has already stays, so that one
-library can be added to the others.
+Run it with `python recipes/captures.py RUNS captures`; it needs `pip install passnet[catalog]`,
+takes a day on two cores, and can be resumed. RUNS has a folder for each library, and one for its
+nets in training. Names of libraries after the two folders make these alone. `captures` gets the
+graphs of nets in use, and `captures/training` the forward and gradient graphs found in training
+alone. Graphs already in `captures` stay, so that a library can be added.
 """
 
 from __future__ import annotations
@@ -47,7 +46,9 @@ def main(runs: Path, out: Path, libraries: Sequence[str] = (), num_workers: int 
 
 
 def merge_kinds(folders: Sequence[Path], out: Path) -> None:
-    """Write the graphs of some runs and sets, those that are found in training alone apart."""
+    """Write the graphs of some runs and sets; graphs found in training alone get a set of their
+    own.
+    """
     files, versions = graph_files(folders)
     rows = merged_rows(files)
     for folder, are_used in ((out, True), (out / TRAINING, False)):

@@ -2,9 +2,8 @@
 
 Run it with `python recipes/demo_suite.py suites`; it needs `pip install passnet[models]` and takes
 a few minutes. It writes `demo.parquet`, `demo-small.parquet` with one graph a task, and
-`demo-held-out.parquet` with other shapes of the same tasks. Every net is captured as
-`passnet.capture` does, and each task is an op sequence that is looked for in the captures, in the
-order of the ops.
+`demo-held-out.parquet` with other shapes of the same tasks. Each task is an op sequence, found in
+captures by `passnet.capture`.
 """
 
 from __future__ import annotations
@@ -64,12 +63,12 @@ TASKS: dict[str, tuple[str, ...]] = {
     "squeeze_excite_scale": ("torch.sigmoid", "operator.mul"),
     "pool_concat": ("torch.nn.functional.max_pool2d", "torch.cat"),
 }  # fmt: skip
-"""Name of a task -> the ops that its graphs consist of, in order."""
+"""Name of a task -> the ops of its graphs, in order."""
 
 
 @dataclass(frozen=True)
 class Net:
-    """A net to capture: how to make it, and what to call it with."""
+    """A net to capture: its factory and inputs."""
 
     name: str
     library: str
@@ -80,7 +79,7 @@ class Net:
 
 
 def timm_net(name: str, batch: int, side: int, *tasks: str) -> Net:
-    """A net of timm on square images."""
+    """Return a net of timm on square images."""
 
     def make() -> torch.nn.Module:
         import timm
@@ -96,7 +95,7 @@ def timm_net(name: str, batch: int, side: int, *tasks: str) -> Net:
 def transformers_net(
     config: str, model: str, batch: int, length: int, *tasks: str, **sizes: Any
 ) -> Net:
-    """A text net of transformers with a configuration of its own size."""
+    """Return a text net of transformers with a configuration of its own size."""
 
     def make() -> torch.nn.Module:
         import transformers
@@ -168,12 +167,7 @@ HELD_OUT = (
 
 
 def observed_specs(graph: Graph, values: Sequence[object]) -> dict[str, TensorSpec]:
-    """What every tensor of a graph in single-assignment form looks like when it runs on `values`.
-
-    Args:
-        graph: its program must come from `single_assignment`.
-        values: one tensor or number for each argument.
-    """
+    """Return the specs of all tensors of a `single_assignment` graph, run on `values`."""
     names = [op.output for op in graph.program.ops]
     specs = {spec.name: spec for spec in graph.tensors}
 
@@ -192,7 +186,7 @@ def observed_specs(graph: Graph, values: Sequence[object]) -> dict[str, TensorSp
 
 
 def subgraphs(net: Net, dtype: torch.dtype) -> Iterator[TaskGraph]:
-    """The subgraphs that a net adds to its tasks in one dtype."""
+    """Return the subgraphs that a net adds to its tasks in one dtype."""
     torch.manual_seed(0)
     module = net.make().eval().to(dtype)
     inputs = net.inputs(dtype)
@@ -227,7 +221,7 @@ def subgraphs(net: Net, dtype: torch.dtype) -> Iterator[TaskGraph]:
 
 
 def collect(nets: Sequence[Net]) -> list[TaskGraph]:
-    """The subgraphs of some nets, without repetition, task by task."""
+    """Return the subgraphs of some nets, without repetition, task by task."""
     graphs: dict[str, TaskGraph] = {}
     for net in nets:
         for dtype in net.dtypes:

@@ -1,8 +1,8 @@
-"""What each library of the catalog adds that no other has: ops, and sequences of four ops.
+"""The ops, and sequences of four ops, that each library of the catalog adds alone.
 
 Run it with `python recipes/library_novelty.py captures [captures/training]`; it prints the table of
-captures/README.md. A sequence counts for a library if no graph of another one has it, so that the
-order of libraries makes no difference.
+captures/README.md. A sequence counts for a library if no graph of another one has it; the order of
+libraries has no influence.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _sequences(row: GraphRow) -> Iterator[tuple[str, ...]]:
 
 
 def _own(found: dict[Hashable, set[str]]) -> dict[str, int]:
-    """How many each library has alone."""
+    """Count the members that each library has alone."""
     counts: dict[str, int] = defaultdict(int)
     for libraries in found.values():
         if len(libraries) == 1:

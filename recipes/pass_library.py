@@ -1,9 +1,9 @@
-"""The library of passes that is shipped: what `compiler` writes for the blocks of common nets.
+"""The library of passes that is shipped: the output of `compiler` for the blocks of common nets.
 
 Run it with `python recipes/pass_library.py library`; it needs `pip install passnet[models]` and a
-quiet machine for some minutes. The nets have random weights. Each range of theirs is given to
-`compiler` and judged on one thread; what wins with the whole of its interval is exported with its
-trials, so that the library says on which hardware it was measured.
+quiet machine for some minutes. The nets have random weights. `compiler` gets each of their ranges,
+judged on one thread. Passes that win with the whole interval are exported with their trials, and so
+with their hardware.
 """
 
 import sys

@@ -2,8 +2,7 @@
 
 Run it with `python recipes/passbench_small.py SUITE OUT [NUM_GRAPHS]`, by default one graph a task:
 `python recipes/passbench_small.py passbench-v1 suites/passbench-v1-small.parquet`. Graphs come in
-the order of a hash of their names, so that nobody chose them; of several in a task dtypes take
-turns.
+the order of a hash of their names, so that nobody chose them; in a task, dtypes take turns.
 """
 
 import hashlib
@@ -20,7 +19,7 @@ NUM_GRAPHS = 1
 
 
 def some_graphs(task: Task, num_graphs: int) -> list[TaskGraph]:
-    """As many graphs of a task, of its dtypes in turn."""
+    """Return up to so many graphs of a task, with its dtypes in turn."""
     groups: dict[str, list[TaskGraph]] = {}
     for item in sorted(task.graphs, key=lambda item: hashlib.sha256(item.name.encode()).digest()):
         groups.setdefault(_dtype(item), []).append(item)
@@ -28,7 +27,7 @@ def some_graphs(task: Task, num_graphs: int) -> list[TaskGraph]:
 
 
 def _dtype(item: TaskGraph) -> str:
-    """The dtype of most tensors of a graph."""
+    """Return the dtype of most tensors of a graph."""
     return Counter(spec.dtype for spec in item.graph.tensors).most_common(1)[0][0]
 
 

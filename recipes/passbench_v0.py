@@ -1,9 +1,8 @@
-"""PassBench as it was made first: 200 fusible tasks, and 100 each of classical and single-op ones.
+"""The first PassBench: 200 fusible tasks, and 100 each of classical and single-op ones.
 
-Run it with `python recipes/passbench_v0.py DATASET FOLDER`, where DATASET is what `passnet dataset
-build captures` made. It takes some hours on two cores and goes on where it was stopped. How tasks
-are selected and admitted stands in docs/suites.md; of which dataset the shipped suites were made,
-in baselines/passbench-v0/README.md.
+Run it with `python recipes/passbench_v0.py DATASET FOLDER`, with a DATASET from `passnet dataset
+build captures`. It takes some hours on two cores, and can be resumed. docs/suites.md describes
+selection and admission; baselines/passbench-v0/README.md names the dataset of the shipped suites.
 """
 
 from __future__ import annotations

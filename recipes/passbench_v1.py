@@ -60,9 +60,9 @@ GRAPHS_A_TASK = 1
 
 LEAST_CAPTURED = 3
 SPARE_TASKS = 1.3
-"""Subgraphs, as captured and in other dtypes, from which on a task is worth making at other sizes;
-and how many more tasks than the suite has are, as some of them turn out too small or cannot tell
-wrong programs."""
+"""Subgraphs of a task worth making at other sizes; and the ratio of candidates to tasks of the
+suite, as some turn out too small or cannot tell wrong programs.
+"""
 
 PLANS = {
     "passbench-v1": AssemblyPlan(
@@ -105,8 +105,9 @@ a pass than a smaller one, and takes most of the time of a judge."""
 
 
 DATASETS = (("passbench-v1",), ("passbench-v1-classical", "passbench-v1-single"))
-"""Suites that are made from one dataset. Fusible subgraphs take a compiler's plan for each graph,
-and the others a fraction of its time."""
+"""Suites made from one dataset. Fusible subgraphs take a compiler's plan for each graph, the others
+a fraction of its time.
+"""
 
 
 def main(captures: Path, folder: Path, names: Sequence[str] = (), num_workers: int = 2) -> None:
@@ -133,7 +134,7 @@ def main(captures: Path, folder: Path, names: Sequence[str] = (), num_workers: i
 
 
 def domain_shares(corpus: Iterable[GraphRow]) -> dict[Domain, float]:
-    """The share of each domain of a suite: that of the corpus, with at least a third for text."""
+    """Return the share of each domain of a suite: the corpus's, with a third for text at least."""
     counts = Counter(row.domain for row in corpus)
     own = {name: counts[name] / counts.total() for name in DOMAINS}
     nlp = max(own["nlp"], LEAST_NLP)
@@ -144,7 +145,7 @@ def domain_shares(corpus: Iterable[GraphRow]) -> dict[Domain, float]:
 def balanced_sample(
     corpus: Iterable[GraphRow], domains: dict[Domain, float], num_graphs: int, max_ops: int
 ) -> list[GraphRow]:
-    """Graphs of each domain in its share, by turns from its libraries, in the order of a hash."""
+    """Return graphs of each domain in its share, by turns from its libraries, in hash order."""
     groups: dict[Domain, dict[str, list[GraphRow]]] = defaultdict(lambda: defaultdict(list))
     for row in sorted(corpus, key=lambda row: row.full):
         if len(row.op_sequence) <= max_ops:
@@ -163,9 +164,7 @@ def _room(name: Domain, share: float, num_graphs: int) -> int:
 
 
 def _dataset(work: Path, plans: Sequence[AssemblyPlan], num_workers: int) -> Path:
-    """A dataset of the kinds of some plans: of all graphs as captured, and of some of them at other
-    sizes.
-    """
+    """Build a dataset of the kinds of some plans, of all graphs and of some at other sizes."""
     kinds = tuple(plan.selection.kind for plan in plans)
     out, crossed = work / f"data-{'-'.join(kinds)}", work / f"rows-{'-'.join(kinds)}"
     if (crossed / MANIFEST_FILE).exists():
@@ -195,7 +194,7 @@ def _dataset(work: Path, plans: Sequence[AssemblyPlan], num_workers: int) -> Pat
 
 
 def _crossed(data: Path, out: Path) -> Path:
-    """The rows of a dataset, and those at other sizes in other dtypes as well, as a dataset."""
+    """Write the rows of a dataset, with rows at other sizes in other dtypes too, as a dataset."""
     manifest, files = read_dataset(data)
     rows = {row.full: row for file in files for row in SUBGRAPHS.read(file)}
     for row in crossed_rows(list(rows.values())):
@@ -230,7 +229,7 @@ def crossed_rows(rows: Iterable[store.SubgraphRow]) -> Iterator[store.SubgraphRo
 
 
 def _first_selection(data: Path, plan: AssemblyPlan) -> list[TaskRows]:
-    """What would be selected of the rows as they were captured, and in other dtypes."""
+    """Return the tasks selected from rows as captured, and in other dtypes."""
     assert plan.shares is not None, "all plans have shares"
     _, files = read_dataset(data)
     stored = (row for file in files for row in SUBGRAPHS.read(file) if "=" not in row.variant)
@@ -248,7 +247,7 @@ def _first_selection(data: Path, plan: AssemblyPlan) -> list[TaskRows]:
 
 
 def graphs_to_resize(tasks: Sequence[TaskRows]) -> set[str]:
-    """Captured graphs that have some of each task; those first that are in the most tasks."""
+    """Return captured graphs with some of each task; graphs in the most tasks first."""
     tasks_of: dict[str, set[int]] = defaultdict(set)
     for number, task in enumerate(tasks):
         for row in task.rows:

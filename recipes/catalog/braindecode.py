@@ -25,18 +25,18 @@ TASKS = {
 
 
 def _signals() -> Any:
-    """The module that says what each net wants to know of its signals."""
+    """Return the module that describes the signals each net takes."""
     return import_with_torchaudio("braindecode.models.util")
 
 
 def names() -> list[str]:
-    """All nets of the library, but for those that only put electrodes in another order."""
+    """Return all nets of the library, except for mere reorderings of electrodes."""
     required = _signals().models_mandatory_parameters
     return [name for name, _, _ in required if not name.startswith("Interpolated")]
 
 
 def build(name: str) -> Net:
-    """A net with the library's sizes, on windows as long, and of as many channels, as it asks."""
+    """Build a net with the library's sizes, on windows of the length and channels it asks for."""
     util = _signals()
     rows = {row: (asked, own) for row, asked, own in util.models_mandatory_parameters}
     asked, own = rows[name]

@@ -15,7 +15,7 @@ DEPTHS = {
     "num_layers", "num_single_layers", "num_mmdit_layers", "num_single_dit_layers", "n_layers",
     "n_refiner_layers", "num_refiner_layers", "depth",
 }  # fmt: skip
-"""Options that say how many blocks of a kind there are."""
+"""Options for the number of blocks of a kind."""
 
 IMAGE, VIDEO, AUDIO = "text-to-image", "text-to-video", "text-to-audio"
 CODE_IMAGE, CODE_VIDEO, CODE_AUDIO = "image-coding", "video-coding", "audio-coding"
@@ -171,13 +171,13 @@ NETS: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
     "vae-qwen-image": ("AutoencoderKLQwenImage", {}, {"sample": (1, 3, 1, 64, 64)}, CODE_IMAGE),
     "vae-oobleck": ("AutoencoderOobleck", {}, SOUND, CODE_AUDIO),
 }  # fmt: skip
-"""Entry -> class, what to construct it with, what to call it with, and task."""
+"""Entry -> class, constructor arguments, inputs, and task."""
 
 names = listed("diffusers", NETS)
 
 
 def build(name: str) -> Net:
-    """A denoiser or an autoencoder in its documented width, with few blocks."""
+    """Build a denoiser or an autoencoder in its documented width, with few blocks."""
     class_name, options, inputs, task = row_of(NETS, name)
     net_class = getattr(import_with_torchvision("diffusers"), class_name)
     options = {key: value for key, value in options.items() if value is not None}
@@ -193,10 +193,10 @@ def build(name: str) -> Net:
 
 
 def _input(key: str, spec: Any) -> NetInput:
-    """An input of that name.
+    """Return the input of a name.
 
-    A shape stands for normal random numbers, a word before it says for what else; a list or a
-    dictionary holds several.
+    A shape stands for normal random numbers, or for the kind of values named by a word before it; a
+    list or a dictionary holds several.
     """
     if isinstance(spec, list):
         return NetInput([_input(key, part).value for part in spec])

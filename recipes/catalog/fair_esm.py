@@ -29,11 +29,11 @@ def _alphabet(kind: str) -> Any:
 names = listed(
     "esm", [*(size + end for size in ESM2 for end in ENDINGS), *OTHERS], importlib.import_module
 )
-"""Nets that read proteins; those that also say which residues touch, or how they attend."""
+"""Nets that read proteins; some also return contacts or attention."""
 
 
 def build(name: str) -> Net:
-    """A net of the published width with four layers, on a protein of 64 residues."""
+    """Build a net of the published width with four layers, on a protein of 64 residues."""
     contacts, weights = name.endswith("-contacts"), name.endswith("-attention")
     plain = name.removesuffix("-contacts").removesuffix("-attention")
     changes = (f"num_layers -> {LAYERS}",)

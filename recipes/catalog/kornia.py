@@ -17,7 +17,7 @@ ADDS = (
 PACKAGES = ("kornia",)
 
 KorniaEntry = tuple[str, Callable[[Any], Any], tuple[int, ...], str]
-"""Module of the library; from that to a net; batch, channels, height, width; task."""
+"""From the module of the library to a net; batch, channels, height, width; task."""
 
 PATCHES, GRAY = (8, 1, 32, 32), (1, 1, 256, 256)
 PHOTO, SMALL_PHOTO = (1, 3, 256, 256), (1, 3, 224, 224)
@@ -68,7 +68,7 @@ class ImagePair(nn.Module):
         self.net = net
 
     def forward(self, image0: torch.Tensor, image1: torch.Tensor) -> Any:
-        """The points that match."""
+        """Return the points that match."""
         return self.net({"image0": image0, "image1": image1})
 
 
@@ -76,7 +76,7 @@ names = listed("kornia.feature", ENTRIES)
 
 
 def build(name: str) -> Net:
-    """The net on one image, on eight patches, or on two images that are to be matched."""
+    """Build the net on one image, on eight patches, or on two images to match."""
     module, make, shape, task = row_of(ENTRIES, name)
     net = make(import_with_torchvision(f"kornia.{module}"))
     if isinstance(net, nn.Module):

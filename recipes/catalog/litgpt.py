@@ -13,7 +13,7 @@ PACKAGES = ("litgpt",)
 
 LAYERS, LENGTH, CONTEXT = 4, 32, 2048
 _NAMING = ("name", "hf_config")
-"""Settings that say what a shape is called, and change no graph."""
+"""Settings that only name a shape, and change no graph."""
 
 
 def _load(module: str) -> Any:
@@ -23,7 +23,7 @@ def _load(module: str) -> Any:
 
 
 def names() -> list[str]:
-    """Shapes by their names, of those that are alike the first."""
+    """Return shapes by name; of equal ones the first."""
     shapes: dict[str, str] = {}
     for settings in _load("litgpt.config").configs:
         shape = {key: value for key, value in settings.items() if key not in _NAMING}
@@ -32,7 +32,7 @@ def names() -> list[str]:
 
 
 def build(name: str) -> Net:
-    """A decoder of that shape with four layers, on 32 tokens."""
+    """Build a decoder of a shape with four layers, on 32 tokens."""
     module = _load("litgpt.model")
     whole = module.Config.from_name(name)
     settings = {"n_layer": min(LAYERS, whole.n_layer)}

@@ -139,7 +139,7 @@ NETS: dict[str, tuple[str, dict[str, Any], str]] = {
         "attn_layers_dim": 256, "attn_layers_depth": 4, "attn_layers_heads": 8},
         "image-generation"),
 }  # fmt: skip
-"""Entry -> class, what to construct it with, and task. A name that ends in 2d takes a slice."""
+"""Entry -> class, constructor arguments, and task. A name that ends in 2d takes a slice."""
 
 SLICES = ("hovernet", "quicknat")
 CHANNELS = {"torchvision-fc-2d": 3, "voxelmorph-unet-3d": 2}
@@ -148,7 +148,7 @@ names = listed("monai", NETS)
 
 
 def build(name: str) -> Net:
-    """A net on one volume or slice."""
+    """Build a net on one volume or slice."""
     class_name, options, task = row_of(NETS, name)
     net = getattr(import_with_torchvision("monai.networks.nets"), class_name)(**options).eval()
     channels = CHANNELS.get(name, 2 if task == REGISTER else 1)

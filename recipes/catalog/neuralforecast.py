@@ -57,7 +57,7 @@ class WindowBatch(nn.Module):
         hist_exog: torch.Tensor | None = None,
         stat_exog: torch.Tensor | None = None,
     ) -> Any:
-        """The forecast of every window."""
+        """Return the forecast of every window."""
         return self.net({"insample_y": insample_y, "insample_mask": insample_mask, "futr_exog":
                          futr_exog, "hist_exog": hist_exog, "stat_exog": stat_exog})  # fmt: skip
 
@@ -79,7 +79,7 @@ names = listed(
 
 
 def build(name: str) -> Net:
-    """A net with the library's sizes, on windows of 96 steps of which the next 24 are asked."""
+    """Build a net with the library's sizes, on windows of 96 steps with 24 to forecast."""
     plain = name.removesuffix(EXOGENOUS)
     several = plain in MULTIVARIATE
     config: dict[str, Any] = {"h": HORIZON, "input_size": HISTORY}
@@ -97,7 +97,7 @@ def build(name: str) -> Net:
 
 
 def _inputs(several: bool, is_exogenous: bool) -> tuple[NetInput, ...]:
-    """The past of one series or several, its mask, and the exogenous variables."""
+    """Return the past of one series or several, its mask, and the exogenous variables."""
     series = SERIES if several else 1
     past = floats(BATCH, HISTORY, series, axes=("batch", "time", str(series)))
     history = (past, NetInput(ones(BATCH, HISTORY, series).value.float(), past.axes))

@@ -59,7 +59,7 @@ names = listed("neuralop.models", OPERATORS, _load)
 
 
 def build(name: str) -> Net:
-    """An operator of moderate width, on functions of a line, a square or a cube."""
+    """Build an operator of moderate width, on functions of a line, a square or a cube."""
     make, num_axes = row_of(OPERATORS, name)
     side = SIDE if num_axes < 3 else SIDE // 4
     space = ("height", "width", "depth")[:num_axes]

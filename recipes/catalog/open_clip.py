@@ -29,12 +29,12 @@ TEXT_ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def names() -> list[str]:
-    """All packaged configurations."""
+    """Return all packaged configurations."""
     return sorted(import_with_torchvision("open_clip").list_models())
 
 
 def build(name: str) -> Net:
-    """Both encoders, on one image and one text of the sizes that they are configured for."""
+    """Build both encoders, on one image and one text of the configured sizes."""
     open_clip = import_with_torchvision("open_clip")
     configuration = open_clip.get_model_config(name)
     if configuration is None:
@@ -59,7 +59,7 @@ def build(name: str) -> Net:
 
 
 def _write_text_config(hub_name: str, folder: str) -> int:
-    """Size of the vocabulary, once the configuration lies where it can be read without a hub."""
+    """Write a text configuration for reading without a hub; return its vocabulary size."""
     from transformers import AutoConfig
 
     family, sizes = TEXT_ENCODERS[hub_name]

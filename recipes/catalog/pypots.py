@@ -105,7 +105,7 @@ names = listed(
 
 
 def build(name: str) -> Net:
-    """A net of moderate size, on series of 48 steps of which a fifth is missing."""
+    """Build a net of moderate size, on series of 48 steps with a fifth missing."""
     task, _, plain = name.partition("-")
     net_class = getattr(_load(f"pypots.{task}"), plain)
     params = inspect.signature(net_class.__init__).parameters
@@ -122,7 +122,7 @@ def build(name: str) -> Net:
 
 
 _WITH_GAPS = ("BRITS", "CSAI", "MRNN", "USGAN", "GRUD")
-"""Nets that know how long ago a value was seen."""
+"""Nets that take the time since a value was last observed."""
 
 
 def _inputs(plain: str) -> dict[str, NetInput]:

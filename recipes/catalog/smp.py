@@ -44,7 +44,7 @@ UNFIT = {  # the first have no feature map at half of the image's size
 
 
 def names() -> list[str]:
-    """Every decoder with every encoder that it accepts, as `decoder-encoder`."""
+    """Return every decoder with every encoder that it accepts, as `decoder-encoder`."""
     import_with_torchvision("segmentation_models_pytorch")
     pairs = [
         f"{decoder}-{encoder}"
@@ -56,7 +56,7 @@ def names() -> list[str]:
 
 
 def build(name: str) -> Net:
-    """Class scores for each pixel of one image."""
+    """Build a net that scores classes for each pixel of one image."""
     smp = import_with_torchvision("segmentation_models_pytorch")
     decoder, encoder = name.split("-", 1)
     size = 224 if encoder.endswith("_224") else SIZE

@@ -19,7 +19,7 @@ PACKAGES = ("speechbrain", "torchaudio")
 
 BATCH, FRAMES, MELS, SAMPLES, WORDS, WIDTH = 2, 128, 80, 16000, 1000, 144
 LobeFactory = Callable[[Callable[[str], Any]], Any]
-"""From what imports a module of the library's nets to one of them."""
+"""From an importer of the library's modules to a net."""
 
 
 def _asr(m: Callable[[str], Any], **settings: Any) -> Any:
@@ -145,7 +145,7 @@ names = listed("speechbrain.lobes.models.CRDNN", NETS, import_with_torchaudio)
 
 
 def build(name: str) -> Net:
-    """A net of moderate size, on a second of sound, or on the spectrogram of one."""
+    """Build a net of moderate size, on a second of sound, or on the spectrogram of one."""
     make, inputs, task = row_of(NETS, name)
 
     def module(part: str) -> Any:
@@ -167,7 +167,7 @@ class Encoding(nn.Module):
         self.net = net
 
     def forward(self, frames: torch.Tensor) -> Any:
-        """The features of every frame."""
+        """Return the features of every frame."""
         return self.net.encode(frames)
 
 

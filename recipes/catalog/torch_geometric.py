@@ -71,7 +71,7 @@ LAYERS: dict[str, tuple[LayerFactory, str]] = {
     "directed": (lambda g: g.DirGNNConv(g.SAGEConv(WIDTH, WIDTH)), ""),
     "mixhop": (lambda g: g.MixHopConv(WIDTH, WIDTH // 2, powers=[0, 1]), ""),
 }
-"""Kind of layer -> how to make one, and what its edges carry besides their ends."""
+"""Kind of layer -> its factory, and the features of its edges."""
 
 MODELS: dict[str, tuple[LayerFactory, str]] = {
     "GCN": (lambda g: g.GCN(WIDTH, WIDTH, 3, CLASSES, norm="batch", jk="cat"), "graph"),
@@ -96,7 +96,7 @@ MODELS: dict[str, tuple[LayerFactory, str]] = {
     "GAE": (lambda g: g.GAE(g.GCN(WIDTH, WIDTH, 2)), "graph"),
     "SchNet": (lambda g: g.SchNet(interaction_graph=_all_pairs), "molecule"),
 }  # fmt: skip
-"""Ready model -> how to make one, and what it is called with."""
+"""Ready model -> its factory and inputs."""
 
 
 class Stack(nn.Module):
@@ -108,7 +108,7 @@ class Stack(nn.Module):
         self.head = nn.Linear(WIDTH, CLASSES)
 
     def forward(self, x: torch.Tensor, edge_index: torch.Tensor, *edges: torch.Tensor) -> Any:
-        """The scores of every node's classes."""
+        """Return the scores of every node's classes."""
         for layer in self.layers:
             x = layer(x, edge_index, *edges).relu()
         return self.head(x)
@@ -118,7 +118,7 @@ names = listed("torch_geometric", [*LAYERS, *MODELS], importlib.import_module)
 
 
 def build(name: str) -> Net:
-    """A stack of layers on a graph as large as Cora, or a ready model on a graph or molecule."""
+    """Build a stack of layers on a graph as large as Cora, or a ready model on a molecule."""
     library = importlib.import_module("torch_geometric.nn")
     make, inputs = row_of(LAYERS | MODELS, name)
     net = Stack([make(library) for _ in range(3)]) if name in LAYERS else make(library)
@@ -128,8 +128,8 @@ def build(name: str) -> Net:
 
 
 def _inputs(kind: str) -> tuple[NetInput, ...]:
-    """Features of nodes, and edges sorted by their target, as aggregation by an LSTM asks; then
-    what the edges carry, and the number of the graph that each node is of.
+    """Return the features of nodes, edges sorted by their target (an LSTM aggregates so), features
+    of edges, and the number of each node's graph.
     """
     if kind == "molecule":
         return _molecule()
@@ -150,14 +150,14 @@ def _inputs(kind: str) -> tuple[NetInput, ...]:
 
 
 def _molecule() -> tuple[NetInput, ...]:
-    """Elements, places and number of the molecule of each atom, of two molecules."""
+    """Return elements, places and molecule number of each atom of two molecules."""
     atoms = integers(10, ATOMS, low=1, axes=("atom",))
     molecule = NetInput(torch.arange(ATOMS) * 2 // ATOMS, ("atom",))
     return atoms, floats(ATOMS, 3, axes=("atom", "3"), scale=2.0), molecule
 
 
 def _all_pairs(pos: torch.Tensor, batch: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The pairs of atoms of a molecule, and their distances, without a search of neighbours."""
+    """Return the pairs of atoms of a molecule, and their distances, without a search."""
     half = ATOMS // 2
     first, second = torch.meshgrid(torch.arange(half), torch.arange(half), indexing="ij")
     pairs = torch.stack([first.flatten(), second.flatten()])

@@ -65,7 +65,7 @@ class FeatureColumns(nn.Module):
         self.columns = tuple(columns)
 
     def forward(self, *values: torch.Tensor) -> Any:
-        """The scores of every row."""
+        """Return the scores of every row."""
         return self.net(dict(zip(self.columns, values, strict=True)))
 
 
@@ -87,7 +87,7 @@ names = listed("torch_rechub", [*RANKING, *HISTORIES, *TASKS], importlib.import_
 
 
 def build(name: str) -> Net:
-    """A net on eight rows of as many columns as the Criteo set has, or on eight histories."""
+    """Build a net on eight rows of as many columns as the Criteo set has, or on eight histories."""
     columns = _Columns(history=name in HISTORIES)
     module = "multi_task" if name in TASKS else "ranking"
     models = importlib.import_module(f"torch_rechub.models.{module}")

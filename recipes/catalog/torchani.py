@@ -28,7 +28,7 @@ POTENTIALS: dict[str, dict[str, Any]] = {
     "ani-one-net": {"container": "SingleNN"},
     "ani-zero-energies": {"self_energies": "zero"},
 }
-"""Potential -> what it takes otherwise than the library's own settings."""
+"""Potential -> settings that differ from the library's own."""
 
 CHARGES = "-charges"
 """The ending of potentials that also give the charge of every atom."""
@@ -41,7 +41,7 @@ names = listed(
 
 
 def build(name: str) -> Net:
-    """A potential with the library's sizes, on four molecules of 16 atoms."""
+    """Build a potential with the library's sizes, on four molecules of 16 atoms."""
     arch = importlib.import_module("torchani.arch")
     plain = name.removesuffix(CHARGES)
     make = arch.simple_ani if plain == name else arch.simple_aniq
@@ -62,5 +62,5 @@ class Energies(torch.nn.Module):
         self.potential = potential
 
     def forward(self, atoms: torch.Tensor, places: torch.Tensor) -> Any:
-        """The energy of every molecule."""
+        """Return the energy of every molecule."""
         return self.potential((atoms, places)).energies

@@ -21,7 +21,7 @@ ENCODERS = (
     "wav2vec2_base", "wav2vec2_large", "wav2vec2_large_lv60k", "wav2vec2_xlsr_300m", "hubert_base",
     "hubert_large", "wavlm_base", "wavlm_large",
 )  # fmt: skip
-"""Nets that read samples, by the functions that make them; with a head for letters they spell."""
+"""Nets that read samples, by their factories; with a head for letters they spell."""
 
 SPELLING = "-letters"
 LAYERS = 4
@@ -56,7 +56,7 @@ OTHERS: dict[str, tuple[SpeechFactory, str, str]] = {
     "wavernn": (lambda m: m.WaveRNN([4, 4, 8], 256, 128, n_freq=MELS), "vocoder",
                 "text-to-speech"),
 }  # fmt: skip
-"""Other nets: how to make one, what it is called with, and what for."""
+"""Other nets: factory, inputs, and task."""
 
 names = listed(
     "torchaudio.models",
@@ -66,7 +66,7 @@ names = listed(
 
 
 def build(name: str) -> Net:
-    """A net with the library's sizes, encoders with four layers, on a second of sound."""
+    """Build a net with the library's sizes, encoders with four layers, on a second of sound."""
     models = import_with_torchaudio("torchaudio.models")
     plain = name.removesuffix(SPELLING)
     if plain in ENCODERS:

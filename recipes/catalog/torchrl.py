@@ -94,7 +94,7 @@ names = listed("torchrl.modules", NETS, import_with_torchaudio)
 
 
 def build(name: str) -> Net:
-    """A net with the library's sizes, or of moderate ones, on 32 observations."""
+    """Build a net with the library's sizes, or of moderate ones, on 32 observations."""
     modules = import_with_torchaudio("torchrl.modules")
     modules.models = importlib.import_module("torchrl.modules.models.models")
     make, inputs = row_of(NETS, name)

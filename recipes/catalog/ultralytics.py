@@ -29,12 +29,13 @@ TASKS = {
     "obb": ("OBBModel", "oriented-object-detection"),
     "depth": ("DepthModel", "depth-estimation"),
 }
-"""Task of the library -> class in `ultralytics.nn.tasks`, where the name of the file does not say
-otherwise, and our word for the task."""
+"""Task of the library -> class in `ultralytics.nn.tasks`, unless the file's name says, and our
+task.
+"""
 
 
 def names() -> list[str]:
-    """Every file in each of its scales, as `yolo11n-seg`."""
+    """Return every file in each of its scales, as `yolo11n-seg`."""
     utils = _import("ultralytics.utils")
     entries = []
     for path in sorted(Path(utils.ROOT, "cfg", "models").rglob("*.yaml")):
@@ -47,7 +48,7 @@ def names() -> list[str]:
 
 
 def build(name: str) -> Net:
-    """The net as it is used, on one square image; what it returns is decoded boxes, not chosen."""
+    """Build the net in use, on one square image; it returns decoded boxes before selection."""
     tasks = _import("ultralytics.nn.tasks")
     config = tasks.yaml_model_load(f"{name}.yaml")
     task = tasks.guess_model_task(config) or "detect"
@@ -69,7 +70,7 @@ def build(name: str) -> Net:
 
 
 def _import(module: str) -> Any:
-    """See to it that the import asks no network and writes its settings to a temporary folder."""
+    """Import the library without network access, and with its settings in a temporary folder."""
     os.environ.setdefault("YOLO_CONFIG_DIR", str(Path(tempfile.gettempdir(), "passnet")))
     os.environ.setdefault("YOLO_OFFLINE", "true")
     os.environ.setdefault("YOLO_AUTOINSTALL", "false")

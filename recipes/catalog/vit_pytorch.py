@@ -107,7 +107,7 @@ NETS: dict[str, tuple[str, dict[str, Any]]] = {
     "wwt": ("wwt:WWT", PATCHED | {"depth": 6, "num_slots": 16}),
     "xcit": ("xcit:XCiT", VIT | {"cls_depth": 2, "local_patch_kernel_size": 3}),
 }  # fmt: skip
-"""Entry -> module and class, and what to construct it with."""
+"""Entry -> module and class, and constructor arguments."""
 
 SIZE = 224
 SIZES = {"scalable": 256}
@@ -116,7 +116,7 @@ names = listed("vit_pytorch", NETS)
 
 
 def build(name: str) -> Net:
-    """A classifier of one image, clip or series."""
+    """Build a classifier of one image, clip or series."""
     path, options = row_of(NETS, name)
     module, class_name = path.split(":")
     library = import_with_torchvision(f"vit_pytorch.{module}")

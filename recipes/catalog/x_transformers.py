@@ -1,4 +1,4 @@
-"""x_transformers: transformers that differ in the one or two options they are named after."""
+"""x_transformers: transformers with one or two options each, named after these."""
 
 import importlib
 from typing import Any
@@ -61,10 +61,10 @@ OPTIONS: dict[str, str | dict[str, Any]] = {
     "gemma": "use_rmsnorm pre_and_post_norm ff_glu rotary_pos_emb attn_softclamp_logits "
              "softclamp_output attn_one_kv_head",
 }  # fmt: skip
-"""Options of the layers of a decoder on tokens: those that are switched on, or their values."""
+"""Options of the layers of a decoder on tokens: switched on, or with values."""
 
 ENCODERS = ("plain", "flash", "t5-bias", "rotary", "sandwich-norm", "qk-norm", "talking-heads")
-"""Of `OPTIONS`, those that are an encoder on tokens, too."""
+"""Keys of `OPTIONS` that are an encoder on tokens, too."""
 
 HEADS: dict[str, str | dict[str, Any]] = {
     "memory-tokens": {"num_memory_tokens": 20}, "sinusoidal": "scaled_sinu_pos_emb",
@@ -76,14 +76,14 @@ HEADS: dict[str, str | dict[str, Any]] = {
     "average-pool": {"average_pool_embed": True, "logits_dim": 10},
     "attention-pool": {"attn_pool": True, "logits_dim": 10}, "deep-embed": "ff_deep_embed",
 }  # fmt: skip
-"""Options of what is around an encoder on tokens, as in `OPTIONS`."""
+"""Options around an encoder on tokens, as in `OPTIONS`."""
 
 VITS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "plain": ({}, {}),
     "registers": ({}, {"num_register_tokens": 4}),
     "glu-residual": ({"ff_glu": True, "use_rmsnorm": True, "residual_attn": True}, {}),
 }
-"""Options of the layers of an image classifier, and of what is around them."""
+"""Options of the layers of an image classifier, and around them."""
 
 STACKS: dict[str, dict[str, Any]] = {
     "cross": {},
@@ -93,7 +93,7 @@ STACKS: dict[str, dict[str, Any]] = {
 """Options of layers without embeddings, which get a context or a condition."""
 
 WRAPPERS = ("continuous", "translation", "xval", "multi-input")
-"""Nets of which there is one each."""
+"""Nets that exist once."""
 
 _KINDS = {
     "decoder": OPTIONS, "encoder": ENCODERS, "wrapper": HEADS, "vit": VITS, "layers": STACKS,
@@ -104,7 +104,7 @@ names = listed("x_transformers", [*_ENTRIES, *WRAPPERS], importlib.import_module
 
 
 def build(name: str) -> Net:
-    """A small transformer with the option that the entry is named after."""
+    """Build a small transformer with the option that the entry is named after."""
     if name not in names():
         raise ValueError(unknown_entry(name, names()))
     library = importlib.import_module("x_transformers")

@@ -53,7 +53,7 @@ class LogDensity(nn.Module):
         self.flow = flow
 
     def forward(self, x: torch.Tensor, context: torch.Tensor | None = None) -> torch.Tensor:
-        """The log density at every point."""
+        """Return the log density at every point."""
         return self.flow(context).log_prob(x)
 
 
@@ -64,7 +64,7 @@ names = listed(
 
 
 def build(name: str) -> Net:
-    """A flow of eight dimensions with the library's sizes, asked for 64 log densities."""
+    """Build a flow of eight dimensions with the library's sizes, for 64 log densities."""
     torch.distributions.Distribution.set_default_validate_args(False)
     flows = importlib.import_module("zuko.flows")
     plain = name.removesuffix(ON_CONTEXT)

@@ -2,9 +2,9 @@
 
     python recipes/gpu/train.py RECIPE --data DATA --out OUT [--suite SUITE] [--service URL]
 
-DATA is what the recipe says: chats of attempts to fine-tune on (`passnet agent export`); for
-reinforcement none, as prompts are the tasks of SUITE. Rewards come from `passnet judge serve`
-at URL, with the token in the variable PASSNET_JUDGE_TOKEN. With several GPUs:
+DATA are chats of attempts to fine-tune on (`passnet agent export`); reinforcement needs none, as
+prompts are the tasks of SUITE. Rewards come from `passnet judge serve` at URL, with the token in
+the variable PASSNET_JUDGE_TOKEN. With several GPUs:
 
     accelerate launch --config_file ACCELERATE recipes/gpu/train.py RECIPE …
 """
@@ -38,20 +38,20 @@ CLASSES: dict[TrainerName, tuple[str, str, str]] = {
     "grpo": ("trl", "GRPOConfig", "GRPOTrainer"),
     "async_grpo": ("trl.experimental.async_grpo", "AsyncGRPOConfig", "AsyncGRPOTrainer"),
 }
-"""Of each trainer the module, the class of its arguments, and its own."""
+"""Trainer -> its module, the class of its arguments, and its own class."""
 
 
 @dataclass(frozen=True)
 class GpuRecipe:
-    """A training: which llm, by which trainer, with which arguments.
+    """A training: an llm, a trainer, and its arguments.
 
     Args:
-        about: what it is for.
+        about: its purpose.
         ran_on: the hardware that it ran on; "nothing" until it did.
-        trainer: which of TRL's.
-        model: the llm, as a hub or a folder has it.
-        arguments: of the trainer, as its class of arguments names them.
-        stages: what is different in each part of the training, one after another.
+        trainer: one of TRL's.
+        model: the llm, by its name on a hub or its folder.
+        arguments: of the trainer, by the names of their class.
+        stages: the differences of each part of the training, in order.
         lora: arguments of LoRA; None trains all weights.
         accelerate: a configuration of accelerate for several GPUs, to be written to a file.
     """
@@ -67,12 +67,12 @@ class GpuRecipe:
 
 
 def read_recipe(path: Path) -> GpuRecipe:
-    """The recipe of a file."""
+    """Read the recipe in a file."""
     return msgspec.yaml.decode(path.read_bytes(), type=GpuRecipe)
 
 
 def trainer_classes(name: TrainerName) -> tuple[type[Any], type[Any]]:
-    """The class of a trainer's arguments, and its own."""
+    """Return the class of a trainer's arguments, and its own class."""
     from importlib import import_module
 
     module, arguments, trainer = CLASSES[name]
@@ -89,16 +89,16 @@ def train(
     batch: BatchReward | None,
     **more: Any,
 ) -> Any:
-    """The trainer after all stages of a recipe.
+    """Return the trainer after all stages of a recipe.
 
     Args:
         recipe: the recipe.
-        out: where checkpoints go, a folder for each stage.
+        out: the folder of checkpoints, with a folder for each stage.
         model: the llm, or its name.
         rows: of training data.
         tasks: of the environment, by name.
-        judge: what answers the tools of the environment, entered by the caller.
-        batch: what rewards, entered by the caller; None for fine-tuning.
+        judge: answers the tools of the environment; entered by the caller.
+        batch: gives rewards; entered by the caller; None for fine-tuning.
         more: arguments of the trainer's class, such as `processing_class`.
     """
     arguments_class, trainer_class = trainer_classes(recipe.trainer)
@@ -126,7 +126,7 @@ def train(
 
 
 def main() -> None:
-    """Train as the command line says."""
+    """Train by the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recipe", type=Path)
     parser.add_argument("--data", type=Path)

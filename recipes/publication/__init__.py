@@ -86,9 +86,7 @@ def publish(
         InputError: the plan names nothing; a part of it cannot be read; or `out` is there already.
     """
     if not (plan.graphs or plan.subgraphs or plan.suites or plan.trajectories):
-        raise InputError(
-            "nothing to publish: give --graphs, --dataset, --suite or --trajectories"
-        )
+        raise InputError("nothing to publish: give --graphs, --dataset, --suite or --trajectories")
     versions: dict[str, set[str]] = {}
     configs: list[ConfigFacts] = []
     with atomic_folder(out) as partial:
@@ -119,7 +117,7 @@ def _graphs(
     versions: dict[str, set[str]],
     announce: Callable[[str, int], ProgressStep],
 ) -> ConfigFacts:
-    """Captured graphs, each kind a split."""
+    """Write captured graphs, each kind a split."""
     rows: dict[str, GraphRow] = {}
     for folder in folders:
         manifest, files = read_set(folder)
@@ -147,7 +145,7 @@ def _subgraphs(
     versions: dict[str, set[str]],
     announce: Callable[[str, int], ProgressStep],
 ) -> ConfigFacts:
-    """Rows of a dataset, its parts to train on and to evaluate on as splits."""
+    """Write rows of a dataset, with its training and evaluation parts as splits."""
     with Dataset(folder) as dataset:
         table = dataset.table()
         _add(versions, dataset.manifest.versions)
@@ -172,7 +170,7 @@ def _subgraphs(
 
 
 def _suite(where: str, out: Path) -> ConfigFacts:
-    """A suite, whose file is read and checked, and written as it was."""
+    """Check a suite, and write it as it was."""
     suite = load_suite(where)
     path = shipped_suites().get(where, Path(where))
     target = _file(out, suite.name, TEST, 0, 1)
@@ -185,10 +183,10 @@ def _suite(where: str, out: Path) -> ConfigFacts:
 
 
 def _trajectories(files: Sequence[Path], out: Path) -> ConfigFacts:
-    """Attempts as they were exported, a column for each key; what is no text or number is JSON.
+    """Write exported attempts, a column for each key; values other than text and numbers are JSON.
 
-    A repository whose files are of one format is read without being told which, and lists of chats
-    with tool calls of any arguments have no one type of column.
+    A repository of files of one format is read without naming it, and chats with any tool calls
+    have no one type of column.
     """
     rows: list[dict[str, str | int | float | None]] = []
     for file in files:

@@ -1,4 +1,4 @@
-"""The card of a release: what a user, and a maintainer, of a public dataset is asked for.
+"""The card of a release: the answers that users and maintainers of a public dataset ask for.
 
 Source: Hugging Face Hub, "Dataset cards" and "Manual configuration"; Gebru et al., "Datasheets for
 Datasets" (arXiv 1803.09010), whose questions the second half answers in order; Citation File Format
@@ -157,7 +157,7 @@ See `CITATION.cff`, and cite the libraries whose nets you use.
 
 
 def publication_card(facts: PublicationFacts) -> str:
-    """The text of the card."""
+    """Return the text of the card."""
     first = facts.configs[0]
     return _CARD.format(
         facts=facts,
@@ -219,7 +219,7 @@ def _row(config: ConfigFacts) -> str:
 
 
 def _domains(configs: tuple[ConfigFacts, ...]) -> str:
-    """Shares of domains by configuration, in per cent; nothing without any."""
+    """Return shares of domains by configuration, in per cent; nothing without any."""
     described = [config for config in configs if config.domains]
     if not described:
         return ""

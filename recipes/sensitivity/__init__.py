@@ -2,8 +2,8 @@
 
 `python -m recipes.sensitivity --help` runs it.
 
-The AS of a task is the geometric mean of what its trials give, and what a trial gives follows from
-it alone: so a rule is a function of one trial, and everything else is means of logarithms.
+The AS of a task is the geometric mean of its trials' values, which follow from each trial alone. So
+a rule is a function of one trial, and everything else is means of logarithms.
 """
 
 import math
@@ -63,7 +63,7 @@ PUBLISHED_RULE = ScoreRule("published", "as published")
 
 
 def _decaying(rate: float) -> dict[int, float]:
-    """Weights of 1 up to t = -3, and then falling at a rate; the published rate is 0.8."""
+    """Return weights of 1 up to t = -3, then falling at a rate; the published rate is 0.8."""
     return {t: 0.001 if t < -5 or t > 3 else rate ** max(0, t + 3) for t in LEVELS}
 
 
@@ -82,7 +82,7 @@ RULES: tuple[ScoreRule, ...] = (
     ScoreRule("tasks", "all trials pooled", is_pooled=True),
     ScoreRule("strides", "not demanded: such trials left out", demands_strides=False),
 )
-"""The published way, and what is varied, each alone."""
+"""The published rule, and its variations, each alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +162,10 @@ def _outcome(
 def _logs(
     candidates: CandidateTasks, tasks: Sequence[str], rule: ScoreRule, picks: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """The logarithms of all scores, and how many trials did not count.
+    """Return the logarithms of all scores, and the number of trials that did not count.
 
     Shapes:
-        returned: [1 + draws, candidates], those of all tasks first
+        returned: [1 + draws, candidates], the first row over all tasks
     """
     columns = []
     num_left_out = 0
@@ -192,7 +192,7 @@ def _logs(
 
 
 def log_as(trial: Score, rule: ScoreRule = PUBLISHED_RULE) -> float:
-    """The logarithm of the AS of one trial under a rule.
+    """Return the logarithm of the AS of one trial under a rule.
 
     Examples:
         >>> round(math.exp(log_as(Score("ok", -5, 1.0))), 4)
@@ -218,7 +218,7 @@ def _factor(trial: Score, t: int, rule: ScoreRule) -> float:
 
 
 def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
-    """Kendall's tau-b of two lists of numbers: 1 where they are in the same order, -1 in the
+    """Return Kendall's tau-b of two lists of numbers: 1 where they are in the same order, -1 in the
     opposite one; 0 where one of them has no order at all.
 
     Examples:

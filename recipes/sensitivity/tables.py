@@ -1,4 +1,4 @@
-"""Table and figure of how AS, and the order of candidates, change with the rules of the metric."""
+"""Table and figure of the dependence of AS, and of the order of candidates, on the metric."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,8 +45,8 @@ def write_sensitivity(outcomes: Sequence[RuleOutcome], folder: Path) -> None:
 
 
 def sensitivity_table(outcomes: Sequence[RuleOutcome]) -> Table:
-    """One row a rule: the AS of every candidate with its interval and place, and how their order
-    agrees with the published one.
+    """Return one row a rule: the AS of every candidate with its interval and place, and the
+    agreement of their order with the published one.
     """
     names = list(outcomes[0].scores)
     table = Table(
@@ -73,7 +73,7 @@ def _bounds(interval: Interval, digits: int = 3) -> str:
 
 
 def draw_sensitivity(outcomes: Sequence[RuleOutcome], path: Path) -> None:
-    """The AS of every candidate under each rule, with its interval, a row a rule."""
+    """Draw the AS of every candidate under each rule, with its interval, a row a rule."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -13,8 +13,8 @@ STRIDES_TEXT = " has strides ["
 
 
 def candidates_of(paths: Sequence[Path]) -> dict[str, dict[str, list[ScoredTrial]]]:
-    """The trials of all candidates of some runs, by task; unstable ones are left out. A candidate
-    that several runs have is named with its run, and one all of whose trials are unstable is none.
+    """Return the trials of all candidates of some runs, by task, without unstable ones. A candidate
+    that several runs have is named with its run; one with unstable trials only is left out.
 
     Raises:
         InputError: a run cannot be read, or none has a trial that can be scored.

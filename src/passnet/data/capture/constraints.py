@@ -116,9 +116,8 @@ def num_parameters(module: Any) -> int:
 
 
 def _outputs(replay: Replay) -> tuple[list[Any], list[Any]]:
-    """Return the outputs of the graphs, and those of the net. Where Dynamo refuses to run its trace
-    on real values, the net is built and traced again on real weights, which must give the same
-    graphs.
+    """Return the outputs of the graphs, and the net's. Where Dynamo refuses to run its trace on
+    real values, the net is built and traced again on real weights, which must give the same graphs.
     """
     net, trace = replay.net, replay.trace
     _materialise(net, replay.sample)

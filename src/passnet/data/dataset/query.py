@@ -55,7 +55,7 @@ class Answer:
 
 
 class Dataset:
-    """A dataset that is open for queries, each bounded by `limits`. Files must be those of the
+    """A dataset that is open for queries, each bounded by `limits`. Files must be as stated by the
     manifest, with as many rows and of this version; their checksums are not computed (see
     `verification.verify`).
 

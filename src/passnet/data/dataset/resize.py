@@ -63,7 +63,7 @@ class SizeJob:
 
     @property
     def key(self) -> str:
-        """The name of the job among those of a build."""
+        """The name of the job in a build."""
         return f"{self.entry}{' in training' if self.train else ''} #{self.index}"
 
 

@@ -256,7 +256,7 @@ Mined: TypeAlias = dict[str, MinedSubgraph]
 
 
 def mined_as(graph: Graph, mined: Mined) -> MinedSubgraph:
-    """Return the entry of a subgraph among those of its graph; a new one where there is none."""
+    """Return the entry of a subgraph in `mined`; a new one where there is none."""
     full = fingerprints(graph).full
     assert full is not None, "a cut graph has specs"
     return mined.setdefault(full, MinedSubgraph(graph))

@@ -196,7 +196,7 @@ def resolve(patterns: Sequence[str], whole_libraries: Sequence[str] = ()) -> lis
 
 
 def _matching(pattern: str, names: dict[str, list[str]]) -> list[str]:
-    """Return the entries that match; `names` caches those of the libraries read so far."""
+    """Return the entries that match; `names` caches the libraries read so far."""
     file = entry_file(pattern)
     if file is not None and not file.is_file():
         raise InputError(f"{file}: no such file{did_you_mean(str(file), neighbours(file))}")

@@ -42,7 +42,7 @@ _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def sample_of(row: SubgraphRow) -> GraphSample:
-    """Return a row as a graph directory, from which `row_of` makes the same row."""
+    """Return a row as a graph directory; `row_of` makes the same row of it."""
     provenance = {field.name: getattr(row, field.name) for field in fields(Provenance)}
     info = {
         "framework": "torch",

@@ -118,7 +118,7 @@ def _import_files(files: list[Path], out: Path, step: ProgressStep) -> Imported:
 
 
 def _merged(rows: list[SubgraphRow]) -> SubgraphRow:
-    """Merge rows of one graph; text and arguments are those of the first."""
+    """Merge rows of one graph; text and arguments are the first row's."""
     if any(row.num_places != len(row.places) or row.variant for row in rows):
         if len({replace(row, program="", tensors="") for row in rows}) > 1:
             raise InputError(f"directories of graph {rows[0].full[:16]} state different places")
