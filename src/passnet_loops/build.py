@@ -46,7 +46,7 @@ DTYPES = ("float32", "float32", "bfloat16", "float16")
 
 @dataclass(frozen=True, slots=True)
 class DataSettings:
-    """How training data is made."""
+    """Settings of the making of training data."""
 
     num_structures: int = 6000
     """Stop mining after this many structures."""
@@ -114,7 +114,7 @@ class TrainingManifest:
         return tuple(shard.sha256 for shard in self.shards)
 
     def was_learned(self, data: Collection[str]) -> bool:
-        """Return whether files of these hashes are this data, now or before it was judged."""
+        """Return True if files of these hashes are this data, now or before it was judged."""
         return not set(data).isdisjoint((*self.file_hashes, *self.judged_from))
 
 
@@ -302,7 +302,7 @@ def write_rows(
     left_out: Counter[str],
     judged_from: tuple[str, ...] = (),
 ) -> TrainingManifest:
-    """Write rows as Parquet files with a manifest; replace those of the folder."""
+    """Write rows as Parquet files with a manifest in place of the folder's old ones."""
     out.mkdir(parents=True, exist_ok=True)
     shards = write_shards(out, SHARD_NAME, rows, TRAINING, lambda row: len(row.folder))
     manifest = TrainingManifest(
@@ -359,7 +359,7 @@ def mine_rows(
 
 
 def num_actors(plan: RunPlan) -> int | None:
-    """Return how many actors of a Ray cluster work; None for this process."""
+    """Return the number of actors of a Ray cluster; None for this process."""
     return plan.num_workers if plan.is_on_ray else None
 
 

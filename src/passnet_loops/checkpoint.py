@@ -31,7 +31,7 @@ class LlmShape:
 
 @dataclass(frozen=True, slots=True)
 class SftSettings:
-    """How an llm is fine-tuned.
+    """Settings of fine-tuning.
 
     Args:
         num_copies: how often each row is learned.
@@ -56,7 +56,7 @@ class SftSettings:
 
 @dataclass(frozen=True, slots=True)
 class TrainInfo:
-    """What a checkpoint was trained with; `stage` is "untrained", "sft" or "rl".
+    """The training of a checkpoint; `stage` is "untrained", "sft" or "rl".
 
     `data` and `evaluation` are those of all stages: the files that were learned from, and the
     suites that all of them were kept apart from. Of the rows of the last fine-tuning `num_own_rows`

@@ -29,7 +29,7 @@ class WordChoice(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DecodingPlan:
-    """How answers are decoded; `end` is the id of the word that ends one."""
+    """The decoding of answers; `end` is the id of the word that ends one."""
 
     end: int
     max_words: int
@@ -143,7 +143,7 @@ def _roomy_cache(llm: Any) -> Any:
 
 
 class _Memory:
-    """Memory in which states of shape (answers, heads, words, width) grow word by word."""
+    """Memory for states of shape (answers, heads, words, width) that grow word by word."""
 
     def __init__(self) -> None:
         self._whole: Any = None

@@ -1,8 +1,8 @@
-"""Answers of LLMs and baselines, judged on tasks that none of them has seen."""
+"""Answers of LLMs and baselines, judged on unseen tasks."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
 
@@ -53,7 +53,7 @@ class AnswerRecord:
     """Exploits for which it is rejected."""
 
     error: str | None
-    """Reason why nothing could be judged, or the judge's error."""
+    """The judge's error, or the reason why there was nothing to judge."""
 
     seconds: float
     flags: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class AnswerRecord:
 
     @property
     def is_correct(self) -> bool:
-        """Return whether the judge found it correct."""
+        """True if the judge found it correct."""
         return self.verdict == "correct"
 
 
@@ -110,8 +110,8 @@ def earlier_answers(folders: Sequence[Path], info: EvaluationInfo) -> dict[tuple
     """Return the answers of earlier evaluations, by system and graph.
 
     Raises:
-        InputError: A folder is no evaluation, is of another suite or asked with other settings; or
-            several answers to a graph are to be judged, of which an evaluation stores one.
+        InputError: A folder is no evaluation, or one with another suite or settings; or several
+            answers to a graph are to be judged, and evaluations store one.
     """
     if folders and info.num_samples > 1:
         raise InputError("--answers is for one judged answer to a graph; leave --samples out")
@@ -121,8 +121,8 @@ def earlier_answers(folders: Sequence[Path], info: EvaluationInfo) -> dict[tuple
         before = run.read_info()
         if replace(before, graphs=info.graphs, is_timed=info.is_timed, suite=info.suite) != info:
             raise InputError(
-                f"{folder}: holds answers to another suite, or such that were given with other "
-                "--draw, --check, --samples or --free; give the same"
+                f"{folder}: holds answers to another suite, or answers given with other --draw, "
+                "--check, --samples or --free; give the same"
             )
         answers |= {key: record.answer for key, record in run.records().items()}
     return answers
@@ -143,10 +143,10 @@ def teacher_answers(prompts: Sequence[Prompt]) -> list[list[str]]:
 def evaluate_system(
     name: str, answerer: Answerer, evaluation: AnswerEvaluation
 ) -> list[AnswerRecord]:
-    """Return the records of a system on the graphs of an evaluation; make those that are missing.
+    """Return the records of a system on the graphs of an evaluation; make missing ones.
 
-    Untimed, an answer that another system gave to the same graph is not judged again. An answer
-    that the judge could not decide on is judged again.
+    Without timing, equal answers of several systems are judged once. Undecided answers are judged
+    again.
     """
     out, earlier = evaluation.out, evaluation.earlier
     run = evaluation_run(out)
@@ -187,7 +187,8 @@ def _best_record(
         if same is not None:
             record = replace(same, system=name, num_samples=len(texts))
         else:
-            record = _record(name, graph, text, len(texts), _judged(graph, prompt, text, judge))
+            judged = asdict(_judged(graph, prompt, text, judge))
+            record = AnswerRecord(name, graph.task, graph.name, text, len(texts), **judged)
         if record.is_correct:
             return record
         first = first or record
@@ -200,24 +201,3 @@ def _judged(graph: TaskGraph, prompt: Prompt | None, text: str, judge: AnswerJud
         return judge.judge_answer(graph, prompt, text)
     missing = "the graph has no prompt" if prompt is None else "there is no answer"
     return JudgedAnswer("wrong", "compile_error", 0.0, error=missing)
-
-
-def _record(
-    name: str, graph: TaskGraph, text: str, num_samples: int, judged: JudgedAnswer
-) -> AnswerRecord:
-    return AnswerRecord(
-        name,
-        graph.task,
-        graph.name,
-        text,
-        num_samples,
-        judged.verdict,
-        judged.status,
-        judged.smallest_t,
-        judged.speedup,
-        judged.speedup_low,
-        judged.findings,
-        judged.error,
-        judged.seconds,
-        judged.flags,
-    )

@@ -1,8 +1,7 @@
-"""Rows of training data: a subgraph with its prompt and a teacher's answer in each form."""
+"""Rows of training data: a subgraph with its prompt and a teacher's answer."""
 
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from passnet_loops.mining import LIBRARY_CALLS
 JudgeVerdict: TypeAlias = Literal["correct", "wrong", "not judged"]
 
 OWN_AUTHOR = "trained"
-"""The author of a row that an llm answered itself."""
+"""The author of a row that an LLM answered itself."""
 
 MAX_ANSWER_WORDS = 400
 MAX_PROMPT_WORDS = 400
@@ -37,11 +36,7 @@ MAX_PROMPT_WORDS = 400
 
 @dataclass(frozen=True, slots=True)
 class TrainingRow:
-    """A subgraph and a teacher's answer to it.
-
-    `prompt` and `loops` are the loops form, and `words` counts their words; `folder` is the pass
-    folder as one text. `verdict` is the judge's, by the strict rules, untimed.
-    """
+    """A subgraph and a teacher's answer to it."""
 
     full: str
     structure: str
@@ -55,8 +50,14 @@ class TrainingRow:
     prompt: str
     loops: str
     folder: str
+    """The pass folder as one text."""
+
     words: int
+    """Words of prompt and loops."""
+
     verdict: JudgeVerdict = "not judged"
+    """By the strict rules, untimed."""
+
     status: str = ""
     judge_s: float = 0.0
 
@@ -65,7 +66,7 @@ TRAINING: Format[TrainingRow] = Format(TrainingRow, "training data", hashes=("fu
 
 
 _MAX_WAIT = 10
-"""How often its limit of processor time something may take on the wall."""
+"""Ratio of the limits of wall time and processor time."""
 
 
 class _TimeIsUpError(Exception):
@@ -153,8 +154,3 @@ def make_row(graph: Graph, net: str, author: str = "compiler") -> tuple[Training
         words=len(prompt.text.split()) + num_words,
     )
     return row, files
-
-
-def now_s() -> float:
-    """Seconds on a clock that only goes forward."""
-    return time.monotonic()

@@ -48,7 +48,7 @@ class JudgingInfo:
 
 
 def deadline(minutes: float | None) -> Callable[[], bool]:
-    """Return a function that says whether the minutes have passed; never without a number."""
+    """Return a function that returns True once the minutes have passed; None never pass."""
     end = None if minutes is None else time.monotonic() + 60 * minutes
     return lambda: end is not None and time.monotonic() > end
 
@@ -138,7 +138,6 @@ def _judge(
 
 @contextmanager
 def _row_judge() -> Iterator[Callable[[TrainingRow], RowVerdict]]:
-    """Yield a function that judges one row."""
     with open_judge() as judge:
         yield partial(judged_row, judge)
 

@@ -42,7 +42,7 @@ CHUNK = 128
 
 @dataclass(frozen=True, slots=True)
 class AnswerSettings:
-    """How an LLM is asked."""
+    """Settings of asking an LLM."""
 
     num_drawn: int = 4
     """Sample this many answers where the greedy one is wrong."""
@@ -222,7 +222,7 @@ def asked_rows(
     info: TrainInfo,
     settings: AnswerSettings,
 ) -> list[TrainingRow]:
-    """Return the rows to ask for, short prompts first, so that those of one length are batched."""
+    """Return the rows to ask for, short prompts first, so that equal lengths are batched."""
     unlearned = [
         row
         for row in unlearned_rows(manifest, rows, info)
@@ -302,7 +302,7 @@ def own_answers(
 
 
 class _RunAnswers:
-    """The distinct answers to a prompt, and those that passed a run of their loops."""
+    """The distinct answers to a prompt; `right` ones passed a run of their loops."""
 
     def __init__(self, subject: Subject, answers: Sequence[str]) -> None:
         self.subject = subject
@@ -311,9 +311,7 @@ class _RunAnswers:
         self.add(answers)
 
     def add(self, answers: Sequence[str]) -> None:
-        """Run more answers. The values of eager torch are dropped after it: those of all prompts of
-        a chunk may not fit into memory.
-        """
+        """Run more answers; eager values are dropped at the end, to save memory."""
         new = [answer for answer in dict.fromkeys(answers) if answer not in self.distinct]
         if not new:
             return

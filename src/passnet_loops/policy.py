@@ -23,7 +23,7 @@ TEMPERATURE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an LLM answers a prompt: greedily, unless `temperature` is above zero."""
+    """Sampling of answers, greedy unless `temperature` is above zero."""
 
     num_samples: int = 1
     """Answers to each prompt."""
@@ -173,9 +173,7 @@ class AllowedWords:
         return cls(grammars, vocabulary | {DONE: end}, end)
 
     def mask(self, answers: Sequence[int], scores: Any) -> Any:
-        """Return the scores, of shape (answers, vocabulary), with minus infinity for words that
-        may not come next.
-        """
+        """See `WordChoice`."""
         import torch
 
         rows = [self._ids(self._allowed[answer]) for answer in answers]
@@ -215,9 +213,5 @@ def _is_number(word: str) -> bool:
 
 
 def open_policy(folder: Path) -> LlmPolicy:
-    """Load the LLM in the folder of a run.
-
-    Raises:
-        InputError: There is none.
-    """
+    """Load the LLM in the folder of a run; raise InputError if there is none."""
     return LlmPolicy(*load_llm(folder))

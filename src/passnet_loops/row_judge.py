@@ -1,8 +1,4 @@
-"""The judge over answers: correct or not, by the strict rules.
-
-Without timing, an answer costs the start of two processes, one call of the C++ compiler and the
-comparison on all kinds of inputs.
-"""
+"""The judge of answers, by the strict rules."""
 
 import time
 from collections.abc import Iterator
@@ -14,7 +10,7 @@ from passnet.judge.desk.desk import JudgeDesk, StateJudge
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
-from passnet.judge.task import Task, TaskGraph
+from passnet.judge.task import TaskGraph, task_of
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 from passnet_loops.examples import JudgeVerdict
@@ -38,7 +34,7 @@ class JudgedAnswer:
     speedup: float | None = None
     speedup_low: float | None = None
     findings: tuple[str, ...] = ()
-    """Exploits for which it is rejected."""
+    """Exploits that reject it."""
 
     flags: tuple[str, ...] = ()
     """Findings for a person to read."""
@@ -65,7 +61,7 @@ class AnswerJudge:
         """Judge a pass folder on a graph."""
         start = time.monotonic()
         try:
-            [trial] = self.desk.judge(Task(graph.task, (graph,)), files)
+            [trial] = self.desk.judge(task_of(graph.task, {graph.name: graph.graph}), files)
         except PassFolderError as cause:
             seconds, error = time.monotonic() - start, str(cause)[:MAX_ERROR_LENGTH]
             return JudgedAnswer("wrong", "compile_error", seconds, error=error)

@@ -41,7 +41,7 @@ NUM_WATCHED = 60
 
 @dataclass(frozen=True, slots=True)
 class SftPlan:
-    """Where fine-tuning begins and how far it goes."""
+    """The start of fine-tuning, and its data."""
 
     start: Path | None = None
     """The folder of a run to begin with, instead of an untrained LLM."""

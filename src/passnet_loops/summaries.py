@@ -42,7 +42,7 @@ class SystemSummary:
 
 @dataclass(frozen=True, slots=True)
 class PairedGain:
-    """How much more often a system is correct than another, with the 95 % interval."""
+    """The gain in correct answers of a system over another, with the 95 % interval."""
 
     system: str
     other: str

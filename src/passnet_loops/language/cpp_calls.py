@@ -74,7 +74,7 @@ _REAL = (UNARY - {"relu", "logical_not", "bitwise_not", "sign", "neg"}) | {"true
 
 
 def call_text(name: str, texts: list[str], dtypes: list[str]) -> tuple[str, str]:
-    """Return the C++ and the dtype of a call, from those of its arguments."""
+    """Return the C++ and the dtype of a call with arguments."""
     if name in CPP_TYPES:
         kind = CPP_TYPES[name]
         if name in LOW_FLOATS:

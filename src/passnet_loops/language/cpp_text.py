@@ -10,24 +10,9 @@ from dataclasses import dataclass
 
 from passnet.errors import InputError
 from passnet.passes.codegen.cpp_source import CPP_TYPES, ENTRY
+from passnet_loops.language import language as lang
 from passnet_loops.language.accumulators import Accumulators
 from passnet_loops.language.cpp_calls import PRELUDE, call_text, real_text
-from passnet_loops.language.language import (
-    LOW_FLOATS,
-    Call,
-    Expr,
-    Index,
-    IndexValue,
-    Inner,
-    Let,
-    Loop,
-    LoopStep,
-    MemoryRead,
-    Nest,
-    Pick,
-    Put,
-    Reduce,
-)
 from passnet_loops.language.offsets import Offset, offset_of, words_of
 from passnet_loops.language.steps import accesses, index_values, names_of, words
 from passnet_loops.language.symbols import Symbols
@@ -44,7 +29,7 @@ class MemoryLayout:
 
 
 def cpp_of_nests(
-    nests: Sequence[Nest],
+    nests: Sequence[lang.Nest],
     memory: Mapping[str, MemoryLayout],
     inputs: Sequence[str],
     outputs: Sequence[str],
@@ -95,14 +80,14 @@ class _CppWriter:
         self._scopes: list[dict[str, str]] = []
         self.may_fail = False
 
-    def nest(self, nest: Nest) -> Iterator[str]:
+    def nest(self, nest: lang.Nest) -> Iterator[str]:
         """Yield the lines of a nest."""
         self._variables, self._merged, self._scopes = [], set(), [{}]
         yield "  {"
-        has_inner = any(isinstance(step, Inner) for step in nest.steps)
+        has_inner = any(isinstance(step, lang.Inner) for step in nest.steps)
         loops = nest.loops if has_inner else self._merged_loops(nest.loops, nest.steps)
-        early: Sequence[LoopStep] = []
-        steps: Sequence[LoopStep] = nest.steps
+        early: Sequence[lang.LoopStep] = []
+        steps: Sequence[lang.LoopStep] = nest.steps
         if not has_inner:
             early, steps = self._early_steps(loops, steps)
         yield from self._heads(loops[:-1])
@@ -110,14 +95,16 @@ class _CppWriter:
             yield from self._step(step)
         yield from self._heads(loops[-1:], None if has_inner else _simd(steps))
         for step in steps:
-            if isinstance(step, Inner):
+            if isinstance(step, lang.Inner):
                 yield from self._inner(step)
             else:
                 yield from self._step(step)
         yield "}" * len(loops)
         yield "  }"
 
-    def _merged_loops(self, loops: tuple[Loop, ...], steps: Sequence[LoopStep]) -> tuple[Loop, ...]:
+    def _merged_loops(
+        self, loops: tuple[lang.Loop, ...], steps: Sequence[lang.LoopStep]
+    ) -> tuple[lang.Loop, ...]:
         """Merge the innermost loop with loops around it, as far as the accesses of `steps` allow.
 
         A longer loop is vectorised better.
@@ -149,8 +136,8 @@ class _CppWriter:
         return tuple(merged)
 
     def _early_steps(
-        self, loops: Sequence[Loop], steps: Sequence[LoopStep]
-    ) -> tuple[list[LoopStep], list[LoopStep]]:
+        self, loops: Sequence[lang.Loop], steps: Sequence[lang.LoopStep]
+    ) -> tuple[list[lang.LoopStep], list[lang.LoopStep]]:
         """Split steps into loop-invariant ones, which run before the innermost loop, and others.
 
         A loop that looks up an index in each round is not vectorised.
@@ -158,18 +145,18 @@ class _CppWriter:
         if not loops or self._symbols.index_value(loops[-1][1]) <= 0:
             return [], list(steps)
         changing = {loops[-1][0]}
-        put = {step.memory for step in steps if isinstance(step, Put)}
-        early: list[LoopStep] = []
-        late: list[LoopStep] = []
+        put = {step.memory for step in steps if isinstance(step, lang.Put)}
+        early: list[lang.LoopStep] = []
+        late: list[lang.LoopStep] = []
         for step in steps:
-            if isinstance(step, (Let, Pick)) and not words(step.value) & (changing | put):
+            if isinstance(step, (lang.Let, lang.Pick)) and not words(step.value) & (changing | put):
                 early.append(step)
             else:
                 late.append(step)
                 changing.update(names_of(step))
         return early, late
 
-    def _heads(self, loops: Sequence[Loop], pragma: str | None = None) -> Iterator[str]:
+    def _heads(self, loops: Sequence[lang.Loop], pragma: str | None = None) -> Iterator[str]:
         """Yield the heads of loops, with a pragma before the last."""
         for number, (name, size) in enumerate(loops):
             if name in self._variables:
@@ -180,9 +167,9 @@ class _CppWriter:
                 yield f"#pragma {pragma}"
             yield f"for (int64_t {name} = 0; {name} < {count}; {name}++) {{"
 
-    def _inner(self, inner: Inner) -> Iterator[str]:
-        inner = Inner(self._merged_loops(inner.loops, inner.steps), inner.steps)
-        reductions = [step for step in inner.steps if isinstance(step, Reduce)]
+    def _inner(self, inner: lang.Inner) -> Iterator[str]:
+        inner = lang.Inner(self._merged_loops(inner.loops, inner.steps), inner.steps)
+        reductions = [step for step in inner.steps if isinstance(step, lang.Reduce)]
         num_variables = len(self._variables)
         accumulators = Accumulators()
         if any(step.kind == "welford" for step in reductions):
@@ -200,13 +187,15 @@ class _CppWriter:
         del self._variables[num_variables:]
         self._merged.clear()  # as the loop's variables, these mean nothing after it
 
-    def _count(self, inner: Inner) -> int:
+    def _count(self, inner: lang.Inner) -> int:
         count = 1
         for _, size in inner.loops:
             count *= self._symbols.index_value(size)
         return count
 
-    def _loop(self, inner: Inner, accumulators: Accumulators, only_means: bool) -> Iterator[str]:
+    def _loop(
+        self, inner: lang.Inner, accumulators: Accumulators, only_means: bool
+    ) -> Iterator[str]:
         self._scopes.append({})
         early, steps = self._early_steps(inner.loops, inner.steps)
         lines = ["{", *self._heads(inner.loops[:-1])]
@@ -216,11 +205,11 @@ class _CppWriter:
         list(self._heads(inner.loops[-1:]))
         body = []
         for step in steps:
-            if isinstance(step, Reduce):
+            if isinstance(step, lang.Reduce):
                 value, dtype = self._expr(step.value)
                 linear = self._linear(inner)
                 body += accumulators.add(step, value, dtype, linear, only_means)
-            elif not (only_means and isinstance(step, Put)):
+            elif not (only_means and isinstance(step, lang.Put)):
                 body += self._step(step)
         del self._variables[num_outer:]
         lines += self._heads(inner.loops[-1:], _simd(steps) and accumulators.pragma())
@@ -228,26 +217,26 @@ class _CppWriter:
         yield from [*lines, *body]
         yield "}" * (len(inner.loops) + 1)
 
-    def _linear(self, inner: Inner) -> str:
+    def _linear(self, inner: lang.Inner) -> str:
         text = "0"
         for name, size in inner.loops:
             text = f"({text} * {self._symbols.index_value(size)} + {name})"
         return text
 
-    def _step(self, step: LoopStep) -> list[str]:
+    def _step(self, step: lang.LoopStep) -> list[str]:
         match step:
-            case Let(name, value):
+            case lang.Let(name, value):
                 text, dtype = self._expr(value)
                 self._new_name(name, dtype)
                 return [f"const auto {name} = {text};"]
-            case Pick(name, size, value):
+            case lang.Pick(name, size, value):
                 text, _ = self._expr(value)
                 self._new_name(name, "int64")
                 self.may_fail = True
                 return [
                     f"const int64_t {name} = picked({text}, {self._symbols.index_value(size)});"
                 ]
-            case Put(memory, index, value):
+            case lang.Put(memory, index, value):
                 if memory in self._inputs:
                     raise InputError(f"{memory} is an argument; nothing may be put into it")
                 text, _ = self._expr(value)
@@ -260,18 +249,22 @@ class _CppWriter:
             raise InputError(f"the name {name} has a meaning already")
         self._scopes[-1][name] = dtype
 
-    def _expr(self, value: Expr) -> tuple[str, str]:
+    def _expr(self, value: lang.Expr) -> tuple[str, str]:
         """Return the C++ of a value and its dtype."""
         match value:
             case str():
                 return self._word(value)
-            case MemoryRead(memory, index):
+            case lang.MemoryRead(memory, index):
                 dtype = self._layout(memory).dtype
                 element = self._element(memory, index)
-                return (f"float({element})", "float32") if dtype in LOW_FLOATS else (element, dtype)
-            case IndexValue(index):
+                return (
+                    (f"float({element})", "float32")
+                    if dtype in lang.LOW_FLOATS
+                    else (element, dtype)
+                )
+            case lang.IndexValue(index):
                 return f"int64_t({self._index(index)})", "int64"
-            case Call(name, args):
+            case lang.Call(name, args):
                 pairs = [self._expr(arg) for arg in args]
                 return call_text(name, [text for text, _ in pairs], [dtype for _, dtype in pairs])
         raise AssertionError("these are all")
@@ -294,11 +287,11 @@ class _CppWriter:
             raise InputError(f"{memory!r} is no memory that can be read or put into here")
         return self._memory[memory]
 
-    def _element(self, memory: str, index: Sequence[Index]) -> str:
+    def _element(self, memory: str, index: Sequence[lang.Index]) -> str:
         return f"{memory}_at[{self._offset(memory, index, self._word_number).text()}]"
 
     def _offset(
-        self, memory: str, index: Sequence[Index], number: Callable[[str], int | None]
+        self, memory: str, index: Sequence[lang.Index], number: Callable[[str], int | None]
     ) -> Offset:
         """Return the offset of an element of memory."""
         layout = self._layout(memory)
@@ -313,7 +306,7 @@ class _CppWriter:
         ]
         return sum(parts, Offset())
 
-    def _index(self, index: Index) -> str:
+    def _index(self, index: lang.Index) -> str:
         return offset_of(index, self._word_number).text()
 
     def _word_number(self, word: str) -> int | None:
@@ -325,6 +318,6 @@ class _CppWriter:
         return self._symbols.whole_value(word)
 
 
-def _simd(steps: Sequence[LoopStep]) -> str | None:
+def _simd(steps: Sequence[lang.LoopStep]) -> str | None:
     """Return the pragma that vectorises a loop of these steps, if that is possible."""
-    return None if any(isinstance(step, Pick) for step in steps) else "omp simd"
+    return None if any(isinstance(step, lang.Pick) for step in steps) else "omp simd"

@@ -21,7 +21,7 @@ from passnet_loops.language.prompt import Prompt, PromptRange
 from passnet_loops.language.symbols import LARGEST_PLAIN
 
 DONE = ""
-"""Said instead of a word where an answer may end."""
+"""The word at which an answer may end."""
 
 MAX_EXPR_DEPTH = 24
 MAX_LOCALS = 24
@@ -43,12 +43,7 @@ class _Nest:
 
 
 class AnswerGrammar:
-    """The words of answers to one prompt.
-
-    Args:
-        prompt: The prompt.
-        numbers: Real numbers that are allowed besides those of the prompt, as words.
-    """
+    """The words of answers to one prompt; `numbers` are further real numbers, as words."""
 
     def __init__(self, prompt: Prompt, numbers: Iterable[str] = ()) -> None:
         symbols = prompt.symbols

@@ -1,10 +1,8 @@
-"""Which words may come next in an index of the loops form, so that it stays inside of its axis.
+"""The words that may come next in an index of the loops form, so that it stays inside its axis.
 
-An index is whole-number arithmetic, calls before their arguments. Each of its parts has a smallest
-and a largest value, known from the bounds of loop variables; a word may come if the index can still
-end inside of the axis. What fits at a place is a set of intervals, of which one has to contain the
-bounds of the part that is said there. In calls deep in each other that is not asked, and an index
-that then has no word to stay inside may leave the axis.
+An index is whole-number arithmetic in prefix order. The bounds of loop variables give every part a
+smallest and a largest value. A word is allowed if one of the intervals that fit contains the bounds
+of its part. Deeply nested calls are not checked, so that an index there may leave the axis.
 """
 
 from bisect import bisect_right
@@ -15,8 +13,7 @@ from passnet_loops.language.language import INDEX_CALLS
 
 MAX_INDEX_DEPTH = 6
 MAX_CHECKED_DEPTH = 2
-"""How deep in calls it is asked whether an index can still fit; the question takes as many steps as
-there are words, to the power of the depth."""
+"""Depth of calls down to which indices are checked, in time exponential in the depth."""
 
 ANYWHERE = 10**30
 """Beyond all bounds of an index."""
@@ -31,10 +28,7 @@ Fits = tuple[IndexBounds, ...]
 class IndexGrammar:
     """The words of indices at one position of an answer.
 
-    Args:
-        variables: Known loop variables with their bounds.
-        wholes: Allowed whole numbers, by their words.
-        sizes: Those above zero, by which an index may be divided.
+    `sizes` are the allowed whole numbers above zero, by which an index may be divided.
     """
 
     def __init__(
@@ -94,7 +88,7 @@ class IndexGrammar:
         return self._allowed[fits, depth]
 
     def _may_call(self, call: str, fits: Fits | None, depth: int) -> bool:
-        """Return whether an index that begins with a call can still fit."""
+        """Return True if an index that begins with a call can still fit."""
         left_fits = self._left_fits(call, fits, depth)
         return left_fits is None or any(_is_in(left_fits, left) for left in self._leaves)
 
@@ -109,10 +103,7 @@ class IndexGrammar:
 
 
 def _is_in(fits: Fits, bounds: IndexBounds) -> bool:
-    """Return whether bounds lie in one of the intervals.
-
-    Of the intervals that begin early enough, the last one ends last.
-    """
+    """Return True if bounds lie in an interval; the last that begins early enough ends last."""
     number = bisect_right(fits, bounds[0], key=itemgetter(0))
     return number > 0 and fits[number - 1][1] >= bounds[1]
 
@@ -157,7 +148,7 @@ def _quotients(whole: IndexBounds, factor: int) -> IndexBounds:
 
 
 def _called(call: str, left: IndexBounds, right: IndexBounds) -> IndexBounds:
-    """Return the bounds of a call from those of its parts."""
+    """Return the bounds of a call from the bounds of its parts."""
     if call == "+":
         return (left[0] + right[0], left[1] + right[1])
     if call == "*":

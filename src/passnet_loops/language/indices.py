@@ -15,14 +15,13 @@ Bounds = tuple[int, int]
 def axis_indices(
     address: Any, shape: Sequence[int], stride: Sequence[int], bounds: Mapping[Any, Bounds]
 ) -> list[Any]:
-    """An index for each axis of a tensor whose address is the sum of indices times strides.
+    """Return an index for each axis, so that the sum of indices times strides is the address.
 
-    `bounds` are those of the symbols in the address. An index that goes past the end of its axis is
-    divided, its rest counted in the axis and the quotient in the next larger one, where the strides
-    allow this.
+    `bounds` are those of the symbols in the address. An index beyond the end of its axis is split
+    into a remainder and a quotient for the next larger axis, where the strides allow it.
 
     Raises:
-        InputError: the address is none of an element of the tensor.
+        InputError: The address is not that of an element of the tensor.
     """
     axes = [axis for axis, size in enumerate(shape) if size != 1 and stride[axis] != 0]
     axes.sort(key=lambda axis: (-stride[axis], shape[axis]))
@@ -112,7 +111,7 @@ def span(value: Any, bounds: Mapping[Any, Bounds]) -> Bounds:
 
 
 def index_words(value: Any, names: Mapping[Any, str], number: Callable[[int], Index]) -> Index:
-    """Return an index in words of the language; `names` are those of its symbols.
+    """Return an index in words of the language, with the `names` of its symbols.
 
     Raises:
         InputError: A part cannot be expressed.

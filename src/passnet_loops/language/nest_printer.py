@@ -4,22 +4,8 @@ from collections import Counter
 from typing import Any
 
 from passnet.errors import InputError
+from passnet_loops.language import language as lang
 from passnet_loops.language.indices import Bounds, axis_indices, index_words
-from passnet_loops.language.language import (
-    Call,
-    Expr,
-    Index,
-    IndexValue,
-    Inner,
-    Let,
-    Loop,
-    LoopStep,
-    MemoryRead,
-    Nest,
-    Pick,
-    Put,
-    Reduce,
-)
 from passnet_loops.language.nest_values import (
     LoopSizes,
     NestPhase,
@@ -44,20 +30,20 @@ class NestPrinter:
         outer = {outer_variable(n): (0, size - 1) for n, size in enumerate(nest.outer)}
         self._bounds: dict[Any, Bounds] = outer
 
-    def nest(self) -> Nest:
+    def nest(self) -> lang.Nest:
         """Return the nest; without steps where none of it is used."""
-        steps: list[LoopStep] = []
+        steps: list[lang.LoopStep] = []
         for number, phase in enumerate(self._nest.phases):
             before, after = self._phase_steps(number, phase)
             if phase.inner and before:
                 loops = self._loops("r", phase.inner)
-                steps.append(Inner(loops, tuple(before)))
+                steps.append(lang.Inner(loops, tuple(before)))
             else:
                 steps += before
             steps += after
-        return Nest(self._loops("i", self._nest.outer), tuple(steps))
+        return lang.Nest(self._loops("i", self._nest.outer), tuple(steps))
 
-    def _loops(self, letter: str, sizes: LoopSizes) -> tuple[Loop, ...]:
+    def _loops(self, letter: str, sizes: LoopSizes) -> tuple[lang.Loop, ...]:
         index_of = self._memory.symbols.index_of
         return tuple((f"{letter}{n}", index_of(size)) for n, size in enumerate(sizes))
 
@@ -66,7 +52,7 @@ class NestPrinter:
         self._num_named[letter] += 1
         return f"{letter}{self._num_named[letter] - 1}"
 
-    def _phase_steps(self, number: int, phase: NestPhase) -> tuple[list[Any], list[LoopStep]]:
+    def _phase_steps(self, number: int, phase: NestPhase) -> tuple[list[Any], list[lang.LoopStep]]:
         """Return the steps of a phase, and the steps after its loop."""
         inner = {inner_variable(n): (0, size - 1) for n, size in enumerate(phase.inner)}
         later = self._nest.phases[number + 1 :]
@@ -89,7 +75,7 @@ class NestPrinter:
         return name
 
     def is_taken(self, name: str) -> bool:
-        """Return whether a name has a meaning between the inner loops."""
+        """Return True if a name has a meaning between the inner loops."""
         return name in self._taken
 
 
@@ -114,7 +100,7 @@ class _PhasePrinter:
         self._names: dict[int, str] = {}
         self._made: list[Any] = []
 
-    def steps(self, read_later: set[str]) -> tuple[list[Any], list[LoopStep]]:
+    def steps(self, read_later: set[str]) -> tuple[list[Any], list[lang.LoopStep]]:
         """Return the steps of the phase, and the steps after its loop.
 
         `read_later` are buffers whose values later phases name.
@@ -127,22 +113,24 @@ class _PhasePrinter:
         ]
         for _, _, node in roots:
             self._count(node, is_open=True)
-        after: list[LoopStep] = []
+        after: list[lang.LoopStep] = []
         reduced: dict[int, tuple[str, ...]] = {}
         for buffer, address, node in roots:
             if buffer in phase.reductions:
                 name = self._reduced_name(buffer, node, reduced)
                 if memory.is_in_memory(buffer):
-                    after.append(Put(memory.name(buffer), self._index(buffer, address), name))
+                    after.append(lang.Put(memory.name(buffer), self._index(buffer, address), name))
                 continue
             value = self._expr(node, is_root=buffer not in read_later)
             if buffer in read_later:
                 name = self._nest.name_result(buffer, memory.buffer_op(buffer))
                 if value != name:
-                    self._made.append(Let(name, value))
+                    self._made.append(lang.Let(name, value))
                 value = name
             if memory.is_in_memory(buffer):
-                self._made.append(Put(memory.name(buffer), self._index(buffer, address), value))
+                self._made.append(
+                    lang.Put(memory.name(buffer), self._index(buffer, address), value)
+                )
         return self._made, after
 
     def _reduced_name(
@@ -155,7 +143,7 @@ class _PhasePrinter:
         if node.name != "reduction":  # the count of a welford
             name = self._nest.name_result(buffer, None)
             value = self._expr(node)
-            self._made.append(Let(name, value))
+            self._made.append(lang.Let(name, value))
             return name
         kind, inner = node.args
         if id(node) not in reduced:
@@ -165,7 +153,7 @@ class _PhasePrinter:
             else:
                 names = (self._nest.fresh("s"),)
             reduced[id(node)] = names
-            self._made.append(Reduce(kind, names, value))
+            self._made.append(lang.Reduce(kind, names, value))
         name = reduced[id(node)][part]
         self._nest._results[buffer] = name  # noqa: SLF001
         return name
@@ -191,7 +179,7 @@ class _PhasePrinter:
             return []
         return [symbol for symbol in self._picks if symbol in node.args[-1].free_symbols]
 
-    def _expr(self, node: NestValue, is_root: bool = False) -> Expr:
+    def _expr(self, node: NestValue, is_root: bool = False) -> lang.Expr:
         """Return a value as written at its use; named values are made before."""
         if id(node) in self._names:
             return self._names[id(node)]
@@ -203,11 +191,11 @@ class _PhasePrinter:
             self._pick_name(symbol)
         if node.name == "load":
             buffer, address = node.args
-            return MemoryRead(self._memory.name(buffer), self._index(buffer, address))
+            return lang.MemoryRead(self._memory.name(buffer), self._index(buffer, address))
         if node.name == "index":
-            return IndexValue(self._words(node.args[0]))
+            return lang.IndexValue(self._words(node.args[0]))
         args = tuple(self._expr(arg) for arg in node.args)
-        value = Call(node.name, args)
+        value = lang.Call(node.name, args)
         is_shared = self._uses[id(node)] > 1
         if id(node) not in self._open or not (is_shared or (node.op and not is_root)):
             return value
@@ -215,7 +203,7 @@ class _PhasePrinter:
         if name is None or name in self._names.values() or self._nest.is_taken(name):
             name = self._nest.fresh("v")
         self._names[id(node)] = name
-        self._made.append(Let(name, value))
+        self._made.append(lang.Let(name, value))
         return name
 
     def _pick_name(self, symbol: Any) -> None:
@@ -226,30 +214,30 @@ class _PhasePrinter:
             size_word = self._memory.symbols.index_of(size)
             if not isinstance(size_word, str):
                 raise InputError("an axis of a size that is no symbol")
-            self._made.append(Pick(name, size_word, expr))
+            self._made.append(lang.Pick(name, size_word, expr))
             self._variable_names[symbol] = name
 
-    def _constant(self, node: NestValue) -> Expr:
+    def _constant(self, node: NestValue) -> lang.Expr:
         number = node.args[0]
         symbols = self._memory.symbols
         if isinstance(number, bool):
             return str(number)
         if isinstance(number, int):
             index = symbols.index_of(number)
-            return index if isinstance(index, str) else IndexValue(index)
+            return index if isinstance(index, str) else lang.IndexValue(index)
         real = float(number)
-        word: Expr = symbols.real_of(real)
+        word: lang.Expr = symbols.real_of(real)
         if real == int(real) if abs(real) < 2**53 else False:
             whole = int(real)
             if abs(whole) > LARGEST_PLAIN and word == repr(real):
                 index = symbols.index_of(whole)
-                return Call("float32", (IndexValue(index),))
-        return Call("float64", (word,)) if node.dtype == "float64" else word
+                return lang.Call("float32", (lang.IndexValue(index),))
+        return lang.Call("float64", (word,)) if node.dtype == "float64" else word
 
-    def _index(self, buffer: str, address: Any) -> tuple[Index, ...]:
+    def _index(self, buffer: str, address: Any) -> tuple[lang.Index, ...]:
         layout = self._memory.layout(buffer)
         axes = axis_indices(address, layout.shape, layout.stride, self._bounds)
         return tuple(self._words(axis) for axis in axes)
 
-    def _words(self, axis: Any) -> Index:
+    def _words(self, axis: Any) -> lang.Index:
         return index_words(axis, self._variable_names, self._memory.symbols.index_of)

@@ -50,7 +50,7 @@ class NestPlan:
 
 
 def loop_variables(node: LoopNode, depth: int) -> dict[Any, Any]:
-    """Map the variables of a node to those of a nest with `depth` outer loops."""
+    """Map the variables of a node to a nest's with `depth` outer loops."""
     own = [variable for variable, _ in (*node.outer, *node.inner)]
     return {
         variable: outer_variable(n) if n < depth else inner_variable(n - depth)

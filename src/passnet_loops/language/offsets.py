@@ -1,9 +1,8 @@
-"""Where an element lies: what is added to a pointer, as a sum with as little division as it takes.
+"""Offsets of elements from a pointer, as sums with as little division as possible.
 
-A loop over several axes at once takes its variable `x` apart, `x // n` and `x % n`, for axes that
-lie beside each other in memory. The sum of both, times their steps, is `x` again:
-`n * (x // n) + x % n` is `x` for every whole number, as quotients are rounded down. A compiler does
-not see this, and does not vectorise a loop with 64-bit divisions.
+A loop over several contiguous axes splits its variable `x` into `x // n` and `x % n`. Their sum
+times their steps, `n * (x // n) + x % n`, is `x` again. A compiler does not see this, and does not
+vectorise a loop with 64-bit divisions.
 """
 
 from collections.abc import Callable, Mapping

@@ -28,12 +28,7 @@ def spanned_elements(shape: Sequence[int]) -> int:
 class RangeMemory:
     """The buffers of a range, by name.
 
-    Args:
-        symbols: Symbols of the prompt.
-        loops: Inductor's loops for the range.
-        arguments: Names in the prompt of the arguments.
-        outputs: Names in the prompt of the results, in order.
-        op_names: Names in the prompt of op results; None where there is no such op.
+    Arguments, outputs and op results are given by their names in the prompt.
     """
 
     def __init__(
@@ -69,11 +64,7 @@ class RangeMemory:
         )
 
     def count_value(self) -> None:
-        """Count a value.
-
-        Raises:
-            InputError: There are too many.
-        """
+        """Count a value; raise InputError if there are too many."""
         self._num_values += 1
         if self._num_values > MAX_VALUES:
             raise InputError(f"more than {MAX_VALUES} values")
@@ -86,15 +77,11 @@ class RangeMemory:
             self._memory.append(buffer)
 
     def is_in_memory(self, buffer: str) -> bool:
-        """Return whether a buffer is a result, or read by another nest."""
+        """Return True if a buffer is a result, or read by another nest."""
         return buffer in self._outputs or buffer in self._read
 
     def layout(self, buffer: str) -> Any:
-        """Return shape, strides and dtype of a buffer.
-
-        Raises:
-            InputError: It is a constant tensor, which answers cannot hold.
-        """
+        """Return shape, strides and dtype of a buffer; raise InputError for constant tensors."""
         if buffer not in self._layouts:
             raise InputError(f"a constant tensor ({buffer}), which answers cannot hold")
         return self._layouts[buffer]

@@ -1,10 +1,8 @@
-"""The loops of an answer run by torch, to see without a compiler that they compute something else.
+"""The loops of an answer run by torch, to find wrong answers without a compiler.
 
-Each nest is run step by step, and every step for all rounds of the loops at once: a loop variable
-is an axis of a tensor. This is slower than C++ and needs more memory, but no compiler and no
-process of its own, since nothing is run but calls of the language. An answer that is wrong here is
-wrong; whether one that is right here is correct is for the judge to say, who draws more inputs,
-compares more strictly and runs the code itself.
+Every step of a nest runs for all rounds of the loops at once: a loop variable is an axis of a
+tensor. This is slower than C++, but needs neither a compiler nor a process. A wrong answer here is
+wrong; the judge decides on the others with more inputs, stricter comparisons and the code itself.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,24 +24,24 @@ from passnet_loops.language.range_memory import spanned_elements
 from passnet_loops.language.run_nest import NestRun, RunLimits, UnknownLoopsError, WrongLoopsError
 
 WRONG_SHARE = 1e-3
-"""Of the elements of a result, so many may be off: where a rounding decides, as in a comparison."""
+"""Largest share of wrong elements: rounding decides on some, as in a comparison."""
 
 TOLERANCES = {"float32": 1e-3, "float64": 1e-3, "bfloat16": 5e-2, "float16": 1e-2}
-"""How far an element may be off, relative to it and to the root mean square of all."""
+"""Tolerance of an element, relative to it and to the root mean square of all."""
 
 
 @dataclass(frozen=True)
 class EagerRun:
-    """A run of a prompt's graph in eager torch, with all its values by their names in the
-    prompt; without them where an op writes into a value, so that one name has several. `tied` are
-    the outputs of the graph, by these names, each with the arguments and other outputs that share
-    its memory.
-    """
+    """A run of a prompt's graph in eager torch."""
 
     prompt: Prompt
     seed: int
     values: Mapping[str, torch.Tensor] | None
+    """All values by their names in the prompt; None where an op writes into a value."""
+
     tied: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Arguments and other outputs that share the memory of an output, by its name."""
+
     limits: RunLimits = RunLimits()
 
     def around(
@@ -136,9 +134,7 @@ def _states(
 
 
 def what_is_wrong(eager: EagerRun, answer: str) -> str | None:
-    """Return the error that a run of the loops finds, in a sentence; None where it finds none.
-
-    Loops with too many rounds are not run.
+    """Return the error that a run of the loops finds, if any; too long loops are not run.
 
     Raises:
         InputError: It is no answer, or a part of it has no meaning.
@@ -153,7 +149,7 @@ def what_is_wrong(eager: EagerRun, answer: str) -> str | None:
 
 
 def is_right_where_run(eager: EagerRun, answer: str) -> bool:
-    """Return whether all loops of an answer can be run, and agree with eager torch."""
+    """Return True if all loops of an answer can be run, and agree with eager torch."""
     try:
         _run(eager, answer)
     except (InputError, WrongLoopsError, UnknownLoopsError):
@@ -162,10 +158,7 @@ def is_right_where_run(eager: EagerRun, answer: str) -> bool:
 
 
 def not_shown_wrong(prompt: Prompt, answers: Sequence[str]) -> list[str]:
-    """Return the answers that pass a run of their loops, in order.
-
-    All of them are returned where none passes, or the prompt's graph cannot be run.
-    """
+    """Return the answers that pass a run of their loops; all where none passes or can be run."""
     try:
         eager = eager_run(prompt)
     except GraphError:
@@ -191,7 +184,7 @@ def _run_range(eager: EagerRun, fused: FusedRange) -> None:
     except (CutError, GraphError) as cause:
         raise InputError(f"the range cannot be replaced: {cause}") from cause
     for name in prompt_range.results:
-        # What is made after these ops may still view what their loops put.
+        # Values computed after these ops may still view the results of their loops.
         if any(prompt.op_numbers.get(sharer, -1) < span[1] for sharer in eager.tied.get(name, ())):
             raise WrongLoopsError(f"{name} shares memory in eager torch, and has its own here")
     try:

@@ -7,20 +7,7 @@ from math import prod
 import torch
 
 from passnet.errors import InputError, PassnetError
-from passnet_loops.language.language import (
-    Call,
-    Expr,
-    Index,
-    IndexValue,
-    Inner,
-    Let,
-    LoopStep,
-    MemoryRead,
-    Nest,
-    Pick,
-    Put,
-    Reduce,
-)
+from passnet_loops.language import language as lang
 from passnet_loops.language.symbols import Symbols
 from passnet_loops.language.torch_calls import reduced, torch_call, torch_cast
 
@@ -64,16 +51,16 @@ class NestRun:
         self._loops: list[tuple[str, int]] = []
         self._values: dict[str, torch.Tensor] = {}
 
-    def run(self, nest: Nest) -> None:
+    def run(self, nest: lang.Nest) -> None:
         """Run it, and put its results into memory."""
         self._enter(nest.loops)
         for step in nest.steps:
-            if isinstance(step, Inner):
+            if isinstance(step, lang.Inner):
                 self._inner(step)
             else:
                 self._step(step)
 
-    def _enter(self, loops: Sequence[tuple[str, Index]]) -> None:
+    def _enter(self, loops: Sequence[tuple[str, lang.Index]]) -> None:
         for name, size in loops:
             count = self._symbols.index_value(size)
             if count <= 0:
@@ -82,13 +69,13 @@ class NestRun:
         if prod(count for _, count in self._loops) > self._limits.max_rounds:
             raise UnknownLoopsError(f"more than {self._limits.max_rounds} rounds")
 
-    def _inner(self, inner: Inner) -> None:
+    def _inner(self, inner: lang.Inner) -> None:
         num_outer, outer_values = len(self._loops), dict(self._values)
         self._enter(inner.loops)
         num_inner = len(self._loops) - num_outer
         results: dict[str, torch.Tensor] = {}
         for step in inner.steps:
-            if not isinstance(step, Reduce):
+            if not isinstance(step, lang.Reduce):
                 self._step(step)
                 continue
             value = self._aligned(self._expr(step.value, None))
@@ -98,20 +85,20 @@ class NestRun:
         del self._loops[num_outer:]
         self._values = outer_values | results
 
-    def _step(self, step: LoopStep) -> None:
+    def _step(self, step: lang.LoopStep) -> None:
         match step:
-            case Let(name, value):
+            case lang.Let(name, value):
                 self._values[name] = self._expr(value, None)
                 if sum(x.nbytes for x in self._values.values()) > self._limits.max_bytes:
                     raise UnknownLoopsError(f"values of more than {self._limits.max_bytes} bytes")
-            case Pick(name, size, value):
+            case lang.Pick(name, size, value):
                 count = self._symbols.index_value(size)
                 index = self._expr(value, None).long()
                 index = torch.where(index < 0, index + count, index)
                 if bool(((index < 0) | (index >= count)).any()):
                     raise WrongLoopsError(f"{name} is out of bounds")
                 self._values[name] = index
-            case Put(memory, index, value):
+            case lang.Put(memory, index, value):
                 self._put(memory, index, self._expr(value, None))
             case _:
                 raise InputError("a sum is only known after an inner loop: over ... done")
@@ -120,21 +107,21 @@ class NestRun:
         """Return a value with an axis for each current loop."""
         return value.reshape(*value.shape, *[1] * (len(self._loops) - value.ndim))
 
-    def _expr(self, value: Expr, mask: torch.Tensor | None) -> torch.Tensor:
+    def _expr(self, value: lang.Expr, mask: torch.Tensor | None) -> torch.Tensor:
         """Return a value where `mask` holds; elsewhere it is unused."""
         match value:
             case str():
                 return self._word(value)
-            case MemoryRead(memory, index):
+            case lang.MemoryRead(memory, index):
                 return self._read(memory, index, mask)
-            case IndexValue(index):
+            case lang.IndexValue(index):
                 return self._aligned(torch.as_tensor(self._index(index)))
-            case Call("masked", (condition, inside, other)):
+            case lang.Call("masked", (condition, inside, other)):
                 holds = self._aligned(self._expr(condition, mask)).bool()
                 within = holds if mask is None else holds & mask
                 args = (holds, self._expr(inside, within), self._expr(other, mask))
                 return torch_call("masked", [self._aligned(arg) for arg in args])
-            case Call(name, args):
+            case lang.Call(name, args):
                 return torch_call(name, [self._aligned(self._expr(arg, mask)) for arg in args])
         raise AssertionError("these are all")
 
@@ -147,7 +134,7 @@ class NestRun:
         dtype = torch.float32 if isinstance(number, float) else None  # torch's own for the others
         return self._aligned(torch.tensor(number, dtype=dtype))
 
-    def _index(self, index: Index) -> torch.Tensor | int:
+    def _index(self, index: lang.Index) -> torch.Tensor | int:
         if isinstance(index, str):
             for axis, (name, count) in enumerate(self._loops):
                 if name == index:
@@ -167,7 +154,7 @@ class NestRun:
             raise InputError("an index is divided by what is not a number greater than 0")
         return left // right if index.name == "//" else left % right
 
-    def _view(self, memory: torch.Tensor, index: Sequence[Index]) -> torch.Tensor | None:
+    def _view(self, memory: torch.Tensor, index: Sequence[lang.Index]) -> torch.Tensor | None:
         """Return memory with an axis for each loop, if each index is a whole loop or a number."""
         loop_axes = {name: loop_axis for loop_axis, (name, _) in enumerate(self._loops)}
         used: list[int] = []
@@ -191,7 +178,11 @@ class NestRun:
         return view
 
     def _parts(
-        self, memory: torch.Tensor, index: Sequence[Index], mask: torch.Tensor | None, name: str
+        self,
+        memory: torch.Tensor,
+        index: Sequence[lang.Index],
+        mask: torch.Tensor | None,
+        name: str,
     ) -> tuple[torch.Tensor, ...]:
         """Return an index for each axis, all in bounds."""
         parts = []
@@ -204,7 +195,7 @@ class NestRun:
             parts.append(number if mask is None else number.clamp(0, size - 1))
         return tuple(parts)
 
-    def _of(self, name: str, index: Sequence[Index]) -> torch.Tensor:
+    def _of(self, name: str, index: Sequence[lang.Index]) -> torch.Tensor:
         if name not in self._memory:
             raise InputError(f"{name!r} is no memory that can be read or put into here")
         memory = self._memory[name]
@@ -212,7 +203,9 @@ class NestRun:
             raise InputError(f"{name} has {memory.ndim} axes, and an index of {len(index)} parts")
         return memory
 
-    def _read(self, name: str, index: Sequence[Index], mask: torch.Tensor | None) -> torch.Tensor:
+    def _read(
+        self, name: str, index: Sequence[lang.Index], mask: torch.Tensor | None
+    ) -> torch.Tensor:
         memory = self._of(name, index)
         value = self._view(memory, index)
         if value is None:
@@ -221,7 +214,7 @@ class NestRun:
             value = value.clone()  # what is put there later changes nothing
         return value.float() if value.dtype in (torch.bfloat16, torch.float16) else value
 
-    def _put(self, name: str, index: Sequence[Index], value: torch.Tensor) -> None:
+    def _put(self, name: str, index: Sequence[lang.Index], value: torch.Tensor) -> None:
         if name in self._arguments:
             raise InputError(f"{name} is an argument; nothing may be put into it")
         memory = self._of(name, index)

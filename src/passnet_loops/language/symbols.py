@@ -1,7 +1,7 @@
 """The numbers of a graph as symbols: sizes and whole numbers N0, N1, ..., real numbers F0, F1, ...
 
-A symbol stands for a number wherever it occurs, so that what is said in symbols holds for other
-sizes of the same structure. Numbers up to 8 and a few usual real numbers stand for themselves.
+A symbol stands for a number wherever it occurs, so that an answer holds for other sizes of the same
+structure. Numbers up to 8 and a few usual real numbers stand for themselves.
 """
 
 from dataclasses import dataclass, field
@@ -38,11 +38,7 @@ class Symbols:
         return f"F{self.reals.index(number)}"
 
     def index_of(self, number: int) -> Index:
-        """Return a number in symbols of the prompt: one, or two or three with arithmetic.
-
-        Raises:
-            InputError: It cannot be expressed so.
-        """
+        """Return a number as arithmetic of at most three symbols, or raise InputError."""
         if word := self._known_whole(number):
             return word
         if number in self._pairs:
@@ -93,11 +89,7 @@ class Symbols:
         return repr(float(number))
 
     def whole_value(self, word: str) -> int:
-        """Return the whole number of a word.
-
-        Raises:
-            InputError: It has none.
-        """
+        """Return the whole number of a word; raise InputError if it has none."""
         if word.startswith("N") and word[1:].isdigit() and int(word[1:]) < len(self.wholes):
             return self.wholes[int(word[1:])]
         if len(word) <= 20 and word.removeprefix("-").isdigit():
