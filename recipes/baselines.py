@@ -57,9 +57,9 @@ def main(suite: str, folder: Path, num_cores: int, num_parts: int) -> None:
     tasks = [task.name for task in load_suite(suite).tasks]
     shards = [RunShard(number, num_parts) for number in range(1, num_parts + 1)]
     shards = [shard for shard in shards if any(map(shard.has, tasks))]
-    written = {shard: folder / f"written-{shard.number}" for shard in shards}
-    on_all(cores, folder, "agent", "run", suite, written, ("--author", "search", *WRITING))
-    _gather(folder, written.values())
+    folders = {shard: folder / f"written-{shard.number}" for shard in shards}
+    on_all(cores, folder, "agent", "run", suite, folders, ("--author", "search", *WRITING))
+    _gather(folder, folders.values())
     print(f"written in {_took(start, cores)}", flush=True)
     start = time.monotonic()
     judged = {shard: folder / f"judged-{shard.number}" for shard in shards}
@@ -74,10 +74,13 @@ def main(suite: str, folder: Path, num_cores: int, num_parts: int) -> None:
     _passnet(folder, "bench", "run", "--suite", suite, "--out", run.name, "--resume", *options,
              *parts, log=folder / "run.log")  # fmt: skip
     info = read_json(run / RUN_FILE, BenchRunInfo)
-    named = [replace(item, root=item.root and Path(item.root).name) for item in info.candidates]
+    named = [
+        replace(candidate, root=candidate.root and Path(candidate.root).name)
+        for candidate in info.candidates
+    ]
     write_json(run / RUN_FILE, replace(info, candidates=tuple(named)))
-    chosen = chosen_rows(read_rows(run), CHOSEN, winning_graphs(written.values()))
-    write_text(run / CHOICE_FILE, "".join(f"{encode(row).decode()}\n" for row in chosen))
+    library_rows = chosen_rows(read_rows(run), CHOSEN, winning_graphs(folders.values()))
+    write_text(run / CHOICE_FILE, "".join(f"{encode(row).decode()}\n" for row in library_rows))
     print("\n".join(table_rows(rows_with_choice(run))))
 
 
@@ -94,19 +97,19 @@ def table_rows(rows: Sequence[Row]) -> Iterator[str]:
     Correct is a share of the measured graphs. Faster and slower are shares of all graphs, and count
     correct graphs only.
     """
-    scores = {item.candidate: item for item in score_rows(rows)}
+    scores = {scored.candidate: scored for scored in score_rows(rows)}
     for name in dict.fromkeys(row.candidate for row in rows):
-        item, own = scores[name], [row for row in rows if row.candidate == name]
+        scored, own = scores[name], [row for row in rows if row.candidate == name]
         right = [row for row in own if row.smallest_t is not None and row.smallest_t <= CORRECT_AT]
         faster = sum((row.speedup_low or 0.0) > NOTABLE for row in right) / len(own)
         slower = sum((row.speedup_high or 1.0) < 1 / NOTABLE for row in right) / len(own)
-        interval = item.intervals["both"]
+        interval = scored.intervals["both"]
         cells = (
             "what a library would choose" if name == "choice" else f"`{name}`",
-            f"{item.suite.score:.3f}",
+            f"{scored.suite.score:.3f}",
             f"{interval.low:.3f} – {interval.high:.3f}",
-            f"{item.suite.score_float64:.3f}",
-            *(f"{100 * x:.1f}" for x in (item.suite.columns.subgraph_correct, faster, slower)),
+            f"{scored.suite.score_float64:.3f}",
+            *(f"{100 * x:.1f}" for x in (scored.suite.columns.subgraph_correct, faster, slower)),
         )
         yield f"| {' | '.join(cells)} |"
 
@@ -149,21 +152,21 @@ def _passnet(folder: Path, *words: str, log: Path) -> None:
     env = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(temporary)}
     command = [sys.executable, "-m", "passnet.cli", *words]
     with log.open("a", encoding="utf-8") as stream:
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=folder, env=env, stdout=stream, stderr=stream, check=False
         )
-    if done.returncode:
+    if process.returncode:
         sys.exit(
             f"passnet {' '.join(words[:2])} failed; {log} says why. Then begin again as before."
         )
 
 
-def _gather(folder: Path, written: Collection[Path]) -> None:
+def _gather(folder: Path, folders: Collection[Path]) -> None:
     """Collect the folders `search` and `compiler` from the parts of all cores."""
     for author in AUTHORS:
         shutil.rmtree(folder / author, ignore_errors=True)
-    write_starts(str(folder / "compiler"), *map(str, written))
-    for part in written:
+    write_starts(str(folder / "compiler"), *map(str, folders))
+    for part in folders:
         shutil.copytree(part / "passes", folder / "search", dirs_exist_ok=True)
 
 
@@ -177,6 +180,6 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--parts", type=int, default=6, help="the same when it goes on")
-    given = parser.parse_args()
-    name = str(Path(given.suite).resolve()) if Path(given.suite).is_file() else given.suite
-    main(name, given.folder, given.cores, given.parts)
+    options = parser.parse_args()
+    name = str(Path(options.suite).resolve()) if Path(options.suite).is_file() else options.suite
+    main(name, options.folder, options.cores, options.parts)

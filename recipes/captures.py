@@ -33,10 +33,10 @@ TRAINING = "training"
 
 def main(runs: Path, out: Path, libraries: Sequence[str] = (), num_workers: int = 2) -> None:
     """Make the sets `out` and `out/training` from the runs in a folder, after making these."""
-    chosen = libraries or [name for name in libraries() if name != HUB]
-    for library in chosen:
+    selected = libraries or [name for name in libraries() if name != HUB]
+    for library in selected:
         _run(resolve([], [library]), IN_USE, runs / library, num_workers)
-    for library in chosen:
+    for library in selected:
         records = read_records(runs / library).values()
         small = sorted(record.entry for record in records if _is_trained(record))
         if small:

@@ -196,27 +196,27 @@ def subgraphs(net: Net, dtype: torch.dtype) -> Iterator[TaskGraph]:
         captures = capture_values(module, **inputs)
     label = str(dtype).removeprefix("torch.")
     for task in net.tasks:
-        found = 0
+        num_found = 0
         for captured in captures:
             program = single_assignment(captured.graph.program)
             single = Graph(program, captured.graph.tensors)
             parent = parent_of(program, observed_specs(single, captured.values))
             targets = [op.target for op in program.ops]
-            wanted = list(TASKS[task])
-            for start in range(len(targets) - len(wanted) + 1):
-                stop = start + len(wanted)
-                if targets[start:stop] != wanted or found == MAX_GRAPHS_PER_NET:
+            sequence = list(TASKS[task])
+            for start in range(len(targets) - len(sequence) + 1):
+                stop = start + len(sequence)
+                if targets[start:stop] != sequence or num_found == MAX_GRAPHS_PER_NET:
                     continue
                 try:
                     graph = cut_range(parent, start, stop)
                 except CutError:
                     continue
-                if not all(item.dtype in ("float32", label, "int64") for item in graph.tensors):
+                if not all(spec.dtype in ("float32", label, "int64") for spec in graph.tensors):
                     continue
-                found += 1
+                num_found += 1
                 source = NetSource(net.name, net.library, version(net.library), start, stop)
                 yield TaskGraph(task, f"{task}-{net.name}-{label}", graph, source)
-        if not found:
+        if not num_found:
             print(f"warning: {net.name} ({label}) has no {task}", file=sys.stderr)
 
 
@@ -225,11 +225,13 @@ def collect(nets: Sequence[Net]) -> list[TaskGraph]:
     graphs: dict[str, TaskGraph] = {}
     for net in nets:
         for dtype in net.dtypes:
-            for item in subgraphs(net, dtype):
-                graphs.setdefault(fingerprints(item.graph).full or "", item)
+            for task_graph in subgraphs(net, dtype):
+                graphs.setdefault(fingerprints(task_graph.graph).full or "", task_graph)
             print(f"{net.name} {dtype}: {len(graphs)} graphs", flush=True)
     order = list(TASKS)
-    return sorted(graphs.values(), key=lambda item: (order.index(item.task), item.name))
+    return sorted(
+        graphs.values(), key=lambda task_graph: (order.index(task_graph.task), task_graph.name)
+    )
 
 
 def main() -> None:
@@ -240,7 +242,9 @@ def main() -> None:
     write_suite(folder / "demo.parquet", suite)
     for task in suite.tasks:
         print(f"{task.name}: {len(task.graphs)} graphs, {len(task.ops)} ops")
-    first = [next(item for item in task.graphs if "float32" in item.name) for task in suite.tasks]
+    first = [
+        next(graph for graph in task.graphs if "float32" in graph.name) for task in suite.tasks
+    ]
     write_suite(folder / "demo-small.parquet", make_suite("demo-small", first))
     held_out = make_suite("demo-held-out", collect(HELD_OUT))
     write_suite(folder / "demo-held-out.parquet", held_out)

@@ -50,10 +50,10 @@ def _sequences(row: GraphRow) -> Iterator[tuple[str, ...]]:
     return (ops[start : start + LENGTH] for start in range(len(ops) - LENGTH + 1))
 
 
-def _own(found: dict[Hashable, set[str]]) -> dict[str, int]:
+def _own(owners: dict[Hashable, set[str]]) -> dict[str, int]:
     """Count the members that each library has alone."""
     counts: dict[str, int] = defaultdict(int)
-    for libraries in found.values():
+    for libraries in owners.values():
         if len(libraries) == 1:
             counts[next(iter(libraries))] += 1
     return counts

@@ -21,26 +21,28 @@ NUM_GRAPHS = 1
 def some_graphs(task: Task, num_graphs: int) -> list[TaskGraph]:
     """Return up to so many graphs of a task, with its dtypes in turn."""
     groups: dict[str, list[TaskGraph]] = {}
-    for item in sorted(task.graphs, key=lambda item: hashlib.sha256(item.name.encode()).digest()):
-        groups.setdefault(_dtype(item), []).append(item)
+    for graph in sorted(
+        task.graphs, key=lambda graph: hashlib.sha256(graph.name.encode()).digest()
+    ):
+        groups.setdefault(_dtype(graph), []).append(graph)
     return turns(list(groups.values()))[:num_graphs]
 
 
-def _dtype(item: TaskGraph) -> str:
+def _dtype(graph: TaskGraph) -> str:
     """Return the dtype of most tensors of a graph."""
-    return Counter(spec.dtype for spec in item.graph.tensors).most_common(1)[0][0]
+    return Counter(spec.dtype for spec in graph.graph.tensors).most_common(1)[0][0]
 
 
 def main(words: Iterable[str]) -> None:
     """Make the suite and write it."""
-    name, out, *rest = words
-    num_graphs = int(rest[0]) if rest else NUM_GRAPHS
+    name, out, *numbers = words
+    num_graphs = int(numbers[0]) if numbers else NUM_GRAPHS
     path = Path(out)
-    chosen = [item for task in load_suite(name).tasks for item in some_graphs(task, num_graphs)]
-    suite = make_suite(path.stem, chosen)
+    graphs = [graph for task in load_suite(name).tasks for graph in some_graphs(task, num_graphs)]
+    suite = make_suite(path.stem, graphs)
     write_suite(path, suite)
-    print(f"{path.stem}: {len(suite.tasks)} tasks, {len(chosen)} graphs, {suite.content_hash}")
-    print(dict(Counter(_dtype(item) for item in chosen)))
+    print(f"{path.stem}: {len(suite.tasks)} tasks, {len(graphs)} graphs, {suite.content_hash}")
+    print(dict(Counter(_dtype(graph) for graph in graphs)))
 
 
 if __name__ == "__main__":

@@ -37,9 +37,9 @@ def main(dataset: Path, folder: Path, num_workers: int = 2) -> None:
             RunPlan(num_workers=num_workers, resume=True),
             partial(progress, "admitting subgraphs"),
         )
-        made = assemble(dataset, plan, work)
-        num_graphs = sum(len(task.graphs) for task in made.suite.tasks)
-        print(f"{name}: {len(made.suite.tasks)} tasks, {num_graphs} graphs")
+        assembled = assemble(dataset, plan, work)
+        num_graphs = sum(len(task.graphs) for task in assembled.suite.tasks)
+        print(f"{name}: {len(assembled.suite.tasks)} tasks, {num_graphs} graphs")
 
 
 if __name__ == "__main__":

@@ -125,11 +125,11 @@ def main(captures: Path, folder: Path, names: Sequence[str] = (), num_workers: i
         if plan.shares is not None
     }
     for group in DATASETS:
-        wanted = [name for name in group if name in (names or PLANS)]
-        if not wanted:
+        plan_names = [name for name in group if name in (names or PLANS)]
+        if not plan_names:
             continue
         data = _dataset(work, [plans[name] for name in group], num_workers)
-        for name in wanted:
+        for name in plan_names:
             _suite(name, plans[name], data, folder, num_workers)
 
 
@@ -138,8 +138,8 @@ def domain_shares(corpus: Iterable[GraphRow]) -> dict[Domain, float]:
     counts = Counter(row.domain for row in corpus)
     own = {name: counts[name] / counts.total() for name in DOMAINS}
     nlp = max(own["nlp"], LEAST_NLP)
-    rest = {name: own[name] * (1 - nlp) / (1 - own["nlp"]) for name in DOMAINS if name != "nlp"}
-    return {"nlp": nlp, **rest}
+    shares = {name: own[name] * (1 - nlp) / (1 - own["nlp"]) for name in DOMAINS if name != "nlp"}
+    return {"nlp": nlp, **shares}
 
 
 def balanced_sample(
@@ -151,12 +151,12 @@ def balanced_sample(
         if len(row.op_sequence) <= max_ops:
             library = library_of(row.sources[0].entry)
             groups[row.domain][library].append(row)
-    chosen = [
+    sample = [
         row
         for name, share in domains.items()
         for row in turns(list(groups[name].values()))[: _room(name, share, num_graphs)]
     ]
-    return sorted(chosen, key=lambda row: (row.structure, row.full))
+    return sorted(sample, key=lambda row: (row.structure, row.full))
 
 
 def _room(name: Domain, share: float, num_graphs: int) -> int:
@@ -251,23 +251,23 @@ def graphs_to_resize(tasks: Sequence[TaskRows]) -> set[str]:
     tasks_of: dict[str, set[int]] = defaultdict(set)
     for number, task in enumerate(tasks):
         for row in task.rows:
-            for place in row.places:
-                tasks_of[place.graph].add(number)
-    wanted = Counter(dict.fromkeys(range(len(tasks)), GRAPHS_A_TASK))
-    chosen: set[str] = set()
-    while any(wanted.values()):
+            for occurrence in row.places:
+                tasks_of[occurrence.graph].add(number)
+    num_missing = Counter(dict.fromkeys(range(len(tasks)), GRAPHS_A_TASK))
+    resized: set[str] = set()
+    while any(num_missing.values()):
         worth = {
-            graph: sum(wanted[number] for number in numbers)
+            graph: sum(num_missing[number] for number in numbers)
             for graph, numbers in tasks_of.items()
-            if graph not in chosen
+            if graph not in resized
         }
         best = max(sorted(worth), key=lambda graph: worth[graph], default=None)
         if best is None or not worth[best]:
             break
-        chosen.add(best)
+        resized.add(best)
         for number in tasks_of[best]:
-            wanted[number] = max(0, wanted[number] - 1)
-    return chosen
+            num_missing[number] = max(0, num_missing[number] - 1)
+    return resized
 
 
 def _suite(name: str, plan: AssemblyPlan, data: Path, folder: Path, num_workers: int) -> None:
@@ -277,10 +277,10 @@ def _suite(name: str, plan: AssemblyPlan, data: Path, folder: Path, num_workers:
         RunPlan(num_workers=num_workers, resume=True),
         partial(progress, "admitting subgraphs"),
     )
-    made = assemble(data, plan, work)
-    _describe(name, made.tasks)
+    assembled = assemble(data, plan, work)
+    _describe(name, assembled.tasks)
     held_out_work = replace(work, path=folder / f"{name}-held-out.parquet")
-    held_out = assemble_held_out(data, plan, held_out_work, made.tasks)
+    held_out = assemble_held_out(data, plan, held_out_work, assembled.tasks)
     _describe(f"{name}-held-out", held_out.tasks)
 
 

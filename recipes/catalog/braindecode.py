@@ -38,10 +38,10 @@ def names() -> list[str]:
 def build(name: str) -> Net:
     """Build a net with the library's sizes, on windows of the length and channels it asks for."""
     util = _signals()
-    rows = {row: (asked, own) for row, asked, own in util.models_mandatory_parameters}
-    asked, own = rows[name]
+    rows = {row: (required, own) for row, required, own in util.models_mandatory_parameters}
+    required, own = rows[name]
     signal = util._get_signal_params(own)
-    settings = {key: signal[key] for key in asked}
+    settings = {key: signal[key] for key in required}
     with contextlib.redirect_stdout(io.StringIO()):
         net = util._get_model_class(name)(**settings)
     axes = ("batch", "channel", "time")

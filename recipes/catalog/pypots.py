@@ -111,12 +111,12 @@ def build(name: str) -> Net:
     params = inspect.signature(net_class.__init__).parameters
     own = OWN.get(plain, {})
     settings = SETTINGS | own
-    given = {
+    settings = {
         key: settings[key]
         for key, param in params.items()
         if key in own or (key in settings and param.default is param.empty)
     }
-    wrapper = net_class(**given, device="cpu", verbose=False)
+    wrapper = net_class(**settings, device="cpu", verbose=False)
     keys, values = zip(*_inputs(plain).items(), strict=True)
     return Net(GappedSeries(wrapper.model, keys).eval(), values, domain="other", task=TASKS[task])
 
@@ -128,17 +128,17 @@ _WITH_GAPS = ("BRITS", "CSAI", "MRNN", "USGAN", "GRUD")
 def _inputs(plain: str) -> dict[str, NetInput]:
     axes = ("batch", "time", str(FEATURES))
     series = floats(BATCH, STEPS, FEATURES, axes=axes)
-    seen = NetInput((floats(BATCH, STEPS, FEATURES).value > -0.8).float(), axes)
-    gaps = NetInput(torch.ones_like(seen.value), axes)
+    observed = NetInput((floats(BATCH, STEPS, FEATURES).value > -0.8).float(), axes)
+    gaps = NetInput(torch.ones_like(observed.value), axes)
     if plain == "GRUD":
         mean = floats(FEATURES, axes=(str(FEATURES),))
-        return {"X": series, "missing_mask": seen, "deltas": gaps, "empirical_mean": mean,
+        return {"X": series, "missing_mask": observed, "deltas": gaps, "empirical_mean": mean,
                 "X_filledLOCF": series}  # fmt: skip
     if plain == "Raindrop":
         times = NetInput(torch.arange(STEPS).float().repeat(BATCH, 1), ("batch", "time"))
         lengths = NetInput(torch.full((BATCH,), STEPS), ("batch",))
-        return {"X": series, "timestamps": times, "lengths": lengths, "missing_mask": seen}
-    inputs = {"X": series, "missing_mask": seen}
+        return {"X": series, "timestamps": times, "lengths": lengths, "missing_mask": observed}
+    inputs = {"X": series, "missing_mask": observed}
     if plain in _WITH_GAPS:
         inputs |= {"deltas": gaps}
     return inputs
