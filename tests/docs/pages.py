@@ -7,9 +7,14 @@ from pathlib import Path
 
 from tests.conftest import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "training" / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_VARIABLES = re.compile(r"^(?:[A-Z_]+=\S+ )+")
 
 
 @dataclass(frozen=True)
@@ -34,13 +39,15 @@ def blocks(page: Path, *languages: str) -> list[str]:
     return [body for language, body in _BLOCK.findall(text) if language in languages]
 
 
-def commands(page: Path, program: str = "passnet") -> list[Command]:
-    """Return the commands of a page that begin with a program's name."""
+def commands(page: Path, *programs: str) -> list[Command]:
+    """Return the commands of a page that begin with a program's name, in order."""
+    start = re.compile(rf"(\$ )?({'|'.join(programs or ('passnet',))}) ")
     found = []
     for block in blocks(page, "", "sh", "bash", "console"):
         for line in block.replace("\\\n", " ").splitlines():
-            if re.match(rf"(\$ )?{program} ", line) and not line.startswith(f"{program}:"):
-                words = shlex.split(line.removeprefix("$ "), comments=True)
+            text = _VARIABLES.sub("", line)
+            if start.match(text) and not text.startswith("passnet:"):
+                words = shlex.split(text.removeprefix("$ "), comments=True)
                 found.append(Command(page, tuple(words)))
     return found
 

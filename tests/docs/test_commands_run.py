@@ -1,6 +1,8 @@
 """The commands and Python blocks of every page, run in order in a folder of their own; slow."""
 
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -8,26 +10,23 @@ from pathlib import Path
 
 import pytest
 
+from passnet.data.dataset.query import Dataset
+from passnet.judge.suite.suite import load_suite
 from tests.conftest import ROOT
-from tests.docs.pages import PAGES, commands, page_name, python_blocks
+from tests.docs.pages import PAGES, Command, commands, page_name, python_blocks
+from tests.docs.shorter import BEFORE, CORPORA, NOT_RUN, PREAMBLES, PYTHON_NOT_RUN, SHORTER
 
 pytestmark = pytest.mark.slow  # reason: judges, captures and compiles as the pages do
 
-SHORTER: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("passnet bench run --suite passbench-v1 ", ("--task", "fusible_0001", "--seconds", "0.05")),
-)
-"""Commands that take long as they stand -> words that shorten them; the first that fits is used."""
+LINKS = ("examples", "training", "baselines", "recipes", "integrations", "benchmarks", "suites")
+MY_NET = """
+import torch
 
-NOT_RUN: tuple[tuple[str, str], ...] = (
-    ("--llm openai/", "asks an LLM of a provider"),
-    ("hub/", "downloads from a hub"),
-    ("--executor ray", "needs a Ray cluster"),
-    ("--device cuda", "needs a GPU"),
-    ("judge serve", "serves until it is stopped; tests/train/service runs it"),
-)
-"""Parts of commands that are only parsed -> the reason."""
 
-LINKS = ("examples", "tests", "training", "baselines", "recipes", "integrations", "suites")
+def make():
+    net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU()).eval()
+    return net, torch.randn(8, 64)
+"""
 TIMEOUT_S = 900
 
 
@@ -35,55 +34,96 @@ TIMEOUT_S = 900
 def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a few captured graphs, in place of the shipped corpus."""
     folder = tmp_path_factory.mktemp("captured")
-    run(folder, ["passnet", "extract", "timm/test_resnet", "timm/test_vit", "--out", "captures"])
+    nets = ("timm/test_resnet", "timm/test_vit", "timm/test_convnext")
+    run(folder, ["passnet", "extract", *nets, "--out", "captures"])
     return folder / "captures"
 
 
 @pytest.fixture
-def world(tmp_path: Path, captures: Path) -> Path:
-    """Return a folder that holds all that pages name."""
+def world(tmp_path: Path, page: Path, request: pytest.FixtureRequest) -> Path:
+    """Return a folder that holds all that a page names."""
     for name in LINKS:
         (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "captures").symlink_to(captures)
-    (tmp_path / "my_passes").symlink_to(ROOT / "examples" / "passes" / "rms_norm")
-    (tmp_path / "my_net.py").write_text(
-        "import torch\n\n\ndef make():\n"
-        "    net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU()).eval()\n"
-        "    return net, torch.randn(8, 64)\n"
-    )
+    for path in CORPORA:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).symlink_to(ROOT / path)
+    before = f"{BEFORE.get(page_name(page))}{PREAMBLES.get(page_name(page))}"
+    if "captures" in page.read_text(encoding="utf-8") + before:
+        (tmp_path / "captures").symlink_to(request.getfixturevalue("captures"))
+    (tmp_path / "my_passes").symlink_to(ROOT / "examples" / "passes" / "gelu_tanh")
+    graph = ROOT / "tests" / "exploits" / "graphs" / "odd_norm"
+    shutil.copytree(graph, tmp_path / "my_graphs" / "rms_norm")
+    (tmp_path / "my_nets.py").write_text(MY_NET)
     return tmp_path
 
 
 def run(folder: Path, words: Sequence[str]) -> None:
     """Run a command in a folder; it must succeed."""
-    if words[0] == "passnet":
-        words = [sys.executable, "-m", "passnet.cli", *words[1:]]
-    elif words[0] == "python":
-        words = [sys.executable, *words[1:]]
+    program = {"passnet": [sys.executable, "-m", "passnet.cli"], "python": [sys.executable]}
+    argv = [*program[words[0]], *words[1:]]
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        words, cwd=folder, env=env, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        argv, cwd=folder, env=env, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
     )
     assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
 
 
-def words_to_run(text: str, words: Sequence[str]) -> list[str] | None:
+def words_to_run(folder: Path, command: Command) -> list[str] | None:
     """Return the words of a command as the test runs it; None if it is only parsed."""
+    text = command.text
     if any(part in text for part, _ in NOT_RUN):
         return None
-    extra = next((more for start, more in SHORTER if text.startswith(start)), ())
-    return [*words, *extra]
+    for start, (exchanged, extra) in SHORTER:
+        if text.startswith(start):
+            for old, new in exchanged.items():
+                text = text.replace(old, new)
+            text = f"{text} {extra}"
+            break
+    words = [word for part in shlex.split(text) for word in expanded(folder, part)]
+    return [placeholder(folder, word) for word in words]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def expanded(folder: Path, word: str) -> list[str]:
+    """Return the paths of a folder that a word with wildcards names, or else the word."""
+    if word.startswith("-") or not set(word) & {"*", "?"}:
+        return [word]
+    return sorted(path.relative_to(folder).as_posix() for path in folder.glob(word)) or [word]
+
+
+def placeholder(folder: Path, word: str) -> str:
+    """Return a value of the folder for a word of a page that names one row or task."""
+    if word == "NAME":
+        return load_suite(str(folder / "my-suite.parquet")).tasks[0].name
+    if word == "3f0af06c":
+        with Dataset(folder / "data") as dataset:
+            return next(iter(dataset.rows("true"))).full[:12]
+    return word
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=page_name)
 def test_the_commands_of_a_page_run_in_order(page: Path, world: Path) -> None:
-    for command in commands(page):
-        if (words := words_to_run(command.text, command.words)) is not None:
-            run(world, words)
+    for command in commands(page, "passnet", "python"):
+        words = words_to_run(world, command)
+        if words is None:
+            continue
+        for start, needed in BEFORE.get(page_name(page), ()):
+            if command.text.startswith(start):
+                run(world, shlex.split(needed))
+        run(world, words)
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if python_blocks(p)], ids=page_name)
 def test_the_python_blocks_of_a_page_run_in_order(page: Path, world: Path) -> None:
-    script = world / "page.py"
-    script.write_text("\n\n".join(python_blocks(page)))
-    run(world, ["python", str(script)])
+    name = page_name(page)
+    text = "\n\n".join(python_blocks(page))
+    compile(text, name, "exec")
+    if name in PYTHON_NOT_RUN:
+        return
+    before, preamble, exchanged = PREAMBLES.get(name, ((), "", {}))
+    for needed in before:
+        run(world, shlex.split(needed))
+    for old, new in exchanged.items():
+        assert old in text, f"the page says no longer {old}"
+        text = text.replace(old, new)
+    (world / "page.py").write_text(f"{preamble}\n\n{text}\n")
+    run(world, ["python", "page.py"])

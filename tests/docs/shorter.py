@@ -1,0 +1,198 @@
+"""Differences between pages and their tests: shorter runs, and commands that come before."""
+
+Exchange = dict[str, str]
+
+_ONE = "--task gelu_tanh --seconds 0.1 --self-tolerance 100"
+_PARTS = "--task rms_norm --task pool_concat --seconds 0.05 --self-tolerance 100"
+_HELD_OUT = {"passbench-v1 ": "demo ", "passbench-v1-held-out": "demo-held-out"}
+
+SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
+    (
+        "passnet bench run --suite passbench-v1 --candidate inductor",
+        ({"passbench-v1": "demo-small"}, _PARTS),
+    ),
+    (
+        "passnet bench run --suite passbench-v1 --candidate eager",
+        ({"passbench-v1": "demo-small"}, "--seconds 0.4"),
+    ),
+    ("passnet bench run --suite passbench-v1 --held-out", (_HELD_OUT, _ONE)),
+    ("passnet bench run --suite passbench-v1-small", ({"passbench-v1-small": "demo-small"}, _ONE)),
+    (
+        "passnet bench run --suite passbench-v1 --candidate runs/name",
+        ({"passbench-v1": "demo", "runs/name": "runs/script"}, _ONE),
+    ),
+    ("passnet bench run --suite passbench-v1 ", ({"passbench-v1": "demo"}, _ONE)),
+    ("passnet bench run --suite demo ", ({}, _ONE)),
+    ("passnet suite check demo", ({}, "--task gelu_tanh")),
+    ("passnet agent stats ", ({"runs/name runs/other": "runs/script"}, "")),
+    ("passnet agent run --suite demo --author search", ({}, f"{_ONE} --turns 2")),
+    ("passnet agent run ", ({}, _ONE)),
+    (
+        "passnet agent export ",
+        (
+            {
+                "train-tasks": "demo",
+                "runs/name runs/other": "runs/script",
+                "runs/name": "runs/script",
+            },
+            "",
+        ),
+    ),
+    (
+        "passnet extract timm/resnet18 ",
+        (
+            {
+                "timm/resnet18": "timm/test_resnet",
+                "transformers/bert": "timm/test_vit",
+                "torchvision/swin*": "timm/test_conv*",
+            },
+            "",
+        ),
+    ),
+    ("passnet extract --catalog timm ", ({"--catalog timm": "timm/test_resnet"}, "")),
+    ("passnet dataset merge runs/timm runs/hub", ({"runs/hub": "runs/nets"}, "")),
+    ("passnet dataset build captures --out data --resume --sizes", ({}, "--num-sizes 1")),
+    ("passnet dataset build captures --sizes", ({}, "--num-sizes 1")),
+    ("passnet dataset verify data", ({}, "--run 2")),
+    (
+        "python -m recipes.publication",
+        (
+            {
+                " --graphs captures/training": "",
+                " --suite passbench-v0-classical": "",
+                "--suite passbench-v1": "--suite demo-small",
+            },
+            "",
+        ),
+    ),
+    ("passnet suite make mine", ({}, "")),
+    ("passnet suite make ", ({}, "--tasks 2 --min-graphs 1 --max-graphs 2")),
+    (
+        "passnet optimize torchvision/resnet18",
+        ({"torchvision/resnet18": "timm/test_resnet"}, "--backend graph --seconds 0.05"),
+    ),
+    ("passnet optimize ", ({}, "--budget 60s --seconds 0.05 --backend graph --backend passes")),
+    (
+        "passnet profile timm/resnet18",
+        (
+            {"timm/resnet18": "timm/test_resnet", "transformers/Bert*": "timm/test_vit"},
+            "--seconds 0.05",
+        ),
+    ),
+    ("passnet profile runs/", ({}, "")),
+    ("passnet profile ", ({}, "--limit 1 --seconds 0.05")),
+    ("passnet train data ", ({"passbench-v1": "demo-small"}, "--structures 6")),
+    ("passnet train answer ", ({"runs/first": "training/llm"}, "--limit 2")),
+    (
+        "passnet train evaluate ",
+        (
+            {"passbench-v1": "demo-small", "runs/first runs/second": "training/llm"},
+            "--tasks 1 --draw 2",
+        ),
+    ),
+)
+"""Start of a command -> exchanged parts, and words to add; the first that fits counts."""
+
+NOT_RUN: tuple[tuple[str, str], ...] = (
+    ("openai/", "asks an LLM of a provider"),
+    ("hub/google", "downloads from a hub"),
+    ("--executor ray", "needs a Ray cluster"),
+    ("--device cuda", "needs a GPU"),
+    ("examples/triton", "needs Triton"),
+    ("train sft", "needs TRL, and minutes; tests/loops runs it where TRL is installed"),
+    ("judge serve", "serves until it is stopped; tests/train/service runs it"),
+    ("recipes/captures.py", "captures whole libraries; tests/recipes runs it"),
+    ("integrations.harbor", "needs a wheel; tests/integrations runs it"),
+)
+"""Parts of commands that are only parsed -> the reason."""
+
+BEFORE: dict[str, tuple[tuple[str, str], ...]] = {
+    "docs/dataset.md": (
+        (
+            "passnet dataset import",
+            "passnet dataset export data --out GraphNet/samples --layout graphnet",
+        ),
+        (
+            "python -m recipes.publication",
+            f"passnet agent run --suite demo --llm scripted --out runs/script {_ONE}",
+        ),
+        (
+            "python -m recipes.publication",
+            "passnet agent export runs/script --suite demo --eval passbench-v1 --out chats.jsonl",
+        ),
+    ),
+    "docs/library.md": (
+        (
+            "passnet library list tuned/library",
+            "passnet optimize my_nets.py:make --author compiler --library tuned/library"
+            " --out tuned/net --seconds 0.05 --budget 60s --backend graph --backend passes",
+        ),
+    ),
+    "docs/profiling.md": (("passnet profile data", "passnet dataset build captures --out data"),),
+    "docs/site.md": (
+        (
+            "passnet report runs/mine",
+            f"passnet bench run --suite demo --candidate my_passes --out runs/mine {_ONE}",
+        ),
+        ("passnet report runs/mine", "passnet dataset build captures --out data"),
+    ),
+    "docs/suites.md": (
+        (
+            "passnet suite make data --out my-suite.parquet --kind",
+            "passnet dataset build captures --out data",
+        ),
+    ),
+}
+"""Page -> starts of its commands, and commands that run before them."""
+
+CORPORA = (
+    "tests/exploits/graphs",
+    "tests/exploits/kernels",
+    "tests/exploits/f05_patched_clock",
+    "tests/honest/graphs",
+    "tests/honest/plain_cpp",
+)
+"""The part of the corpora that the judge is audited with."""
+
+PYTHON_NOT_RUN: dict[str, str] = {
+    "docs/environments.md": "needs TRL, a model and a service; tests/train/rewards runs it",
+    "docs/service.md": "needs a running service; tests/train/service runs it",
+    "docs/triton.md": "needs Triton",
+}
+"""Pages whose Python blocks are only compiled -> the reason."""
+
+_TORCHVISION = """
+from passnet.data.capture.mismatched_wheels import import_torchvision
+import_torchvision()
+"""
+
+PREAMBLES: dict[str, tuple[tuple[str, ...], str, Exchange]] = {
+    "README.md": (
+        (),
+        _TORCHVISION,
+        {"optimize(net, x, ": 'optimize(net, x, backends=("graph",), seconds=0.1, '},
+    ),
+    "docs/dataset.md": (("passnet dataset build captures --out data",), "", {}),
+    "docs/library.md": (
+        (
+            "passnet optimize my_nets.py:make --author compiler --library tuned/library"
+            " --out tuned/net --seconds 0.05 --budget 60s --backend graph --backend passes",
+        ),
+        "",
+        {},
+    ),
+    "docs/passes.md": ((), "net = __import__('torch').nn.GELU().eval()", {}),
+    "docs/mining.md": (
+        (),
+        "import torch\nimport passnet\n"
+        "from passnet.graph.canonical import fingerprints\n"
+        "nn = torch.nn\n"
+        "net = nn.Sequential(*[nn.Linear(8, 8), nn.GELU(), nn.ReLU()] * 4).eval()\n"
+        "[graph] = passnet.capture(net, torch.randn(4, 8))\n"
+        "op_sequences = [['a', 'b', 'c', 'd', 'e'] * 3]\n"
+        "classical = [(0, 4)]\n",
+        {'device="cuda"': 'device="cpu"'},
+    ),
+    "docs/variants.md": ((), "", {"timm/resnet18": "timm/test_resnet"}),
+}
+"""Page -> commands before its Python blocks, code before them, and the parts that are exchanged."""
