@@ -31,53 +31,58 @@ class LlmShape:
 
 @dataclass(frozen=True, slots=True)
 class SftSettings:
-    """Settings of fine-tuning.
-
-    Args:
-        num_copies: how often each row is learned.
-        learning_rate: of embeddings and gains, by AdamW; Muon, which learns the other matrices in
-            fewer steps, has five times that.
-        is_renamed: every second copy of a row has other names; otherwise all are as it stands.
-        max_words: rows with more words, of prompt and answer, are left out.
-        num_structures: learn from so many structures only; None for all.
-        is_bfloat16: compute in bfloat16, which is slow unless `has_bfloat16`.
-    """
+    """Settings of fine-tuning."""
 
     shape: LlmShape = LlmShape()
     num_copies: int = 6
+    """Copies of each row."""
+
     batch_size: int = 16
     learning_rate: float = 2e-3
+    """Rate of AdamW for embeddings and gains; Muon has five times that for the other matrices."""
+
     max_words: int = 330
+    """Most words of a row's prompt and answer."""
+
     seed: int = 0
     num_structures: int | None = None
+    """Learn from this many structures only; None for all."""
+
     is_renamed: bool = True
+    """Give every second copy of a row other names."""
+
     is_bfloat16: bool = False
+    """Compute in bfloat16, which is slow unless `has_bfloat16`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainInfo:
-    """The training of a checkpoint; `stage` is "untrained", "sft" or "rl".
-
-    `data` and `evaluation` are those of all stages: the files that were learned from, and the
-    suites that all of them were kept apart from. Of the rows of the last fine-tuning `num_own_rows`
-    have an llm's own answers; `start` is the digest of the llm that it began with, if any.
-    """
+    """The training of a checkpoint."""
 
     schema_version: int
     stage: str
+    """One of "untrained", "sft" and "rl"."""
+
     num_parameters: int
     num_rows: int
     num_structures: int
     data: tuple[str, ...]
+    """Hashes of the files of all stages."""
+
     evaluation: dict[str, str]
+    """Suites that all data is kept apart from."""
+
     settings: SftSettings
     seconds: float
     num_own_rows: int = 0
+    """Rows of the last fine-tuning with an LLM's own answers."""
+
     start: str | None = None
+    """Digest of the LLM that it began with."""
 
 
 def has_bfloat16() -> bool:
-    """Return whether this processor multiplies in bfloat16, by AVX-512 or AMX."""
+    """Return True if this processor multiplies in bfloat16, by AVX-512 or AMX."""
     import torch
 
     if not torch.backends.mkldnn.is_available():

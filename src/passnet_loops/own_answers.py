@@ -162,13 +162,7 @@ def answer_rows(
 ) -> AnsweringSummary:
     """Have an LLM answer the rows that it has not learned; write correct answers as training data.
 
-    Args:
-        folder: Training data.
-        llm: The LLM.
-        out: Folder of the run, and of the data to write.
-        settings: How to ask.
-        resume: Go on with the run in `out`.
-        judging: Opens the judge of some of the answers.
+    `out` is the folder of the run and of the new data; `judging` opens the judge of some answers.
 
     Raises:
         InputError: There is no data, the LLM has learned all rows, or `out` holds another run.

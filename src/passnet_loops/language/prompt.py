@@ -26,19 +26,17 @@ _PREFIXES = ("torch.nn.functional.", "torch._C._nn.", "operator.", "torch.", "Te
 
 @dataclass(frozen=True, slots=True)
 class PromptRange:
-    """A range of a prompt's ops, cut out.
-
-    Args:
-        cut: The ops as a graph.
-        names: Names in the prompt, by names of the cut.
-        arguments: Names in the prompt of its parameters, in order.
-        results: Names in the prompt of its outputs.
-    """
+    """A range of a prompt's ops as a graph of its own."""
 
     cut: Graph
     names: dict[str, str]
+    """Names in the prompt, by names of the cut."""
+
     arguments: tuple[str, ...]
+    """Names in the prompt of its parameters, in order."""
+
     results: tuple[str, ...]
+    """Names in the prompt of its outputs."""
 
 
 @dataclass(frozen=True)
