@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import geometric_mean
 from typing import TypeAlias
 
@@ -134,13 +135,19 @@ def group_order(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=lambda name: (_RANK.get(name, len(_RANK)), name))
 
 
-def _range(value: float, bounds: Sequence[float], unit: str) -> str:
-    return _ranges(bounds, unit)[bisect_right(bounds, value)]
+def range_names(bounds: Sequence[float], unit: str, joint: str = "to") -> list[str]:
+    """Return the ranges between bounds, in words.
 
-
-def _ranges(bounds: Sequence[float], unit: str) -> list[str]:
-    between = [f"{low:g} to {high:g}{unit}" for low, high in zip(bounds, bounds[1:], strict=False)]
+    Examples:
+        >>> range_names((1, 5), " ops", "to below")
+        ['below 1 ops', '1 to below 5 ops', 'from 5 ops']
+    """
+    between = [f"{low:g} {joint} {high:g}{unit}" for low, high in pairwise(bounds)]
     return [f"below {bounds[0]:g}{unit}", *between, f"from {bounds[-1]:g}{unit}"]
+
+
+def _range(value: float, bounds: Sequence[float], unit: str) -> str:
+    return range_names(bounds, unit)[bisect_right(bounds, value)]
 
 
 _OF_GRAPH: dict[str, _OfGraph] = {
@@ -154,6 +161,6 @@ GROUPINGS = (BY_TIME, *_OF_GRAPH)
 
 _RANK = {
     name: rank
-    for names in (_ranges(_TIMES_MS, " ms"), _ranges(_LENGTHS, " ops"))
+    for names in (range_names(_TIMES_MS, " ms"), range_names(_LENGTHS, " ops"))
     for rank, name in enumerate(names)
 }

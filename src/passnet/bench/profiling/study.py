@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from passnet.bench.groups import range_names
 from passnet.bench.profiling.record import PART_NAMES, ProfileRecord, ProfileSubject
 from passnet.errors import InputError
 from passnet.graph.text.files import graph_from_row
@@ -266,21 +267,8 @@ def _slow_sequences(records: Sequence[ProfileRecord]) -> list[SlowSequence]:
     return sorted(sequences, key=lambda sequence: (-sequence.lost_ms, sequence.ops))
 
 
-def range_names(bounds: Sequence[float], unit: str) -> list[str]:
-    """Return the ranges between bounds, in words.
-
-    Examples:
-        >>> range_names((1, 5), " ops")
-        ['below 1 ops', '1 to below 5 ops', 'from 5 ops']
-    """
-    between = [
-        f"{low:g} to below {high:g}{unit}" for low, high in zip(bounds, bounds[1:], strict=False)
-    ]
-    return [f"below {bounds[0]:g}{unit}", *between, f"from {bounds[-1]:g}{unit}"]
-
-
 def _in_range(value: float, bounds: Sequence[float], unit: str) -> str:
-    return range_names(bounds, unit)[bisect_right(bounds, value)]
+    return range_names(bounds, unit, "to below")[bisect_right(bounds, value)]
 
 
 GROUPINGS: Mapping[str, _Key] = {
@@ -297,9 +285,9 @@ GROUPINGS: Mapping[str, _Key] = {
 and origin."""
 
 _RANKED = [
-    *range_names(TIMES_MS, " ms"),
-    *range_names(LENGTHS, " ops"),
-    *range_names(MEBIBYTES, " MiB"),
+    name
+    for bounds, unit in ((TIMES_MS, " ms"), (LENGTHS, " ops"), (MEBIBYTES, " MiB"))
+    for name in range_names(bounds, unit, "to below")
 ]
 
 

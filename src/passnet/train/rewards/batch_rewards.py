@@ -72,7 +72,7 @@ class BatchReward:
         progress: float,
         facts: Sequence[Mapping[str, Any]] | None = None,
     ) -> list[float | None]:
-        """Return the rewards of answers; None for those that could not be judged.
+        """Return the rewards of answers; None for an unjudged answer.
 
         Args:
             names: the task of each answer.

@@ -34,7 +34,7 @@ class PassEnvironment:
         self._session: Session | None = None
 
     def reset(self, task: str, start: str = "", **_: Any) -> None:
-        """Begin an attempt at a task, with an empty folder or with that of the answer `start`."""
+        """Begin an attempt at a task, with an empty folder or with the answer `start`."""
         if task not in self._tasks:
             raise InputError(f"the training data asks for task {task!r}, which no suite here has")
         self._session = Session(self._tasks[task], self._judge)
@@ -109,7 +109,7 @@ class PassEnvironment:
         return self._act(tools.Evaluate())
 
     def submit(self) -> str:
-        """End the attempt. The evaluated state with the highest score is what is submitted."""
+        """End the attempt and submit the evaluated state with the highest score."""
         return self._act(tools.Submit())
 
 

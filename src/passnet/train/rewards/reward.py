@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from passnet.bench.scores import is_correct
 from passnet.errors import ActionError
 from passnet.judge.score.status import Status
-from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files, created
 
@@ -69,12 +69,6 @@ def speed_reward(factor: float, most_speedup: float = 3.0) -> float:
     if factor <= 0:
         return 0.0
     return min(max(1 + math.log10(factor), 0.0), 1 + math.log10(most_speedup))
-
-
-def is_correct(trial: Trial) -> bool:
-    """Return True if a candidate ran and its outputs are correct."""
-    agrees = trial.smallest_t is not None and trial.smallest_t <= CORRECT_AT
-    return trial.status == "ok" and agrees
 
 
 def is_flagged(trial: Trial) -> bool:

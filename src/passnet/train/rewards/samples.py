@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from passnet.bench.scores import is_correct
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
-from passnet.train.rewards.reward import is_correct
 
 SAMPLES_FILE = "samples.jsonl"
 

@@ -68,7 +68,7 @@ class Dispatcher:
 
     @property
     def busy_ratio(self) -> float:
-        """Share of the judges' time in which they were busy."""
+        """Busy share of the judges' time."""
         passed_s = (time.monotonic() - self._started) * len(self._judges)
         return self.busy_s / passed_s if passed_s else 0.0
 
@@ -101,7 +101,7 @@ class Dispatcher:
         return await self._on_disk(self._queue.counts)
 
     def retry_after_s(self) -> int:
-        """Return the time in which a tenth of a full queue is judged; at most a minute."""
+        """Return the seconds that judging a tenth of a full queue takes; at most 60."""
         mean_s = sum(self._recent_s) / len(self._recent_s)
         tenth_s = mean_s * max(self._queue.max_waiting // 10, 1) / max(len(self._judges), 1)
         return max(1, min(60, round(tenth_s)))
