@@ -81,7 +81,17 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
     ),
     ("passnet profile runs/", ({}, "")),
     ("passnet profile ", ({}, "--limit 1 --seconds 0.05")),
-    ("passnet train data ", ({"passbench-v1": "demo-small"}, "--structures 6")),
+    (
+        "passnet train data ",
+        (
+            {
+                " --eval passbench-v1-held-out": "",
+                " --eval passbench-v0": "",
+                "passbench-v1": "demo-small",
+            },
+            "--structures 6",
+        ),
+    ),
     ("passnet train answer ", ({"runs/first": "training/llm"}, "--limit 2")),
     (
         "passnet train evaluate ",
@@ -192,6 +202,13 @@ PREAMBLES: dict[str, tuple[tuple[str, ...], str, Exchange]] = {
         "op_sequences = [['a', 'b', 'c', 'd', 'e'] * 3]\n"
         "classical = [(0, 4)]\n",
         {'device="cuda"': 'device="cpu"'},
+    ),
+    "training/README.md": (
+        (),
+        "import shutil\nfrom pathlib import Path\n"
+        'Path("runs/sft/model").mkdir(parents=True)\n'
+        'shutil.copy("training/llm/model/model.safetensors", "runs/sft/model")\n',
+        {},
     ),
     "docs/variants.md": ((), "", {"timm/resnet18": "timm/test_resnet"}),
 }

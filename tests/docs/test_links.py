@@ -45,9 +45,8 @@ def broken_links(file: Path, text: str) -> list[str]:
             continue
         path, _, anchor = link.partition("#")
         target = file.parent / path if path else file
-        if not target.exists():
-            broken.append(link)
-        elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text()):
+        is_heading = bool(anchor) and target.suffix == ".md"
+        if not target.exists() or (is_heading and anchor not in anchors(target.read_text())):
             broken.append(link)
     return broken
 
