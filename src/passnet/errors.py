@@ -68,17 +68,17 @@ class TrainingStoppedError(PassnetError):
 
 
 @contextmanager
-def boundary(error: type[PassnetError], what: str) -> Iterator[None]:
+def boundary(error: type[PassnetError], action: str) -> Iterator[None]:
     """Re-raise any foreign error of the block as `error`, with its cause.
 
-    `what` is a phrase for what was being done, for example "loading pass FuseNorm".
+    `action` is a phrase for what was being done, for example "loading pass FuseNorm".
     """
     try:
         yield
     except PassnetError:
         raise
     except Exception as cause:
-        raise error(f"{what}: {type(cause).__name__}: {cause}") from cause
+        raise error(f"{action}: {type(cause).__name__}: {cause}") from cause
 
 
 _REMEDIES = {

@@ -82,19 +82,19 @@ extern "C" void copy(const float* from, float* to, int64_t n) {
 
 
 def test_a_function_that_is_not_there_is_named(cache: Path) -> None:
-    with pytest.raises(PassError, match='kernel shift: the source has no extern "C" function'):
+    with pytest.raises(PassError, match='kernel shift: no extern "C" function'):
         cpp.kernel(SCALE, "shift", "ppn")
 
 
 def test_a_function_without_c_linkage_is_not_found(cache: Path) -> None:
-    with pytest.raises(PassError, match='kernel scale: the source has no extern "C" function'):
+    with pytest.raises(PassError, match='kernel scale: no extern "C" function'):
         cpp.kernel(SCALE.replace('extern "C"', ""), "scale", "ppn")
 
 
 def test_an_unknown_letter_of_a_signature_is_named_before_anything_is_compiled(
     cache: Path,
 ) -> None:
-    with pytest.raises(PassError, match="kernel scale: signature letter 'x' is none of p, n, f, d"):
+    with pytest.raises(PassError, match="kernel scale: 'x' of its signature is none of"):
         cpp.kernel(SCALE, "scale", "ppx")
     assert not cache.exists()
 

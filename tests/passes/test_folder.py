@@ -55,7 +55,7 @@ def test_no_folder_gives_one_error(tmp_path: Path) -> None:
 def test_no_list_gives_one_error_that_says_what_to_write(tmp_path: Path) -> None:
     (tmp_path / "Fuse.py").write_text(GOOD)
     assert not is_pass_folder(tmp_path)
-    with pytest.raises(PassFolderError, match=f"holds no {LIST}; write a JSON list"):
+    with pytest.raises(PassFolderError, match=f"{LIST}: missing; write a JSON list"):
         inspect_folder(tmp_path)
 
 
@@ -108,7 +108,7 @@ def test_a_pass_and_a_module_that_are_imported_by_one_name_are_refused(tmp_path:
 
 def test_a_missing_file_gives_one_error(tmp_path: Path) -> None:
     write_folder(tmp_path, ["Gone"])
-    with pytest.raises(PassFolderError, match=r"the list names Gone, but there is no Gone\.py"):
+    with pytest.raises(PassFolderError, match=r"Gone\.py: missing, though the list names Gone"):
         inspect_folder(tmp_path)
 
 

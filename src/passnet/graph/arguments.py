@@ -77,9 +77,7 @@ class ArgumentReader:
     def _constant(self, node) -> Arg:
         value = node.value
         if isinstance(value, int) and value.bit_length() > MAX_INTEGER_BITS:
-            raise error_at(
-                self._where, node, f"a whole number of more than {MAX_INTEGER_BITS} bits"
-            )
+            raise error_at(self._where, node, f"an integer of more than {MAX_INTEGER_BITS} bits")
         if value is None or value is Ellipsis or isinstance(value, (bool, int, float, str)):
             return value
         raise error_at(self._where, node, "this kind of constant is not allowed")
@@ -114,11 +112,7 @@ class ArgumentReader:
             return math.nan if math.isnan(number) else number
         if name in ("device", "torch.device"):
             return self._device(node, args)
-        raise error_at(
-            self._where,
-            node,
-            "a call is not allowed as an argument (only slice, device and torch.Size)",
-        )
+        raise error_at(self._where, node, "only slice, device and torch.Size may be called here")
 
     def _device(self, node, args: tuple[Arg, ...]) -> Device:
         names = [*("type", "index")[: len(args)], *(pair.arg for pair in node.keywords)]

@@ -38,13 +38,13 @@ class GraphLayers:
 
     def programs(self) -> list[tuple[Any, Callable[..., Any], ModuleType]]:
         """Return Inductor's objects, each with its function and that function's module."""
-        found = []
-        for each in self.inductor:
-            call = each.current_callable
+        programs = []
+        for program in self.inductor:
+            call = program.current_callable
             module = sys.modules.get(getattr(call, "__module__", "") or "")
             if module is not None:
-                found.append((each, call, module))
-        return found
+                programs.append((program, call, module))
+        return programs
 
 
 @dataclass(slots=True)
@@ -67,16 +67,16 @@ def compiling(function: Callable[..., Any]) -> Iterator[CompiledLayers]:
     install = OutputGraph.install_global_unsafe
 
     def backend(module: torch.fx.GraphModule, inputs: Any) -> Callable[..., Any]:
-        made: list[Any] = []
+        codes: list[Any] = []
 
         def inner(*args: Any, **kwargs: Any) -> Any:
             code = compile_fx_inner(*args, **kwargs)
             if isinstance(code, CompiledFxGraph):  # a graph without ops is run as it is
-                made.append(code)
+                codes.append(code)
             return code
 
         compiled: Any = compile_fx(module, inputs, inner_compile=inner)
-        layers.graphs.append(GraphLayers(compiled, made))
+        layers.graphs.append(GraphLayers(compiled, codes))
         return compiled
 
     def keep(graph: OutputGraph, name: str, value: Any) -> None:

@@ -97,8 +97,8 @@ def inductor_loops(
         module = build(retarget(graph, "cpu", None).program, where)
         with mode, torch.device("cpu"):
             fakes = [
-                torch.empty_strided(each.shape, each.stride, dtype=getattr(torch, each.dtype))
-                for each in inputs.values()
+                torch.empty_strided(buffer.shape, buffer.stride, dtype=getattr(torch, buffer.dtype))
+                for buffer in inputs.values()
             ]
             fake_results(module, fakes, where)
         loops = lower(module, fakes, mode, lambda lowering: _read(lowering, inputs, where))
@@ -274,10 +274,10 @@ def _collector(names: Mapping[str, str], offsets: Mapping[str, int]) -> Any:
             )
 
         def reduction(self, dtype: Any, src_dtype: Any, reduction_type: str, value: Any) -> Any:
-            made = LoopValue("reduction", (reduction_type, value), self._op())
+            reduction = LoopValue("reduction", (reduction_type, value), self._op())
             if reduction_type in ("welford_reduce", "welford_combine", "online_softmax_reduce"):
-                return tuple(LoopValue("part", (made, number)) for number in range(3))
-            return made
+                return tuple(LoopValue("part", (reduction, number)) for number in range(3))
+            return reduction
 
         def index_expr(self, expr: Any, dtype: Any) -> Any:
             return LoopValue("index", (expr, str(dtype).removeprefix("torch.")))

@@ -66,8 +66,8 @@ def is_move(nest: str) -> bool:
         False
     """
     statements = _without_headers(_PRAGMA.sub("", nest))
-    words = [" ".join(each.split()) for each in re.split(r"[;{}]", statements)]
-    words = [each for each in words if each]
+    words = [" ".join(text.split()) for text in re.split(r"[;{}]", statements)]
+    words = [word for word in words if word]
     return bool(words) and all(map(_MOVES.fullmatch, words))
 
 

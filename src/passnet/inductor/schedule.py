@@ -104,8 +104,8 @@ def _ops_handed_on() -> Iterator[None]:
             new.meta["custom"] = old.meta["custom"]
         return replace(old, new, *args, **kwargs)
 
-    needed = TorchVersion(torch.__version__) < "2.13"
-    with patch.object(torch.fx.Node, "replace_all_uses_with", replaced if needed else replace):
+    is_missing = TorchVersion(torch.__version__) < "2.13"
+    with patch.object(torch.fx.Node, "replace_all_uses_with", replaced if is_missing else replace):
         yield
 
 

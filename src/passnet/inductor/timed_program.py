@@ -73,9 +73,9 @@ def timed_program(
     namespace: dict[str, Any] = {**vars(module), "_clock": clock, "_spent": spent}
     tree = ast.Module([function], [])
     exec(compile(ast.fix_missing_locations(tree), f"<timed {module.__name__}>", "exec"), namespace)
-    made = namespace[name]
+    timed_call = namespace[name]
     owner = getattr(call, "__self__", None)
-    bound = made if owner is None else MethodType(made, owner)
+    bound = timed_call if owner is None else MethodType(timed_call, owner)
     return TimedProgram(bound, tuple(timed.kinds), tuple(timed.names))
 
 
@@ -89,7 +89,7 @@ def _source(module: ModuleType) -> str:
 
 def kernels_of(tree: ast.Module) -> dict[str, KernelText]:
     """Return the kernels of a generated module's syntax tree, by name."""
-    found = {}
+    kernels = {}
     for statement in tree.body:
         if not (isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)):
             continue
@@ -102,14 +102,14 @@ def kernels_of(tree: ast.Module) -> dict[str, KernelText]:
             and function.attr in COMPILERS
         ):
             texts = [
-                each.value
-                for each in statement.value.args
-                if isinstance(each, ast.Constant) and isinstance(each.value, str)
+                arg.value
+                for arg in statement.value.args
+                if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
             ]
-            lists = [each for each in statement.value.args if isinstance(each, ast.List)]
+            lists = [arg for arg in statement.value.args if isinstance(arg, ast.List)]
             types = tuple(ast.literal_eval(lists[0])) if lists else ()
-            found[target.id] = KernelText(target.id, types, texts[-1] if texts else "")
-    return found
+            kernels[target.id] = KernelText(target.id, types, texts[-1] if texts else "")
+    return kernels
 
 
 def _call_of(tree: ast.Module) -> ast.FunctionDef:
@@ -128,7 +128,7 @@ class _Timed:
         self.names: list[str] = []
 
     def statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-        return [made for statement in body for made in self._statement(statement)]
+        return [timed for statement in body for timed in self._statement(statement)]
 
     def _statement(self, statement: ast.stmt) -> Iterator[ast.stmt]:
         if isinstance(statement, ast.With):
@@ -168,17 +168,17 @@ class _Timed:
         hoisted = []
 
         def hoist(value: ast.expr) -> ast.expr:
-            if not any(isinstance(each, ast.Call) for each in ast.walk(value)):
+            if not any(isinstance(node, ast.Call) for node in ast.walk(value)):
                 return value
             hoisted.append(f"_argument_{len(hoisted)}")
-            made.append(ast.Assign([ast.Name(hoisted[-1], ast.Store())], value))
+            assignments.append(ast.Assign([ast.Name(hoisted[-1], ast.Store())], value))
             return ast.Name(hoisted[-1], ast.Load())
 
-        made: list[ast.stmt] = []
+        assignments: list[ast.stmt] = []
         call.args = [hoist(value) for value in call.args]
         for keyword in call.keywords:
             keyword.value = hoist(keyword.value)
-        yield from made
+        yield from assignments
         yield from ast.parse("_start = _clock()").body
         yield statement
         yield from ast.parse(f"_{kind} += _clock() - _start").body

@@ -88,17 +88,17 @@ def without_bare_kernels(
     passes: Sequence[Pass | SkippedPass],
 ) -> list[Pass | SkippedPass]:
     """Return the passes whose kernels have known dtypes; warn about the others."""
-    kept: list[Pass | SkippedPass] = []
+    checked: list[Pass | SkippedPass] = []
     for pass_ in passes:
         if isinstance(pass_, SkippedPass) or not pass_.has_bare_kernels:
-            kept.append(pass_)
+            checked.append(pass_)
         else:
             _warn_once(
                 f"{pass_.name} is not applied: its folder has C++ kernels that take addresses, "
                 "which may be of any dtype; make them by cpp.kernel(source, name), without a "
                 "signature, and call them with tensors"
             )
-    return kept
+    return checked
 
 
 @cache

@@ -75,16 +75,16 @@ def make_headers() -> Path | None:
     target = _headers_path(compiler)
     if not target.is_dir():
         with suppress(OSError), tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            made = Path(folder, "made")
-            if all(_read_ahead(compiler, name, macro, made) for name, macro in _read_headers()):
-                made.replace(target)  # another process may have been faster
+            headers = Path(folder, "made")
+            if all(_read_ahead(compiler, name, macro, headers) for name, macro in _read_headers()):
+                headers.replace(target)  # another process may have been faster
     return target if target.is_dir() else None
 
 
 def _known_headers(compiler: str) -> Path | None:
     """Return the folder of precompiled headers, this process's or its sandbox's, or None."""
-    told = os.environ.get(HEADERS_VARIABLE)
-    folder = _headers_path(compiler) if told is None else Path(told)
+    named = os.environ.get(HEADERS_VARIABLE)
+    folder = _headers_path(compiler) if named is None else Path(named)
     return folder if folder.is_dir() else None
 
 
@@ -104,10 +104,10 @@ def _read_headers() -> tuple[tuple[str, str], ...]:
 
 def _read_ahead(compiler: str, name: str, macro: str, out: Path) -> bool:
     """Precompile a header with a macro into `out`; return whether that worked."""
-    kept = out / f"{name}.gch"  # what it looks for first, beside where the header may be
-    kept.parent.mkdir(exist_ok=True)
+    precompiled = out / f"{name}.gch"  # what it looks for first, beside where the header may be
+    precompiled.parent.mkdir(exist_ok=True)
     command = [compiler, *FLAGS, f"-D{macro}", "-x", "c++-header", str(INCLUDE / name)]
-    run = subprocess.run([*command, "-o", str(kept)], capture_output=True, check=False)
+    run = subprocess.run([*command, "-o", str(precompiled)], capture_output=True, check=False)
     return run.returncode == 0
 
 

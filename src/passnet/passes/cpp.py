@@ -101,9 +101,7 @@ def kernel(source: str, name: str, signature: str | None = None) -> Callable[...
         return _typed(source, [name], name)
     unknown = [letter for letter in signature if letter not in _TYPES]
     if unknown:
-        raise PassError(
-            f"kernel {name}: signature letter {unknown[0]!r} is none of {', '.join(_TYPES)}"
-        )
+        raise PassError(f"kernel {name}: {unknown[0]!r} of its signature is none of {[*_TYPES]}")
     function = _function(build(source), name)
     function.argtypes = [_TYPES[letter] for letter in signature]
     function.restype = None
@@ -227,6 +225,4 @@ def _function(library: Path, name: str) -> Any:
     try:
         return getattr(ctypes.CDLL(str(library)), name)
     except AttributeError as cause:
-        raise PassError(f'kernel {name}: the source has no extern "C" function of that name') from (
-            cause
-        )
+        raise PassError(f'kernel {name}: no extern "C" function has that name') from cause

@@ -59,9 +59,7 @@ def created(files: Mapping[str, str], name: str, text: str) -> Files:
     check_name(name)
     folder = {**files, name: text}
     if len(text) > MAX_FILE_CHARACTERS:
-        raise ActionError(
-            f"{name}: {len(text)} characters are more than the {MAX_FILE_CHARACTERS} of a file"
-        )
+        raise ActionError(f"{name}: {len(text)} characters, more than {MAX_FILE_CHARACTERS}")
     if len(folder) > MAX_FILES or sum(map(len, folder.values())) > MAX_FOLDER_CHARACTERS:
         raise ActionError(
             f"{name}: the folder may hold {MAX_FILES} files and {MAX_FOLDER_CHARACTERS} "
@@ -76,9 +74,7 @@ def replaced(files: Mapping[str, str], name: str, old: str, new: str) -> Files:
     count = text.count(old) if old else 0
     if count != 1:
         reason = "is empty" if not old else f"is in it {count} times"
-        raise ActionError(
-            f"{name}: the text to replace {reason}; give text that is there just once"
-        )
+        raise ActionError(f"{name}: the text to replace {reason}; give text that occurs once")
     return created(files, name, text.replace(old, new))
 
 

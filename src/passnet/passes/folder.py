@@ -72,8 +72,8 @@ def inspect_folder(path: Path) -> PassFolder:
     files.update({name: PassFile(name, path / f"{name}.py") for name in names})
     for file in files.values():
         _check_pass(file)
-    others = [source for source in sorted(path.glob("*.py")) if source.stem not in files]
-    unlisted = tuple(source.stem for source in others if _looks_like_pass(source))
+    unnamed = [source for source in sorted(path.glob("*.py")) if source.stem not in files]
+    unlisted = tuple(source.stem for source in unnamed if _looks_like_pass(source))
     beside = {file.path.parent for file in inputs if path not in file.path.parents}
     code_hash = hash_folders([path, *beside])
     return PassFolder(path.resolve(), tuple(files.values()), unlisted, code_hash)
@@ -83,9 +83,7 @@ def _names(path: Path) -> list[str]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as cause:
-        raise PassFolderError(
-            f"{path.parent}: holds no {path.name}; write a JSON list of the pass names into it"
-        ) from cause
+        raise PassFolderError(f"{path}: missing; write a JSON list of pass names") from cause
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as cause:
         raise PassFolderError(f"{path}: not a JSON list of pass names: {cause}") from cause
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
@@ -110,9 +108,7 @@ def _input_passes(path: Path) -> list[PassFile]:
 def _check_pass(file: PassFile) -> None:
     path = file.path
     if not path.is_file():
-        raise PassFolderError(
-            f"{path.parent}: the list names {file.name}, but there is no {path.name}"
-        )
+        raise PassFolderError(f"{path}: missing, though the list names {file.name}")
     alias = path.with_name(file.module.rpartition(".")[2])
     if alias.name != file.name and (alias.exists() or Path(f"{alias}.py").exists()):
         raise PassFolderError(
@@ -146,9 +142,7 @@ def read_source(path: Path) -> tuple[bytes, ast.Module]:
 def _check_size(path: Path) -> int:
     size = path.stat().st_size
     if size > MAX_FILE_BYTES:
-        raise PassFolderError(
-            f"{path}: larger than {MAX_FILE_BYTES} bytes; divide it, or keep data in other files"
-        )
+        raise PassFolderError(f"{path}: larger than {MAX_FILE_BYTES} bytes; divide it")
     return size
 
 
@@ -232,13 +226,13 @@ def _files(folder: Path) -> list[Path]:
                 if path.suffix == ".py" or name in (LIST_FILE, INPUT_LIST_FILE):
                     num_text_bytes += _check_size(path)
             files.append(path)
-        for most, number, what in (
+        for most, number, unit in (
             (MAX_FILES, len(files), "files"),
             (MAX_FOLDER_BYTES, num_bytes, "bytes"),
             (MAX_TEXT_BYTES, num_text_bytes, "bytes of Python"),
         ):
             if number > most:
-                raise PassFolderError(f"{folder}: more than {most} {what}; leave some of them out")
+                raise PassFolderError(f"{folder}: more than {most} {unit}; leave some of them out")
     return sorted(files)
 
 

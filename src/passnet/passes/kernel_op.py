@@ -69,7 +69,7 @@ def _param(code: KernelCode, number: int) -> str:
 
 def kernels_of(graph: torch.fx.Graph) -> dict[torch._ops.OpOverload, KernelCode]:
     """Return the kernels that a traced graph calls, by their ops."""
-    called: list[Any] = [each for node in graph.nodes for each in (node.target, *node.args)]
+    called: list[Any] = [value for node in graph.nodes for value in (node.target, *node.args)]
     return {
         op: _codes[op] for op in called if isinstance(op, torch._ops.OpOverload) and op in _codes
     }
@@ -147,7 +147,7 @@ def _declaration(name: str, code: KernelCode) -> str:
     return f"int32_t aoti_torch_cpu_{name}({', '.join([*params, 'void*'])})"
 
 
-def _definition(place: int, declaration: str, code: KernelCode) -> str:
+def _definition(index: int, declaration: str, code: KernelCode) -> str:
     types, arguments, lines = [], [], [f'extern "C" {declaration} {{']
     for number, (kind, element) in enumerate(zip(code.kinds, code.elements, strict=True)):
         types.append(_C_TYPES[element] if kind == "n" else "void*")
@@ -158,6 +158,6 @@ def _definition(place: int, declaration: str, code: KernelCode) -> str:
                 f"  if (aoti_torch_get_data_ptr(a{number}, &p{number})) return 1;",
             ]
     returned = "const char*" if code.may_fail else "void"
-    call = f"(({returned} (*)({', '.join(types)}))kernels[{place}])({', '.join(arguments)})"
+    call = f"(({returned} (*)({', '.join(types)}))kernels[{index}])({', '.join(arguments)})"
     end = [f"  return {call} != nullptr;"] if code.may_fail else [f"  {call};", "  return 0;"]
     return "\n".join([*lines, *end, "}"])

@@ -101,5 +101,5 @@ def _mount(package: str, path: Path) -> None:
     module = types.ModuleType(package)
     module.__path__ = [str(path)]
     sys.modules[package] = module
-    for known in [known for known in sys.path_importer_cache if known.startswith(str(path))]:
-        del sys.path_importer_cache[known]  # which may not know the files that are there now
+    for folder in [folder for folder in sys.path_importer_cache if folder.startswith(str(path))]:
+        del sys.path_importer_cache[folder]  # which may not know the files that are there now

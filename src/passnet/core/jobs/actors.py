@@ -42,10 +42,10 @@ class _Actor:
     def machine(self) -> str:
         return this_machine()
 
-    def work(self, item: Any) -> Any:
+    def work(self, task: Any) -> Any:
         if self._work is None:
             self._work = self._open()
-        return self._work(item)
+        return self._work(task)
 
 
 class OpenActor:
@@ -64,9 +64,9 @@ class OpenActor:
         """Return the type of error raised when the actor, its process or its machine is gone."""
         return self._ray.exceptions.RayActorError
 
-    def work(self, item: Any) -> Any:
+    def work(self, task: Any) -> Any:
         """Return an awaitable for the result of an item."""
-        return self._actor.work.remote(item)
+        return self._actor.work.remote(task)
 
     def end(self) -> None:
         """End the actor's process at once."""
@@ -74,11 +74,11 @@ class OpenActor:
 
 
 def run_actors(
-    items: Sequence[I],
+    inputs: Sequence[I],
     open_worker: Callable[[], Callable[[I], R]],
     num_workers: int,
     device: ActorDevice,
-    home: Callable[[I], str | None] = lambda item: None,
+    home: Callable[[I], str | None] = lambda _: None,
 ) -> Iterator[R]:
     """Yield the results of all items, in any order, from `num_workers` actors.
 
@@ -89,12 +89,12 @@ def run_actors(
         InputError: Ray is not installed, or no machine of the cluster has such a device.
         MeasureError: an item cost several actors.
     """
-    if not items:
+    if not inputs:
         return
-    num_workers = min(num_workers, len(items))
+    num_workers = min(num_workers, len(inputs))
     ray = ray_cluster(max(num_workers * device.num_cpus, len(os.sched_getaffinity(0))))
     _check_fit(ray, device)
-    waiting = list(enumerate(items))
+    waiting = list(enumerate(inputs))
     num_lost: Counter[int | None] = Counter()
     with _Actors(ray, device, open_worker) as actors:
         for _ in range(num_workers):
@@ -116,9 +116,9 @@ def run_actors(
                 num_lost[None] = 0
             if waiting:
                 ours = (None, actors.machines[actor])
-                chosen = next((each for each in waiting if home(each[1]) in ours), waiting[0])
-                waiting.remove(chosen)
-                actors.running[actor.work.remote(chosen[1])] = (actor, chosen)
+                task = next((pair for pair in waiting if home(pair[1]) in ours), waiting[0])
+                waiting.remove(task)
+                actors.running[actor.work.remote(task[1])] = (actor, task)
             else:
                 actors.end(actor)
             if task is not None:
@@ -126,16 +126,16 @@ def run_actors(
 
 
 def results_of(
-    items: Sequence[I],
+    inputs: Sequence[I],
     open_worker: Callable[[], AbstractContextManager[Callable[[I], R]]],
     num_actors: int | None,
 ) -> Generator[R, None, None]:
     """Yield results, in order from this process or in any order from `num_actors` actors."""
     if num_actors is not None:
-        yield from run_actors(items, partial(_opened, open_worker), num_actors, ActorDevice())
+        yield from run_actors(inputs, partial(_opened, open_worker), num_actors, ActorDevice())
         return
     with open_worker() as work:
-        yield from map(work, items)
+        yield from map(work, inputs)
 
 
 def _opened(
@@ -200,9 +200,9 @@ def _check_fit(ray: Any, device: ActorDevice) -> None:
         if node.get("CPU", 0) >= device.num_cpus and node.get("GPU", 0) >= device.num_gpus:
             return
     plural = "s" if device.num_cpus > 1 else ""
-    wanted = f"{device.num_cpus} processor{plural}" + (" and a GPU" if device.num_gpus else "")
+    size = f"{device.num_cpus} processor{plural}" + (" and a GPU" if device.num_gpus else "")
     raise InputError(
-        f"no machine of the Ray cluster has {wanted}; it has {len(nodes)} machines with at most "
+        f"no machine of the Ray cluster has {size}; it has {len(nodes)} machines with at most "
         f"{max((int(node.get('CPU', 0)) for node in nodes), default=0)} processors and "
         f"{max((int(node.get('GPU', 0)) for node in nodes), default=0)} GPUs"
     )

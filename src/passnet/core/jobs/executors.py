@@ -58,7 +58,7 @@ def run_local(
             runner.close()
             finished.put(None)
 
-    threads = [threading.Thread(target=serve, args=(each,), daemon=True) for each in runners]
+    threads = [threading.Thread(target=serve, args=(runner,), daemon=True) for runner in runners]
     for thread in threads:
         thread.start()
     try:

@@ -149,9 +149,7 @@ class JobRunner:
             order = _Order(job.function, job.payload, name, job.limits)
             end = self._ask(order, job) or self._ask(order, job)
             if end is None:
-                raise WorkerError(
-                    f"the parent of {job.prepare} {job.argument} ends before its job has begun"
-                )
+                raise WorkerError(f"the parent of {job.prepare} ends before its job has begun")
             folder = Path(name)
             if end.status == os.EX_IOERR:
                 raise WorkerError(

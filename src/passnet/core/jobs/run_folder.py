@@ -115,15 +115,15 @@ class RunFolder(Generic[I, R, K]):
             lines = b"".join(encode(record) + b"\n" for record in remaining)
             replace_file(self.records_path, lines)
 
-    def take(self, others: Iterable[R], records: dict[K, R], is_done: Callable[[R], bool]) -> None:
+    def take(self, foreign: Iterable[R], records: dict[K, R], is_done: Callable[[R], bool]) -> None:
         """Store records of other folders that this one lacks, or that succeeded only there."""
-        with self.recorder(len(records)) as record:
-            for other in others:
-                key = self.key(other)
-                mine = records.get(key)
-                if mine is None or (is_done(other) and not is_done(mine)):
-                    record(other)
-                    records[key] = other
+        with self.recorder(len(records)) as store:
+            for record in foreign:
+                key = self.key(record)
+                own = records.get(key)
+                if own is None or (is_done(record) and not is_done(own)):
+                    store(record)
+                    records[key] = record
 
     def keep(
         self,
@@ -154,12 +154,12 @@ class RunFolder(Generic[I, R, K]):
         try:
             with LineWriter(self.records_path) as writer:
 
-                def record(done: R) -> None:
+                def store(record: R) -> None:
                     nonlocal num_safe
-                    writer.write(done)
+                    writer.write(record)
                     num_safe += 1
 
-                yield record
+                yield store
         except InputError:
             raise
         except (OSError, PassnetError) as cause:

@@ -30,9 +30,7 @@ def storage(dtype: str) -> np.dtype[Any]:
     try:
         return STORAGE[dtype]
     except KeyError as cause:
-        raise GraphError(
-            f"dtype {dtype} is not supported, known are {', '.join(STORAGE)}"
-        ) from cause
+        raise GraphError(f"dtype {dtype} is none of {', '.join(STORAGE)}") from cause
 
 
 def is_float(dtype: str) -> bool:

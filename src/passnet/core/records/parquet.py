@@ -152,12 +152,9 @@ class Format(Generic[T]):
                     yield batch.cast(self.schema).to_pylist()
 
     def _check_unpacked(self, num_bytes: int, path: Path) -> None:
-        file_bytes = path.stat().st_size
-        most = self.limits.most_unpacked(file_bytes)
+        most = self.limits.most_unpacked(path.stat().st_size)
         if num_bytes > most:
-            raise InputError(
-                f"{path}: unpacks to {num_bytes} bytes, more than {most} for a file of {file_bytes}"
-            )
+            raise InputError(f"{path}: unpacks to {num_bytes} bytes, more than {most} allowed")
 
     def rows(self, table: pa.Table, where: str) -> Iterator[T]:
         """Yield the rows of a table with these columns; an InputError names `where`."""
@@ -269,9 +266,7 @@ def shard_path(folder: Path, shard: Shard, manifest: str) -> Path:
     """Return a shard's file; raise InputError if it is missing or not in the manifest's folder."""
     file = folder / shard.file
     if not shard.file.isprintable() or file.name != shard.file or shard.file == "..":
-        raise InputError(
-            f"{folder / manifest}: names {shard.file!r}, which is no name of a file beside it"
-        )
+        raise InputError(f"{folder / manifest}: {shard.file!r} is no file name in its folder")
     if not file.is_file():
         raise InputError(f"{file}: missing, though {manifest} names it")
     if file.resolve().parent != folder.resolve():

@@ -36,11 +36,9 @@ def unpacked_bytes(data: bytes | mmap, chunk: pq.ColumnChunkMetaData) -> int:
     while offset < end:
         header, offset = _thrift_struct(data, offset)
         for kind in _ENCODINGS.keys() & header.keys():
-            for field, known in _ENCODINGS[kind].items():
-                if header[kind].get(field) not in known:
-                    raise ValueError(
-                        f"a page with encoding {header[kind].get(field)}, not used here"
-                    )
+            for field, allowed in _ENCODINGS[kind].items():
+                if header[kind].get(field) not in allowed:
+                    raise ValueError(f"a page with encoding {header[kind].get(field)}")
         num_values = [header[kind][1] for kind in (5, 7, 8) if kind in header]
         if min(header[2], header[3], *num_values, offset) < 0:
             raise ValueError("a page of negative size")

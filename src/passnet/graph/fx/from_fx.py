@@ -125,9 +125,7 @@ class _Converter:
             return Device(value.type, value.index)
         if value is None or value is ... or isinstance(value, (bool, int, float, str)):
             return value
-        raise GraphError(
-            f"node {node.name}: argument {value!r} of type {type(value).__name__} is no literal"
-        )
+        raise GraphError(f"node {node.name}: the {type(value).__name__} {value!r} is no literal")
 
 
 def _annotation(node: torch.fx.Node) -> str | None:

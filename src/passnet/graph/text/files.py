@@ -35,9 +35,7 @@ class GraphSample:
 def find_graphs(root: Path) -> Iterator[Path]:
     """Yield the graph directories at and below `root`, sorted; raise GraphError without it."""
     if not root.is_dir():
-        raise GraphError(
-            f"{root}: no such directory; give a graph directory or one that holds some"
-        )
+        raise GraphError(f"{root}: no such directory; give one that holds graphs")
     for folder, subfolders, names in os.walk(root):
         subfolders.sort()
         if {"graph_net.json", "model.py"} <= {*names}:  # the files that make it a graph
@@ -88,9 +86,7 @@ def _in_order(
             raise GraphError(f"{folder}: argument {name} of forward is in no meta file")
     for name in by_name:
         if name not in names:
-            raise GraphError(
-                f"{folder}: the meta files describe {name}, which forward does not take"
-            )
+            raise GraphError(f"{folder}: meta files describe {name}, which forward does not take")
     return tuple(by_name[name] for name in names)
 
 

@@ -166,10 +166,7 @@ def check_spec(spec: TensorSpec, where: str) -> None:
         raise GraphError(f"{where}: shape {list(shape)} has more than {MAX_ELEMENTS} elements")
     _dtype(spec.dtype, where)
     if spec.data is not None and len(spec.data) != spec.num_elements:
-        raise GraphError(
-            f"{where}: data has {len(spec.data)} values, shape {list(shape)} needs "
-            f"{spec.num_elements}"
-        )
+        raise GraphError(f"{where}: data has {len(spec.data)} values for shape {list(shape)}")
     numbers = (spec.mean, spec.std, spec.min_val, spec.max_val, *(spec.data or ()))
     if any(type(n) is int and n.bit_length() > MAX_INTEGER_BITS for n in numbers):
         raise GraphError(f"{where}: a whole number of more than {MAX_INTEGER_BITS} bits")

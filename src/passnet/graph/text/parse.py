@@ -44,10 +44,7 @@ def _forward(tree: ast.Module, where: str) -> ast.FunctionDef:
         if isinstance(node, ast.ClassDef):
             classes.append(node)
         elif not isinstance(node, (ast.Import, ast.ImportFrom)):
-            raise GraphError(
-                f"{where}:{node.lineno}: only imports and one class may stand here, "
-                f"found {construct(node)}"
-            )
+            raise error_at(where, node, "only imports and one class may stand here")
     if not classes:
         raise GraphError(f"{where}: expected one class with a forward method, found none")
     if len(classes) > 1:

@@ -51,16 +51,12 @@ def parse_tree(text: str, where: str) -> ast.Module:
 
 def _check_size(text: str, where: str) -> None:
     if len(text) > MAX_TEXT_BYTES:
-        raise GraphError(
-            f"{where}: {len(text)} characters, more than {MAX_TEXT_BYTES} are not read"
-        )
+        raise GraphError(f"{where}: {len(text)} characters, more than {MAX_TEXT_BYTES}")
     if len(text) <= MAX_TOKENS:  # then it has no more tokens either
         return
     num_tokens = sum(1 for _ in _TOKEN.finditer(text))
     if num_tokens > MAX_TOKENS:
-        raise GraphError(
-            f"{where}: {num_tokens} words and signs, more than {MAX_TOKENS} are not read"
-        )
+        raise GraphError(f"{where}: {num_tokens} words and signs, more than {MAX_TOKENS}")
 
 
 def _check_names(tree: ast.Module, where: str) -> None:

@@ -62,9 +62,7 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
         raise GraphError("the graph has no shapes and dtypes for its arguments")
     num_bytes = sum(spec.num_elements * storage(spec.dtype).itemsize for spec in graph.tensors)
     if num_bytes > MAX_INPUT_BYTES:
-        raise GraphError(
-            f"the arguments take {num_bytes} bytes, more than {MAX_INPUT_BYTES} are not drawn"
-        )
+        raise GraphError(f"the arguments take {num_bytes} bytes, more than {MAX_INPUT_BYTES}")
     uses = find_uses(graph)
     values: list[InputValue] = []
     for index, (param, spec) in enumerate(zip(graph.program.params, graph.tensors, strict=True)):

@@ -128,20 +128,20 @@ class _Walk:
         self.pinned: set[str] = set()
 
     def alias(self, output: str, source: str) -> None:
-        shape, made = self._shapes.get(source), self._made.get(source, set())
-        self.bind(output, self.flow(Ref(source)), made)
+        shape, sources = self._shapes.get(source), self._made.get(source, set())
+        self.bind(output, self.flow(Ref(source)), sources)
         if shape is not None:
             self._shapes[output] = shape
 
-    def bind(self, name: str | None, flow: _Flow | None, made: set[str]) -> None:
+    def bind(self, name: str | None, flow: _Flow | None, sources: set[str]) -> None:
         if name is None:
             return
         for facts in (self._flows, self._shapes, self._made):
             facts.pop(name, None)
         if flow is not None:
             self._flows[name] = flow
-        if made:
-            self._made[name] = made
+        if sources:
+            self._made[name] = sources
 
     def flow(self, arg: Arg) -> _Flow | None:
         return self._flows.get(arg.name) if isinstance(arg, Ref) else None
@@ -151,11 +151,11 @@ class _Walk:
             flow = self.flow(_argument(op, position, keyword))
             if flow is not None:
                 self.roles[flow.source] = role
-        made = self._made_by(op)
-        if made and op.args and writes_first(op.target, dict(op.kwargs)):
+        sources = self._made_by(op)
+        if sources and op.args and writes_first(op.target, dict(op.kwargs)):
             for name in refs(op.args[0]):
-                self._made[name] = self._made.get(name, set()) | made
-        self.bind(op.output, self._result(op), made)
+                self._made[name] = self._made.get(name, set()) | sources
+        self.bind(op.output, self._result(op), sources)
 
     def _result(self, op: Op) -> _Flow | None:
         flow = self.flow(op.args[0]) if op.args else None

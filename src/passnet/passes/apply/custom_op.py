@@ -77,9 +77,9 @@ def _is_of_torch(site: Site) -> bool:
             if not isinstance(value, torch.Tensor):
                 return value
             form = tuple(map(int, value.shape)), tuple(map(int, value.stride()))
-            made = torch.empty_strided(*form, dtype=value.dtype, device=value.device)
-            assert isinstance(made, FunctionalTensor), "made in its mode"
-            return made
+            tensor = torch.empty_strided(*form, dtype=value.dtype, device=value.device)
+            assert isinstance(tensor, FunctionalTensor), "made in its mode"
+            return tensor
 
         try:
             original = original_outputs(pattern, torch.fx.map_arg(site.pattern_arguments, like))
@@ -121,7 +121,7 @@ def _kind(node: torch.fx.Node) -> str:
 def _implementation(site: Site, values: list[torch.fx.Node], is_judged: bool) -> Callable[..., Any]:
     """Return the replacement, with its literals filled in, as a function of the op's arguments."""
     function: Any = site.node.target
-    read, given = site.pattern_arguments, site.node.args
+    read, own = site.pattern_arguments, site.node.args
     pattern = site.source.pattern
     positions = {value: index for index, value in enumerate(values)}
     examples: list[torch.Tensor] = []
@@ -142,9 +142,9 @@ def _implementation(site: Site, values: list[torch.fx.Node], is_judged: bool) ->
             outputs = original_outputs(pattern, filled(read))
             examples.extend(torch.empty_like(output) for output in outputs)
         if is_judged:
-            results = laid_out(*filled(given))
+            results = laid_out(*filled(own))
         else:
-            results = outputs_of(checked(filled(read), filled(given)))
+            results = outputs_of(checked(filled(read), filled(own)))
         return results[0] if len(results) == 1 else results
 
     return implementation
@@ -170,14 +170,14 @@ def _fake(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:
     module = as_module(pattern)
     index = GraphIndex(pattern.body[0].graph)
     written_groups = {index.group(writer) for writer in index.writers}
-    written = [index.group(param) in written_groups for param in pattern.params]
+    is_written_into = [index.group(param) in written_groups for param in pattern.params]
 
     def fake(*args: Any) -> Any:
         actual = dict(zip(values, args, strict=True))
         inputs = [
             value.clone() if is_written and isinstance(value, torch.Tensor) else value
             for value, is_written in zip(
-                torch.fx.map_arg(site.inputs, actual.__getitem__), written, strict=True
+                torch.fx.map_arg(site.inputs, actual.__getitem__), is_written_into, strict=True
             )
         ]  # what is written into is written back by the graph, and not by the op
         results = module(*inputs)

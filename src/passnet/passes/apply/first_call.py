@@ -42,7 +42,7 @@ def check_first_calls(module: torch.fx.GraphModule, sites: Sequence[Site]) -> No
 
 def checked_call(name: str, pattern: Pattern, replacement: Any) -> Callable[..., Any]:
     """Return a call of a replacement, or of its pattern if the first result has another form."""
-    chosen: list[Callable[..., Any]] = []
+    decided: list[Callable[..., Any]] = []
 
     def choose(inputs: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
         original, result = original_outputs(pattern, inputs), None
@@ -54,14 +54,16 @@ def checked_call(name: str, pattern: Pattern, replacement: Any) -> Callable[...,
         for noted in _noted.get():
             noted.append(None if why is None else f"{name}: its replacement {why}")
         if why is None:
-            chosen.append(lambda inputs, args: replacement(*args))
+            decided.append(lambda inputs, args: replacement(*args))
             return result
         _log.warning("%s is not applied, the original ops stay: its replacement %s", name, why)
-        chosen.append(lambda inputs, args: _as_returned(pattern, original_outputs(pattern, inputs)))
+        decided.append(
+            lambda inputs, args: _as_returned(pattern, original_outputs(pattern, inputs))
+        )
         return _as_returned(pattern, original)
 
     def call(inputs: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-        return chosen[0](inputs, args) if chosen else choose(inputs, args)
+        return decided[0](inputs, args) if decided else choose(inputs, args)
 
     call.__name__ = getattr(replacement, "__name__", "replacement")
     return call

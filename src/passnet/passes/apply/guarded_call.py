@@ -54,16 +54,16 @@ def guarded_call(
     if _writes_arguments(original):
         storages = ", ".join(f"{param}.untyped_storage().data_ptr()" for param in tensors)
         checks.append(f"len({{{storages}}}) == {len(tensors)}")
-    given = ", ".join(arguments)
+    params = ", ".join(arguments)
     text = (
-        f"def call({given}):\n"
+        f"def call({params}):\n"
         f"    try:\n"
         f"        fits = {' and '.join(checks) or True}\n"
         f"    except RuntimeError:\n"  # as some sparse tensors raise, asked for their strides
         f"        fits = False\n"
         f"    if fits:\n"
-        f"        return rewritten({given})\n"
-        f"    return original({given})\n"
+        f"        return rewritten({params})\n"
+        f"    return original({params})\n"
     )
     exec(text, scope)  # noqa: S102 (text of ours alone)
     call: Callable[..., Any] = scope["call"]
@@ -90,7 +90,8 @@ def _tensor_checks(param: str, value: torch.Tensor) -> list[str]:
 def _writes_arguments(module: torch.fx.GraphModule) -> bool:
     """Return whether a graph may write into one of its arguments."""
     index = GraphIndex(module.graph)
-    written = {index.group(writer) for writer in index.writers}
+    written_groups = {index.group(writer) for writer in index.writers}
     return any(
-        node.op == "placeholder" and index.group(node) in written for node in module.graph.nodes
+        node.op == "placeholder" and index.group(node) in written_groups
+        for node in module.graph.nodes
     )

@@ -110,9 +110,7 @@ class _Rewriting:
 
         def put(match: Match) -> None:
             if len(self.sites) - first == num_calls:
-                raise PassError(
-                    f"{pass_.name}: replacement_args makes what the pattern matches, without end"
-                )
+                raise PassError(f"{pass_.name}: replacement_args makes what the pattern matches")
             self._replace(pass_, match)
 
         num_matches, miss = each_match(pass_.pattern, self._index, put, pass_.guards)
@@ -135,7 +133,7 @@ class _Rewriting:
 
     def _replace(self, pass_: Pass, match: Match) -> None:
         graph = self._index.graph
-        written = write_back(match, self._index)
+        writes = write_back(match, self._index)
         inputs = tuple(match.nodes.get(param, UNREAD) for param in match.pattern.params)
         with graph.inserting_before(match.last.next):
             args, prepared = _arguments(pass_, inputs, graph)
@@ -144,26 +142,26 @@ class _Rewriting:
             outputs = [match.nodes[output] for output in match.pattern.outputs]
             results = _results(match.pattern, call, graph)
             previous = results[-1]
-            made = dict(zip(outputs, results, strict=True))
-            for value, output in {
-                value: output for output, value in written.copied.items()
-            }.items():
-                previous = graph.call_method("copy_", (value, made[output]))
+            successors = dict(zip(outputs, results, strict=True))
+            for value, output in {value: output for output, value in writes.copied.items()}.items():
+                previous = graph.call_method("copy_", (value, successors[output]))
                 previous.meta[WRITTEN_BACK] = pass_.name
-                made |= {each: previous for each, into in written.copied.items() if into is value}
-        for node in (*written.kept, *match.dependents):
+                successors |= {
+                    node: previous for node, into in writes.copied.items() if into is value
+                }
+        for node in (*writes.staying, *match.dependents):
             previous.append(node)
             previous = node
-        for output, result in made.items():
+        for output, result in successors.items():
             if EXAMPLE in output.meta:
                 result.meta[EXAMPLE] = output.meta[EXAMPLE]
             output.replace_all_uses_with(result)
             self._renamed[output] = result
-        replaced = [node for node in match.calls if node not in written.kept]
+        replaced = [node for node in match.calls if node not in writes.staying]
         replaced += self._index.unused_behind(replaced)
         for node in sorted(replaced, reverse=True):
             graph.erase_node(node)
-        self._index.replaced(replaced, made)
+        self._index.replaced(replaced, successors)
         self.sites.append(Site(call, pass_, inputs, prepared))
 
 
@@ -181,9 +179,7 @@ def _arguments(
             if value is not UNREAD:
                 values[node] = value
             elif node.users:
-                raise PassError(
-                    f"{pass_.name}: replacement_args uses {node.target}, which the pattern does not"
-                )
+                raise PassError(f"{pass_.name}: the pattern does not read {node.target}")
         elif node.op == "output":
             result = node.args[0]
         else:

@@ -31,13 +31,13 @@ _ENDS = ("", "_")
 class WriteBack:
     """The handling of a match's writes into outside values.
 
-    `copied` maps calls of the match that the pattern returns to the value that they write into and
-    are, in the graph's order. `kept` are the writing calls that stay, in order. `lost` are writes
-    that cannot be made, each with the value that is written into and who would miss it.
+    `copied` maps calls of the match that the pattern returns to the value that they write into, in
+    order; `staying` are the writing calls that stay. `lost` are writes that cannot be made, each
+    with the value that is written into and who would miss it.
     """
 
     copied: dict[torch.fx.Node, torch.fx.Node] = field(default_factory=dict)
-    kept: list[torch.fx.Node] = field(default_factory=list)
+    staying: list[torch.fx.Node] = field(default_factory=list)
     lost: list[tuple[torch.fx.Node, str]] = field(default_factory=list)
 
 
@@ -54,28 +54,28 @@ def write_back(match: Match, index: GraphIndex) -> WriteBack:
       that once more they write the same.
     """
     writers = sorted(writer for writer in index.writers if writer in match.calls)
-    seen = {writer: text for writer in writers for text in _seen_outside(writer, match, index)}
-    made = WriteBack()
+    readers = {writer: text for writer in writers for text in _seen_outside(writer, match, index)}
+    writes = WriteBack()
     by_group: dict[Any, list[torch.fx.Node]] = defaultdict(list)
     for writer in writers:
         by_group[index.group(writer)].append(writer)
     for group, together in by_group.items():
-        missed = [(writer, seen[writer]) for writer in together if writer in seen]
+        missed = [(writer, readers[writer]) for writer in together if writer in readers]
         if not missed:
             continue
         returned = [node for node in together if match.calls[node] in match.pattern.outputs]
         if not _is_written_by_both(together, group, match, index):
-            made.lost.extend(missed)
+            writes.lost.extend(missed)
         elif returned and (value := _value_of_results(together, returned, match, index)):
-            made.copied.update(dict.fromkeys(returned, value))
+            writes.copied.update(dict.fromkeys(returned, value))
         elif not returned and _write_the_same_again(
             together, by_group.keys() - {group}, match, index
         ):
-            made.kept.extend(together)
+            writes.staying.extend(together)
         else:
-            made.lost.extend(missed)
-    made.kept.sort()
-    return made
+            writes.lost.extend(missed)
+    writes.staying.sort()
+    return writes
 
 
 def _seen_outside(writer: torch.fx.Node, match: Match, index: GraphIndex) -> Iterator[str]:
@@ -115,7 +115,9 @@ def _is_written_by_both(
         if stays and group in touched([node], index):
             return False
     calls = match.pattern.calls
-    return all(index.calls[each].writes and calls[match.calls[each]].writes for each in writers)
+    return all(
+        index.calls[writer].writes and calls[match.calls[writer]].writes for writer in writers
+    )
 
 
 def _value_of_results(

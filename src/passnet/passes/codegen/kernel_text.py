@@ -88,6 +88,4 @@ def device_of(name: str) -> TargetDevice:
     for device in LANGUAGES:
         if name.split(":")[0] == device:
             return device
-    raise AuthorError(
-        f"the authors compiler and search write for {' and '.join(LANGUAGES)}, not for {name}"
-    )
+    raise AuthorError(f"kernels are written for {' and '.join(LANGUAGES)}, not for {name}")

@@ -122,10 +122,12 @@ def _pass_text(pattern: str, forms: Sequence[LibraryForm]) -> str:
     call, told_apart = "form_0", ""
     if len(by_key) > 1:
         read = _telling(list(by_key))
-        given = ", ".join(f"{names[place]}.shape, {names[place]}.dtype" for place in read)
-        call = f"BY_FORM[({given})]"
+        key_text = ", ".join(
+            f"{names[position]}.shape, {names[position]}.dtype" for position in read
+        )
+        call = f"BY_FORM[({key_text})]"
         lines = [
-            f"    ({', '.join(key[place] for place in read)}): form_{number},"
+            f"    ({', '.join(key[position] for position in read)}): form_{number},"
             for number, key in enumerate(by_key)
         ]
         told_apart = "\n".join(
@@ -153,9 +155,9 @@ def _pass_text(pattern: str, forms: Sequence[LibraryForm]) -> str:
 
 def _telling(keys: Sequence[tuple[str, ...]]) -> list[int]:
     """Return the arguments that tell forms apart: one if one does, else all."""
-    for place in range(len(keys[0])):
-        if len({key[place] for key in keys}) == len(keys):
-            return [place]
+    for position in range(len(keys[0])):
+        if len({key[position] for key in keys}) == len(keys):
+            return [position]
     return list(range(len(keys[0])))
 
 
@@ -205,8 +207,8 @@ def _text(value: Any, values: Mapping[torch.fx.Node, str], where: str) -> str:
     if isinstance(value, torch.fx.Node):
         return values[value]
     if isinstance(value, (list, tuple)):
-        items = [_text(item, values, where) for item in value]
-        return f"({', '.join(items)}{',' * (len(items) == 1)})"
+        parts = [_text(part, values, where) for part in value]
+        return f"({', '.join(parts)}{',' * (len(parts) == 1)})"
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
     if isinstance(value, torch.device):

@@ -113,11 +113,13 @@ class GraphLowering:
         self._strides = value_strides(single, device)
         plan = _plan(single, where, device)
         self.is_library_only = plan is not None and first_op == 0 and _is_library_only(plan)
-        left = library_ops(plan) if plan else set()  # without one, a part may be lowered yet
+        skipped = library_ops(plan) if plan else set()  # without one, a part may be lowered yet
         ops = single.program.ops
         if device == "cpu" and len(ops) > 1:
-            left |= {number for number, op in enumerate(ops) if interpolates_low_dtype(op, specs)}
-        between = spans_between(left, len(ops))
+            skipped |= {
+                number for number, op in enumerate(ops) if interpolates_low_dtype(op, specs)
+            }
+        between = spans_between(skipped, len(ops))
         self._spans = tuple(
             (max(start, first_op), stop) for start, stop in between if stop > first_op
         )
@@ -205,14 +207,14 @@ def _is_library_only(plan: FusionPlan) -> bool:
     return bool(calls) and all(calls.issuperset(kernel.ops) for kernel in plan.kernels)
 
 
-def spans_between(left: Iterable[int], num_ops: int) -> tuple[Span, ...]:
-    """Return the ranges of ops between those left to others.
+def spans_between(skipped: Iterable[int], num_ops: int) -> tuple[Span, ...]:
+    """Return the ranges of ops between the skipped ones.
 
     Examples:
         >>> spans_between({1, 4}, 5)
         ((0, 1), (2, 4))
     """
-    ends = sorted(left)
+    ends = sorted(skipped)
     starts = [0, *(op + 1 for op in ends)]
     return tuple(
         (start, stop) for start, stop in zip(starts, [*ends, num_ops], strict=True) if start < stop

@@ -129,10 +129,10 @@ def sealed(entry: PassEntry) -> PassEntry:
 def all_entries(folder: Path) -> list[PassEntry]:
     """Read a library's entries, by name; raise InputError if it is missing or a record damaged."""
     names = entry_names(folder)
-    known: dict[str, PassEntry] = {}
+    indexed: dict[str, PassEntry] = {}
     with suppress(InputError):  # the index may be missing, old or damaged: records are what counts
-        known = {entry.digest: entry for entry in INDEX.read(folder / INDEX_FILE)}
-    entries = (known.get(name) or _read_entry(folder, name) for name in names)
+        indexed = {entry.digest: entry for entry in INDEX.read(folder / INDEX_FILE)}
+    entries = (indexed.get(name) or _read_entry(folder, name) for name in names)
     return [entry for entry in entries if entry is not None]
 
 
@@ -178,7 +178,7 @@ def latest(entries: Iterable[PassEntry]) -> list[PassEntry]:
     for entry in entries:
         before = by_pass.setdefault(entry.pass_key, entry)
         by_pass[entry.pass_key] = max(
-            before, entry, key=lambda each: (each.origin == "here", each.judged)
+            before, entry, key=lambda rival: (rival.origin == "here", rival.judged)
         )
     return list(by_pass.values())
 
@@ -193,7 +193,7 @@ def winning(entries: Iterable[PassEntry], hardware: Hardware) -> list[PassEntry]
     for entry in latest(entries):
         if entry.hardware == hardware and entry.origin == "here" and entry.saved_ms > 0:
             rival = best.setdefault(entry.range, entry)
-            best[entry.range] = max(rival, entry, key=lambda each: each.speedup_low or 0.0)
+            best[entry.range] = max(rival, entry, key=lambda rival: rival.speedup_low or 0.0)
     return sorted(best.values(), key=lambda entry: (-len(entry.ops), -entry.saved_ms, entry.range))
 
 

@@ -161,14 +161,14 @@ class PassLibrary:
         self._write_index()
         return added
 
-    def merge(self, other: Path) -> int:
+    def merge(self, source: Path) -> int:
         """Copy another library's passes, unused until judged here; return how many are new."""
-        known = {entry.digest for entry in self._all()}
+        digests = {entry.digest for entry in self._all()}
         num_new = 0
-        for entry in latest(all_entries(other)):
+        for entry in latest(all_entries(source)):
             foreign = sealed(replace(entry, origin="elsewhere"))
-            if entry.code_hash and not known & {entry.digest, foreign.digest}:
-                self._put(foreign, PassLibrary(other).files(entry), {})
+            if entry.code_hash and not digests & {entry.digest, foreign.digest}:
+                self._put(foreign, PassLibrary(source).files(entry), {})
                 num_new += 1
         if num_new:
             self._write_index()
@@ -194,9 +194,9 @@ class PassLibrary:
     def drop_earlier(self) -> None:
         """Remove the entries that no longer count, as their passes were judged again."""
         entries = self._all()
-        kept = {entry.digest for entry in latest(entries)}
+        current = {entry.digest for entry in latest(entries)}
         for entry in entries:
-            if entry.digest not in kept:
+            if entry.digest not in current:
                 self._drop(entry)
         self._write_index()
 

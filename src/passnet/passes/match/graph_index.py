@@ -74,12 +74,12 @@ class GraphIndex:
 
     def unused_behind(self, nodes: Collection[torch.fx.Node]) -> list[torch.fx.Node]:
         """Return the unused calls that depend on some nodes."""
-        found = dict.fromkeys(nodes)
+        reached = dict.fromkeys(nodes)
         for node in (queue := list(nodes)):
-            new = [user for user in node.users if user in self._unused and user not in found]
-            found.update(dict.fromkeys(new))
+            new = [user for user in node.users if user in self._unused and user not in reached]
+            reached.update(dict.fromkeys(new))
             queue += new
-        return [node for node in found if node not in nodes]
+        return [node for node in reached if node not in nodes]
 
     def with_key(self, key: Any) -> list[torch.fx.Node]:
         """Return the calls of one callable that are still in the graph, in order."""

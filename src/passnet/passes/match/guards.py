@@ -51,7 +51,7 @@ class GuardRefusal:
 
     name: str
     expected: str
-    found: str
+    actual: str
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,11 @@ def _parsed(label: str, sentence: str, params: Sequence[str], sizes: set[str]) -
     is_size = all(name in sizes for name in names)
     unknown = [name for name in names if name not in params and not is_size]
     if unknown:
-        known = ", ".join([*params, *sorted(sizes)])
-        raise PassError(f"{label}: {sentence!r} names {unknown[0]!r}; there are {known}")
+        choices = ", ".join([*params, *sorted(sizes)])
+        raise PassError(f"{label}: {sentence!r} names {unknown[0]!r}; there are {choices}")
     for word in words:
         if not _is_known(word, is_size):
-            raise PassError(
-                f"{label}: {word!r} in {sentence!r} is no condition; see docs/passes.md"
-            )
+            raise PassError(f"{label}: {word!r} in {sentence!r} is no condition")
         for text in _SHAPE.findall(word) if word.startswith("shape ") else ():
             sizes |= {part for part in _parts(text) if part.isidentifier()}
     return [Condition(names, " ".join(word.split())) for word in words]
@@ -168,7 +166,7 @@ def _dtypes(word: str) -> Callable[[torch.dtype], bool] | None:
     if word in _KINDS:
         return _KINDS[word]
     dtype = getattr(torch, word, None) if word.isidentifier() else None
-    return (lambda other: other == dtype) if isinstance(dtype, torch.dtype) else None
+    return (lambda actual: actual == dtype) if isinstance(dtype, torch.dtype) else None
 
 
 def _broken(
@@ -194,7 +192,8 @@ def _holds(words: str, tensor: torch.Tensor, first: torch.Tensor, sizes: dict[st
             return tensor.dtype == first.dtype
         case ["same", "shape"]:
             return tensor.dim() == first.dim() and all(
-                bool(size == other) for size, other in zip(tensor.shape, first.shape, strict=True)
+                bool(size == first_size)
+                for size, first_size in zip(tensor.shape, first.shape, strict=True)
             )
         case ["same", "device"]:
             return tensor.device == first.device
@@ -215,23 +214,23 @@ def _holds(words: str, tensor: torch.Tensor, first: torch.Tensor, sizes: dict[st
 def _fits(parts: Sequence[str], shape: Sequence[Any], sizes: dict[str, Any]) -> bool:
     """Return whether a shape is as written; if so, record the sizes that it names."""
     named = dict(sizes)
-    rest = list(shape)
+    remaining = list(shape)
     if _REST in parts:
         before = parts.index(_REST)
         after = len(parts) - before - 1
-        if len(rest) < before + after:
+        if len(remaining) < before + after:
             return False
-        middle = tuple(rest[before : len(rest) - after])
-        known = named.setdefault(_REST, middle)
-        if len(known) != len(middle) or not all(
-            bool(size == other) for size, other in zip(known, middle, strict=True)
+        middle = tuple(remaining[before : len(remaining) - after])
+        bound = named.setdefault(_REST, middle)
+        if len(bound) != len(middle) or not all(
+            bool(size == first_size) for size, first_size in zip(bound, middle, strict=True)
         ):
             return False
-        rest = rest[:before] + rest[len(rest) - after :]
+        remaining = remaining[:before] + remaining[len(remaining) - after :]
         parts = [part for part in parts if part != _REST]
-    if len(parts) != len(rest):
+    if len(parts) != len(remaining):
         return False
-    for part, size in zip(parts, rest, strict=True):
+    for part, size in zip(parts, remaining, strict=True):
         expected = int(part) if part.isdecimal() else named.setdefault(part, size)
         if part != "*" and not bool(size == expected):
             return False

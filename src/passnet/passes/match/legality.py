@@ -94,8 +94,8 @@ def _reorderings(match: Match, index: GraphIndex) -> _Violations:
 
 
 def _lost_writes(match: Match, index: GraphIndex) -> _Violations:
-    for writer, seen in write_back(match, index).lost:
-        yield match.calls[writer], writer, seen
+    for writer, reader in write_back(match, index).lost:
+        yield match.calls[writer], writer, reader
 
 
 def _stale_reads(match: Match, index: GraphIndex) -> _Violations:

@@ -87,7 +87,7 @@ class _Search:
         if why is None:
             return None
         param = params.get(why.name, self.pattern.params[0])
-        return param, nodes.get(param, param), why.expected, why.found, "a guard of the pass"
+        return param, nodes.get(param, param), why.expected, why.actual, "a guard of the pass"
 
     def explain(self) -> Miss:
         """Return the nearest miss, even if no anchor was found."""
@@ -171,11 +171,11 @@ class _Search:
         ):
             if name != actual_name:
                 return self._fail(nodes, pattern_node, node, name, actual_name, "another overload")
-            if self._may_be_literal(expected_value) and name in expected.given:
-                if name not in actual.given and actual_value is None:
+            if self._may_be_literal(expected_value) and name in expected.explicit:
+                if name not in actual.explicit and actual_value is None:
                     reason = "it is left out"
                     return self._fail(nodes, pattern_node, node, name, "None", reason)
-                actual_value = actual.given.get(name, actual_value)
+                actual_value = actual.explicit.get(name, actual_value)
             if not self._argument(nodes, pattern_node, name, expected_value, actual_value):
                 return False
         counts = len(expected.arguments), len(actual.arguments)

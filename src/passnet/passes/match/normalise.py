@@ -36,7 +36,7 @@ class CanonicalCall:
 
     `key` is the callable or "Tensor.<name>", `label` its name to show. `arguments` pairs
     parameters, in the order of the signature, with nodes, literals or tuples of them. `writes`: the
-    original call wrote into its first argument. `given` has the arguments as written, without
+    original call wrote into its first argument. `explicit` has the arguments as written, without
     omitted defaults.
     """
 
@@ -44,7 +44,7 @@ class CanonicalCall:
     label: str
     arguments: tuple[tuple[str, Any], ...]
     writes: bool
-    given: Mapping[str, Any]
+    explicit: Mapping[str, Any]
 
 
 _OPERATORS_WITHOUT_WRITING: dict[Any, Any] = {
@@ -97,16 +97,16 @@ def normal_forms(node: torch.fx.Node) -> Iterator[CanonicalCall]:
     for bound in itertools.chain([first], bindings):
         form_writes = writes or key is operator.setitem
         arguments: list[tuple[str, Any]] = []
-        given: dict[str, Any] = {}
-        for name, value, written in bound:
+        explicit: dict[str, Any] = {}
+        for name, value, spelling in bound:
             if name == "inplace":
                 form_writes = form_writes or value is True
                 value = False
             if not name.startswith("_"):  # `_stacklevel` and its like change no value
                 arguments.append((name, value))
-                if written is not _DEFAULT:
-                    given[name] = written
-        yield CanonicalCall(key, label, tuple(arguments), form_writes, given)
+                if spelling is not _DEFAULT:
+                    explicit[name] = spelling
+        yield CanonicalCall(key, label, tuple(arguments), form_writes, explicit)
 
 
 @cache
@@ -180,8 +180,8 @@ def _bind(
         value = arguments.get(parameter.name, parameter.default)
         if value is REQUIRED or (parameter.name in arguments and not _fits(value, parameter)):
             return None
-        written = _plain(arguments.get(parameter.name, _DEFAULT))
-        bound.append((parameter.name, _coerce(_plain(value), parameter), written))
+        spelling = _plain(arguments.get(parameter.name, _DEFAULT))
+        bound.append((parameter.name, _coerce(_plain(value), parameter), spelling))
     return bound
 
 
