@@ -6,8 +6,7 @@ from typing import Any
 
 from passnet.data.capture.capture import capture
 from passnet.errors import InputError
-from passnet.optimizer.call.fast_net import FastNet
-from passnet.optimizer.call.net_copy import Arguments
+from passnet.optimizer.call.fast_net import Arguments, FastNet
 from passnet.optimizer.optimize import Optimized, optimize_net
 from passnet.optimizer.package import load
 from passnet.optimizer.settings import DEFAULTS, OptimizeSettings

@@ -3,7 +3,7 @@
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from passnet.optimizer.call.built_backend import BuiltBackend
+from passnet.optimizer.call.net_call import BuiltBackend
 
 
 class Net(torch.nn.Module):

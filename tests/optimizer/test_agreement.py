@@ -222,9 +222,8 @@ def test_whole_numbers_that_must_fit_stay_as_they_are() -> None:
     assert found.wrong is not None
 
 
-def test_float64_is_left_out_where_the_net_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_float64_is_left_out_where_the_net_is_slow() -> None:
     call = NetCall(relu_net, (torch.randn(4, 4),), {})
     same = call.built("same", lambda tensors: relu_net(*tensors))
     assert EagerComparison(call).agreement(same).eager_error == 0.0
-    monkeypatch.setattr("passnet.optimizer.compare.agreement.MAX_EXACT_S", 0.0)
-    assert EagerComparison(call).agreement(same).eager_error is None
+    assert EagerComparison(call, max_exact_s=0.0).agreement(same).eager_error is None

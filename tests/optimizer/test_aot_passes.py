@@ -11,9 +11,8 @@ import pytest
 import torch
 
 from passnet.errors import BackendError, InputError
-from passnet.optimizer.backends.aot_passes import rewritten_program
 from passnet.optimizer.backends.backends import BACKENDS, build_backend, load_backend
-from passnet.optimizer.backends.dynamo_graph import CHOSEN_FOLDER
+from passnet.optimizer.backends.dynamo_graph import CHOSEN_FOLDER, rewritten_program
 from passnet.optimizer.call.net_call import NetCall
 from passnet.passes.folder import LIST_FILE
 from passnet.passes.kernel_op import kernels_of

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.fast_net import FastNet
+from passnet.optimizer.call.net_call import BuiltBackend
 from tests.optimizer.hand_made import Net, entry_of
 
 

@@ -11,7 +11,7 @@ import torch
 
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.compare.agreement import Agreement, EagerComparison
-from passnet.optimizer.compare.index_bounds import index_bounds
+from passnet.optimizer.compare.fresh_values import index_bounds
 
 IDS = torch.tensor([[3, 5, 11, 7]])
 

@@ -12,8 +12,7 @@ from passnet.api import optimize_calls
 from passnet.core.records.serialise import read_json, write_json
 from passnet.errors import InputError
 from passnet.optimizer.backends.backends import BACKENDS, Backend, Builder
-from passnet.optimizer.call.built_backend import BuiltBackend
-from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.choose.chosen_passes import RANGES_FILE
 from passnet.optimizer.optimize import optimize_net
 from passnet.optimizer.package import load

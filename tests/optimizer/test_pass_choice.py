@@ -18,9 +18,8 @@ from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.optimizer.choose.judging import outcome_on
-from passnet.optimizer.choose.pass_choice import RangeResult, choose, choose_passes
+from passnet.optimizer.choose.pass_choice import RangeResult, best_disjoint, choose, choose_passes
 from passnet.optimizer.choose.ranges import Place
-from passnet.optimizer.choose.selection import best_disjoint
 from passnet.passes.library.entries import latest
 from passnet.passes.library.store import PassLibrary, entry_range
 from passnet.passes.library.verification import verify_library

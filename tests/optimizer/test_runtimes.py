@@ -1,17 +1,18 @@
 import shutil
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from passnet.api import optimize_calls
 from passnet.errors import BackendError
 from passnet.optimizer.backends import runtimes
 from passnet.optimizer.backends.backends import BACKENDS, build_backend, load_backend
-from passnet.optimizer.call.built_backend import BuiltBackend
-from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.compare.agreement import EagerComparison
+from passnet.optimizer.optimize import optimize_net
 from passnet.optimizer.settings import OptimizeSettings
 from tests.optimizer.nets import block
 
@@ -131,9 +132,7 @@ def test_a_dtype_that_cannot_be_handed_over_is_refused(engine: str, tmp_path: Pa
 
 
 @EACH_RUNTIME
-def test_a_lower_precision_is_refused_or_found(
-    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lower_precision_is_refused_or_found(engine: str, tmp_path: Path) -> None:
     if engine != "openvino_frozen":
         pytest.skip("computes in no other precision")
     double = NetCall(torch.relu, (torch.ones(2, dtype=torch.float64),), {})
@@ -144,20 +143,23 @@ def test_a_lower_precision_is_refused_or_found(
     if "BF16" not in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
         pytest.skip("this processor has no bfloat16")
     settings = {"INFERENCE_PRECISION_HINT": "bf16"}
-    monkeypatch.setattr(runtimes, "OPENVINO_SETTINGS", settings)
     call = conv_call()
-    entry = build_backend(engine, BACKENDS[engine], call, tmp_path / engine)
-    assert "is off by" in (EagerComparison(call).agreement(entry).wrong or "")
+    built = runtimes.build_openvino(call, tmp_path, engine, settings)
+    assert "is off by" in (EagerComparison(call).agreement(built).wrong or "")
 
 
-def test_what_is_not_installed_is_tried_only_if_named_and_then_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    needed = dict.fromkeys(runtimes.RUNTIMES, ("torch", "no_such_package"))
-    monkeypatch.setattr(runtimes, "RUNTIMES", needed)
-    assert not set(needed) & set(OptimizeSettings().tried())
-    settings = OptimizeSettings(backends=tuple(needed), seconds=0.02)
-    [form] = optimize_calls(torch.relu, [((torch.ones(2),), {})], settings).record.forms
+def test_what_is_not_installed_is_tried_only_if_named_and_then_refused() -> None:
+    packages = dict.fromkeys(runtimes.RUNTIMES, ("torch", "no_such_package"))
+    assert not set(packages) & set(OptimizeSettings().tried(packages=packages))
+    settings = OptimizeSettings(backends=tuple(packages), seconds=0.02)
+    backends = {
+        name: replace(BACKENDS[name], build=partial(BACKENDS[name].build, packages=packages))
+        if name in packages
+        else BACKENDS[name]
+        for name in BACKENDS
+    }
+    calls = [((torch.ones(2),), {})]
+    [form] = optimize_net(torch.relu, calls, settings, backends=backends).record.forms
     assert form.chosen == "eager"
     for record in form.engines[1:]:
         assert record.status == "refused"

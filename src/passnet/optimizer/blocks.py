@@ -17,7 +17,7 @@ MIN_CALLS, MAX_CALLS, SECONDS = 5, 50, 0.5
 
 
 def block_times(call: NetCall, max_blocks: int = MAX_BLOCKS) -> tuple[BlockRecord, ...]:
-    """Return the fastest time of each block, in the order in which the blocks first run.
+    """Return the fastest time of each block, by the order of their first runs.
 
     The time of a block includes that of the blocks within it.
     """

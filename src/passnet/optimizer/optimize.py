@@ -15,10 +15,8 @@ from passnet.bench.environment import describe_environment
 from passnet.core.records.serialise import make_folder, write_json
 from passnet.errors import InputError
 from passnet.optimizer.backends.backends import BACKENDS, Backend
-from passnet.optimizer.call.built_backend import BuiltBackend
-from passnet.optimizer.call.fast_net import FastNet
-from passnet.optimizer.call.net_call import NetCall, name_of
-from passnet.optimizer.call.net_copy import Arguments, copied, fast_net, process_state_kept
+from passnet.optimizer.call.fast_net import Arguments, FastNet, copied, fast_net, process_state_kept
+from passnet.optimizer.call.net_call import BuiltBackend, NetCall, name_of
 from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, KeptPass, read_kept_passes
 from passnet.optimizer.package import digest_of_weights, save_example, signature_folder
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
@@ -48,11 +46,7 @@ def optimize_net(
     write_page: PageWriter | None = None,
     backends: Mapping[str, Backend] = BACKENDS,
 ) -> Optimized:
-    """Optimise a net for some calls. The arguments are those of `passnet.optimize`.
-
-    Raises:
-        InputError: the net or its arguments cannot be used, or `out` is not empty.
-    """
+    """Optimise a net for some calls; arguments and errors are those of `passnet.optimize`."""
     plan = {name: backends[name] for name in settings.tried(backends)}
     if out is None:
         folder = Path(tempfile.mkdtemp(prefix="passnet-optimized-"))

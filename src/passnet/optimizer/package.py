@@ -13,10 +13,8 @@ from passnet.bench.environment import describe_environment
 from passnet.core.records.serialise import read_json
 from passnet.errors import BackendError, InputError, boundary
 from passnet.optimizer.backends.backends import BACKENDS, Backend, load_backend, with_checks
-from passnet.optimizer.call.built_backend import BuiltBackend
-from passnet.optimizer.call.fast_net import FastNet
-from passnet.optimizer.call.net_call import NetCall, as_module, name_of, weights_of
-from passnet.optimizer.call.net_copy import copied, fast_net, process_state_kept
+from passnet.optimizer.call.fast_net import FastNet, copied, fast_net, process_state_kept
+from passnet.optimizer.call.net_call import BuiltBackend, NetCall, as_module, name_of, weights_of
 from passnet.optimizer.compare.agreement import compare_outputs
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
 
@@ -31,11 +29,7 @@ def signature_folder(folder: Path, number: int) -> Path:
 
 
 def save_example(folder: Path, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Save the arguments of an example.
-
-    Raises:
-        InputError: an argument is neither a tensor nor a plain value.
-    """
+    """Save the arguments of an example, which must be tensors and plain values."""
     path = folder / EXAMPLE_FILE
     torch.save((args, dict(kwargs)), path)
     with boundary(InputError, "the inputs cannot be saved; give tensors and plain values"):

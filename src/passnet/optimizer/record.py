@@ -21,7 +21,6 @@ class BackendRecord:
     """One backend on inputs of one signature.
 
     Args:
-        engine: its name, one of `backends.BACKENDS`.
         reason: why it was refused, wrong or untried.
         build_s: seconds of building and comparing.
         ms: milliseconds of a call with the checks of the returned net; None for eager torch.
@@ -32,7 +31,6 @@ class BackendRecord:
         bound: the largest magnitude of floats in arguments for which it is right; None for any.
         index_bounds: the least and greatest index allowed in each tensor, None for any.
         speedup: over eager torch, as the returned net calls it, with its 95 % interval.
-        says: a description of the backend.
     """
 
     engine: str
@@ -72,12 +70,10 @@ class RangeRecord:
     """A range of ops for which passes were looked up or written.
 
     Args:
-        ops: the targets it calls, in order.
-        num_places: how often it is in the net.
-        num_chosen: how often the pass was chosen.
-        saved_ms: the least time that the pass saves in one place.
+        num_places: the number of its occurrences in the net.
+        num_chosen: the number of these in which the pass was chosen.
+        saved_ms: the least time that the pass saves in one of them.
         speedup: eager torch's time over the pass's, with its 95 % interval.
-        error: why it failed, or the output that differs.
         digest: the name of its entry in the library of passes; None where it has none.
     """
 
@@ -120,14 +116,13 @@ class SignatureRecord:
     """Inputs of one signature: the backends that were tried, and the chosen one.
 
     Args:
-        inputs: a description of each input.
         ms: milliseconds of a call of the returned net.
         speedup: of the returned net over eager torch, with its 95 % interval.
-        blocks: the modules within the net, in the order in which they first run.
+        blocks: the modules within the net, in the order of their first runs.
         instead: the backend for calls that the chosen one refuses for values of weights or
             arguments; "" for eager torch.
         op_blocks: of each graph of the net the module of each op, "" for the net itself.
-        uses_passes: whether a used backend has the chosen passes; None in older records.
+        uses_passes: a used backend has the chosen passes; None in older records.
     """
 
     inputs: tuple[str, ...]
@@ -150,13 +145,10 @@ class OptimizedRecord:
     """An optimised net.
 
     Args:
-        net: the name of its class.
         weights: a digest of the names, shapes and dtypes of its weights.
         values: a digest of their values, where a backend folds them in; else "".
-        num_threads: torch's threads when it was timed.
         freeze: a promise that weights will not change, so that folded ones are not compared.
         forms: one record for each input signature.
-        passnet: the version of this package.
     """
 
     net: str

@@ -1,6 +1,6 @@
 """Settings of an optimisation: backends, time, and promises about the net."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from passnet.agent.settings import LlmSettings
@@ -84,7 +84,11 @@ class OptimizeSettings:
         """The LLM with its settings."""
         return LlmSettings(self.llm) if isinstance(self.llm, str) else self.llm
 
-    def tried(self, known: Collection[str] | None = None) -> tuple[str, ...]:
+    def tried(
+        self,
+        backends: Collection[str] | None = None,
+        packages: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> tuple[str, ...]:
         """Return the names of the backends to try.
 
         Raises:
@@ -96,13 +100,13 @@ class OptimizeSettings:
 
         frozen = FROZEN if self.freeze else ()
         passes = WITH_PASSES if self.authors or self.llm else ()
-        folding = tuple(name for name in (*FOLDING, *RUNTIMES) if is_installed(name))
-        usual = USUAL + folding + frozen + passes
-        names = self.backends or usual
-        known = BACKENDS if known is None else known
-        unknown = [name for name in names if name not in known]
+        packages = RUNTIMES if packages is None else packages
+        runtimes = tuple(name for name in packages if is_installed(name, packages))
+        names = self.backends or USUAL + FOLDING + runtimes + frozen + passes
+        backends = BACKENDS if backends is None else backends
+        unknown = [name for name in names if name not in backends]
         if unknown:
-            raise InputError(f"no backend {unknown[0]!r}; there are {', '.join(known)}")
+            raise InputError(f"no backend {unknown[0]!r}; there are {', '.join(backends)}")
         if self.authors:
             from passnet.optimizer.choose.pass_choice import writers_of
 

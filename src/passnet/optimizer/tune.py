@@ -16,15 +16,14 @@ from passnet.errors import BackendError, PassnetError, boundary
 from passnet.judge.timing.rounds import RoundTimes, time_calls
 from passnet.optimizer.backends.backends import Backend, build_backend, load_backend, with_checks
 from passnet.optimizer.blocks import block_times
-from passnet.optimizer.call.built_backend import BuiltBackend, leaf_in_words
 from passnet.optimizer.call.fast_net import FastNet
-from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.call.net_call import BuiltBackend, NetCall, leaf_in_words
 from passnet.optimizer.compare.agreement import EagerComparison
 from passnet.optimizer.record import BackendRecord, RangesRecord, SignatureRecord
 from passnet.optimizer.settings import WITH_PASSES, OptimizeSettings
 
 BACKEND_FILE = "engine.json"
-"""The record of a build, from which a resumed run continues."""
+"""The record of a build, for resumed runs."""
 
 Progress = Callable[[BackendRecord], None]
 
@@ -40,17 +39,17 @@ def optimize_signature(
     """Build, compare and time all backends; return the chosen one, None for eager torch."""
     comparison = EagerComparison(call, settings.finite)
     records: dict[str, BackendRecord] = {}
-    considered: RangesRecord | None = None
+    ranges: RangesRecord | None = None
     built_backends: dict[str, BuiltBackend] = {}
     for name in plan:
-        has_passes = name in WITH_PASSES and considered is not None  # their time was spent
+        has_passes = name in WITH_PASSES and ranges is not None  # their time was spent
         is_late = time.monotonic() > deadline and not has_passes
         reason = "the budget was spent" if is_late else None
         if name != "eager" and (reason := reason or records["eager"].reason):
             records[name] = BackendRecord(name, "untried", reason)
         else:
-            if name in WITH_PASSES and considered is None:
-                considered = _considered(call, folder, settings, deadline)
+            if name in WITH_PASSES and ranges is None:
+                ranges = _choose_passes(call, folder, settings, deadline)
             try_backend = _eager if name == "eager" else _tried
             records[name], built = try_backend(
                 name, plan[name], call, folder / name, comparison, settings.freeze
@@ -64,13 +63,13 @@ def optimize_signature(
     for name in built_backends:
         records[name] = _timed(records[name], times)
     usable = {name: times.ms(name if name != "eager" else _plain(name)) for name in built_backends}
-    chosen = min(usable, key=usable.__getitem__)
-    instead = _instead(chosen, built_backends, usable)
-    timed = chosen if chosen != "eager" else _plain(chosen)
+    fastest = min(usable, key=usable.__getitem__)
+    instead = _instead(fastest, built_backends, usable)
+    timed = fastest if fastest != "eager" else _plain(fastest)
     speedup = times.speedup(timed, over=_plain("eager"))
     signature = SignatureRecord(
         tuple(map(leaf_in_words, call.leaves)),
-        chosen,
+        fastest,
         tuple(records.values()),
         times.ms(timed),
         times.ms(_plain("eager")),
@@ -78,28 +77,23 @@ def optimize_signature(
         speedup.low,
         speedup.high,
         block_times(call),
-        considered.ranges if considered else (),
+        ranges.ranges if ranges else (),
         instead,
-        considered.op_blocks if considered else (),
-        not {chosen, instead}.isdisjoint(WITH_PASSES),
+        ranges.op_blocks if ranges else (),
+        not {fastest, instead}.isdisjoint(WITH_PASSES),
     )
     for name in plan:
-        if name not in (chosen, instead):
+        if name not in (fastest, instead):
             shutil.rmtree(folder / name, ignore_errors=True)
-    if chosen == "eager":
+    if fastest == "eager":
         return signature, None
-    return signature, replace(built_backends[chosen], instead=built_backends.get(instead))
+    return signature, replace(built_backends[fastest], instead=built_backends.get(instead))
 
 
-def _instead(
-    chosen: str, built_backends: Mapping[str, BuiltBackend], ms: Mapping[str, float]
-) -> str:
-    """Return the fastest backend for the calls that the chosen one refuses because of values.
-
-    It runs for any values; "" where the chosen one does too, or eager torch is fastest.
-    """
-    selected = built_backends[chosen]
-    if chosen == "eager" or not (selected.compares or selected.is_bounded):
+def _instead(name: str, built_backends: Mapping[str, BuiltBackend], ms: Mapping[str, float]) -> str:
+    """Return the fastest backend for calls whose values this one refuses; "" for eager or none."""
+    built = built_backends[name]
+    if name == "eager" or not (built.compares or built.is_bounded):
         return ""
     best = min(
         (name for name, b in built_backends.items() if not (b.is_frozen or b.is_bounded)),
@@ -108,7 +102,7 @@ def _instead(
     return "" if best == "eager" else best
 
 
-def _considered(
+def _choose_passes(
     call: NetCall, folder: Path, settings: OptimizeSettings, deadline: float
 ) -> RangesRecord:
     from passnet.optimizer.choose.chosen_passes import passes_of_signature

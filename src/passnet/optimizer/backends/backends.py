@@ -16,16 +16,15 @@ from torch.utils._pytree import tree_leaves, tree_unflatten
 from passnet.errors import BackendError, PassError, boundary
 from passnet.inductor.compiler import build_package, inductor_settings, load_package, reset_dynamo
 from passnet.optimizer.backends import runtimes
-from passnet.optimizer.backends.aot_passes import rewritten_program
 from passnet.optimizer.backends.dynamo_graph import (
     build_graph,
     build_with_passes,
     chosen_passes,
     load_with_passes,
+    rewritten_program,
 )
-from passnet.optimizer.call.built_backend import BuiltBackend
 from passnet.optimizer.call.compiled_check import extension
-from passnet.optimizer.call.net_call import FlatNet, NetCall
+from passnet.optimizer.call.net_call import BuiltBackend, FlatNet, NetCall
 from passnet.optimizer.record import BackendRecord
 from passnet.passes.backend import Residual
 from passnet.passes.kernel_op import kernels_of, load_kernels, write_kernels
@@ -38,7 +37,7 @@ QUIET = {"autotune_num_choices_displayed": 0, "max_autotune_report_choices_stats
 """Inductor's settings that silence autotuning."""
 
 Builder = Callable[[NetCall, Path, str], BuiltBackend]
-"""Build or load a backend for a call, in a folder; its name comes last."""
+"""Build or load a backend for a call, in a folder, by name; BackendError where it cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +52,8 @@ class Backend:
     """Loads it from the folder of its build."""
 
     is_frozen: bool = False
-    """It folds the values of weights in."""
 
     is_inductor: bool = False
-    """Inductor writes its loops."""
 
 
 def build_backend(
@@ -90,9 +87,9 @@ def _why_not_compared(call: NetCall) -> str | None:
         return "weights are on a card"
     try:
         extension()
+        return None
     except PassError as error:
         return str(error)
-    return None
 
 
 def load_backend(name: str, backend: Backend, call: NetCall, folder: Path) -> BuiltBackend:

@@ -1,6 +1,7 @@
 """The graph that Dynamo captures of a net, called without Dynamo: op by op, or rewritten by passes.
 
-Of a net with graph breaks all graphs are rewritten, and called by Dynamo.
+Of a net with graph breaks all graphs are rewritten, and called by Dynamo. Functions raise
+BackendError where a net cannot be run like this.
 """
 
 import shutil
@@ -13,16 +14,18 @@ from typing import Any
 
 import torch
 import torch.fx
+from torch.export import ExportedProgram, export
 from torch.utils._pytree import tree_leaves
 
 from passnet.data.capture.capture import CapturedGraph, module_graph
 from passnet.data.capture.trace import Segment, Trace
-from passnet.errors import BackendError, CaptureError, GraphError
+from passnet.errors import BackendError, CaptureError, GraphError, boundary
 from passnet.inductor.compiler import dynamo_settings, reset_dynamo
-from passnet.optimizer.call.built_backend import BuiltBackend
-from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.call.net_call import BuiltBackend, NetCall, weights_of
+from passnet.passes.apply.first_call import noting_first_calls
 from passnet.passes.apply.rewrite import PassReport
 from passnet.passes.backend import Residual, compile_graph, passnet_backend, without_bare_kernels
+from passnet.passes.cpp import seen_by_tracers
 from passnet.passes.load import loaded_passes
 
 CHOSEN_FOLDER, PASSES_FOLDER = "chosen-passes", "passes"
@@ -47,19 +50,20 @@ class GraphRun:
 
 @dataclass(frozen=True)
 class NetGraph:
-    """The one graph of a net; `outputs` are the positions of the net's among the graph's."""
+    """The one graph of a net.
+
+    `sources` has for each argument the position of a tensor of the call, or a weight; `outputs` are
+    the positions of the net's outputs among the graph's.
+    """
 
     module: torch.fx.GraphModule
     arguments: tuple[Any, ...]
+    sources: tuple[Any, ...]
     outputs: tuple[int, ...]
 
 
 def traced(call: NetCall) -> tuple[list[GraphRun], list[Any]]:
-    """Return the graphs of a net in the order of their first calls, and the net's outputs, flat.
-
-    Raises:
-        BackendError: Dynamo finds none.
-    """
+    """Return the graphs of a net in the order of their first calls, and the net's outputs, flat."""
     runs: dict[int, GraphRun] = {}
 
     def keep(segment: Segment) -> None:
@@ -93,11 +97,7 @@ def captured_graphs(call: NetCall) -> list[tuple[CapturedGraph, torch.fx.Graph]]
 
 
 def net_graph(call: NetCall) -> NetGraph:
-    """Return the graph that Dynamo captures of a net.
-
-    Raises:
-        BackendError: there is not one graph, or it does not compute all outputs.
-    """
+    """Return the one graph that Dynamo captures of a net."""
     runs, returned = traced(call)
     if len(runs) != 1:
         raise BackendError(f"Dynamo finds {len(runs)} graphs and not one")
@@ -108,39 +108,30 @@ def net_graph(call: NetCall) -> NetGraph:
     if not all(id(value) in numbers for value in returned):
         raise BackendError("the net returns what its graph does not compute")
     outputs = tuple(numbers[id(value)] for value in returned)
-    return NetGraph(run.module, run.arguments, outputs)
+    sources: dict[int, Any] = {id(weight): weight for weight in call.weights.values()}
+    sources |= {id(tensor): n for n, tensor in reversed(list(enumerate(call.tensors())))}
+    for argument in run.arguments:
+        if id(argument) not in sources:
+            kind = type(argument).__name__
+            raise BackendError(f"the graph reads a {kind} that is neither argument nor weight")
+    inputs = tuple(sources[id(argument)] for argument in run.arguments)
+    return NetGraph(run.module, run.arguments, inputs, outputs)
 
 
-def build_graph(
-    call: NetCall,
-    folder: Path | None = None,
-    name: str = "graph",
-    passes: Sequence[Path] = (),
-    residual: Residual = "eager",
-) -> BuiltBackend:
-    """Return the graph of a net, rewritten by the passes of some folders.
-
-    Raises:
-        BackendError: the net is not one graph, or reads a value that is no argument and no weight.
-    """
-    graph = net_graph(call)
-    sources = argument_sources(call, graph.arguments)
-    return _rewritten(call, name, graph, sources, passes, residual)
+def build_graph(call: NetCall, folder: Path, name: str) -> BuiltBackend:
+    """Return the graph of a net as it is."""
+    return _rewritten(call, name, net_graph(call), (), "eager")
 
 
 def _rewritten(
-    call: NetCall,
-    name: str,
-    graph: NetGraph,
-    sources: Sequence[Any],
-    passes: Sequence[Path],
-    residual: Residual,
+    call: NetCall, name: str, graph: NetGraph, passes: Sequence[Path], residual: Residual
 ) -> BuiltBackend:
-    """Return a graph rewritten by passes, with arguments from these sources of a call."""
     function = rewritten(graph, passes, residual)
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
-        inputs = [tensors[source] if isinstance(source, int) else source for source in sources]
+        inputs = [
+            tensors[source] if isinstance(source, int) else source for source in graph.sources
+        ]
         with torch.no_grad():
             results = function(*inputs)
         return [results[number] for number in graph.outputs]
@@ -151,11 +142,7 @@ def _rewritten(
 def rewritten(
     graph: NetGraph, passes: Sequence[Path], residual: Residual
 ) -> Callable[..., Sequence[Any]]:
-    """Return a function that runs a graph rewritten by the passes of some folders.
-
-    Raises:
-        BackendError: none of them matches.
-    """
+    """Return a function that runs a graph rewritten by the passes of some folders."""
     usable = without_bare_kernels(loaded_passes(list(passes)))
     function, reports = compile_graph(
         graph.module, graph.arguments, usable, residual, is_static=True
@@ -166,22 +153,14 @@ def rewritten(
 
 
 def build_with_passes(call: NetCall, folder: Path, name: str, residual: Residual) -> BuiltBackend:
-    """Return the graph rewritten by the passes that were chosen for the net.
-
-    Raises:
-        BackendError: none was chosen.
-    """
+    """Return the graph rewritten by the passes that were chosen for the net."""
     chosen_passes(folder)
     shutil.copytree(folder.parent / CHOSEN_FOLDER, folder / PASSES_FOLDER)
     return load_with_passes(call, folder, name, residual)
 
 
 def chosen_passes(folder: Path) -> list[Path]:
-    """Return the pass folders that were chosen for the net, beside the folder of a backend.
-
-    Raises:
-        BackendError: none was chosen.
-    """
+    """Return the pass folders that were chosen for the net, beside the folder of a backend."""
     parent = folder.parent / CHOSEN_FOLDER
     passes = sorted(parent.iterdir()) if parent.is_dir() else []
     if not passes:
@@ -197,10 +176,9 @@ def load_with_passes(call: NetCall, folder: Path, name: str, residual: Residual)
     passes = sorted((folder / PASSES_FOLDER).iterdir())
     try:
         graph = net_graph(call)
-        sources = argument_sources(call, graph.arguments)
     except BackendError:
         return _behind_guards(call, name, passes, residual)
-    return _rewritten(call, name, graph, sources, passes, residual)
+    return _rewritten(call, name, graph, passes, residual)
 
 
 def _behind_guards(
@@ -233,17 +211,45 @@ def _check_matches(reports: Sequence[PassReport]) -> None:
         raise BackendError("no pass matches in the whole net")
 
 
-def argument_sources(call: NetCall, arguments: Sequence[Any]) -> list[Any]:
-    """Return for each argument of a graph the position of a tensor of the call, or a weight.
+class _RewrittenNet(torch.nn.Module):
+    """A rewritten graph with a net's own weights by their own names."""
 
-    Raises:
-        BackendError: an argument is neither.
+    def __init__(self, call: NetCall, graph: NetGraph, passes: Sequence[Path]) -> None:
+        super().__init__()
+        net = call.net
+        self._modules, self._parameters, self._buffers = net._modules, net._parameters, net._buffers
+        self._non_persistent_buffers_set = net._non_persistent_buffers_set
+        self.training = False
+        names = {id(weight): name for name, weight in reversed(list(call.weights.items()))}
+        self._sources = [
+            source if isinstance(source, int) else names[id(source)] for source in graph.sources
+        ]
+        self._outputs = graph.outputs
+        self._function = rewritten(graph, passes, "eager")
+
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return the outputs of the net, flat."""
+        weights = weights_of(self)
+        results = self._function(
+            *(tensors[name] if isinstance(name, int) else weights[name] for name in self._sources)
+        )
+        return tuple(results[number] for number in self._outputs)
+
+
+def rewritten_program(call: NetCall, passes: Sequence[Path]) -> ExportedProgram:
+    """Return the graph of a net rewritten by passes, as a program of `torch.export`.
+
+    Where a replacement cannot be traced, or changes shapes or dtypes, the original ops remain.
     """
-    numbers = {id(tensor): number for number, tensor in reversed(list(enumerate(call.tensors())))}
-    weights = {id(weight): weight for weight in call.weights.values()}
-    sources: dict[int, Any] = {**weights, **numbers}
-    for argument in arguments:
-        if id(argument) not in sources:
-            kind = type(argument).__name__
-            raise BackendError(f"the graph reads a {kind} that is neither argument nor weight")
-    return [sources[id(argument)] for argument in arguments]
+    net = _RewrittenNet(call, net_graph(call), passes)
+    with (
+        boundary(BackendError, "torch.export"),
+        torch.no_grad(),
+        seen_by_tracers(),
+        noting_first_calls() as failures,
+    ):
+        program = export(net, tuple(call.tensors()), strict=False)
+    if failures and all(failures):
+        texts = "; ".join(sorted({*map(str, failures)}))
+        raise BackendError(f"no pass can be in a package: {texts}")
+    return program

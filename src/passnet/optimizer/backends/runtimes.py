@@ -10,17 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from passnet.errors import BackendError
-from passnet.optimizer.call.built_backend import BuiltBackend
-from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 
 OPENVINO_FILE, ONNX_FILE = "net.xml", "net.onnx"
 
-RUNTIMES: Mapping[str, tuple[str, ...]] = {
+Packages: TypeAlias = Mapping[str, tuple[str, ...]]
+
+RUNTIMES: Packages = {
     "openvino_frozen": ("openvino",),
     "onnxruntime_frozen": ("onnxruntime", "onnx", "onnxscript"),
 }
@@ -42,18 +43,20 @@ OPENVINO_SETTINGS: Mapping[str, Any] = {
 """By default it may compute in bfloat16, and bind its threads to cores."""
 
 
-def is_installed(name: str) -> bool:
+def is_installed(name: str, packages: Packages = RUNTIMES) -> bool:
     """Return whether the packages of a backend are installed; those of torch need none."""
-    return all(find_spec(package) for package in RUNTIMES.get(name, ()))
+    return all(find_spec(package) for package in packages.get(name, ()))
 
 
-def build_openvino(call: NetCall, folder: Path, name: str) -> BuiltBackend:
-    """Return the net by OpenVINO.
-
-    Raises:
-        BackendError: it is not installed, or does not take the net.
-    """
-    _check(call, name)
+def build_openvino(
+    call: NetCall,
+    folder: Path,
+    name: str,
+    settings: Mapping[str, Any] = OPENVINO_SETTINGS,
+    packages: Packages = RUNTIMES,
+) -> BuiltBackend:
+    """Return the net by OpenVINO."""
+    _check(call, name, packages)
     if any(tensor.dtype is torch.float64 for tensor in _all_tensors(call)):
         raise BackendError("OpenVINO computes float64 as float32")
     with _quiet():
@@ -71,22 +74,20 @@ def build_openvino(call: NetCall, folder: Path, name: str) -> BuiltBackend:
         for port in model.inputs:
             port.get_tensor().set_names({_name(inputs.index(port.any_name))})
         openvino.save_model(model, folder / OPENVINO_FILE, compress_to_fp16=False)
-    return load_openvino(call, folder, name)
+    return load_openvino(call, folder, name, settings)
 
 
-def load_openvino(call: NetCall, folder: Path, name: str) -> BuiltBackend:
-    """Load the net by OpenVINO from its folder.
-
-    Raises:
-        BackendError: it is not installed, or its file is missing.
-    """
+def load_openvino(
+    call: NetCall, folder: Path, name: str, settings: Mapping[str, Any] = OPENVINO_SETTINGS
+) -> BuiltBackend:
+    """Load the net by OpenVINO from its folder."""
     path = _file(call, folder / OPENVINO_FILE, name)
     with _quiet():
         import openvino
 
         core = openvino.Core()
-        settings = {**OPENVINO_SETTINGS, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
-        request = core.compile_model(core.read_model(path), "CPU", settings).create_infer_request()
+        options = {**settings, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
+        request = core.compile_model(core.read_model(path), "CPU", options).create_infer_request()
     positions = _positions(call, [port.any_name for port in request.model_inputs])
     # outputs are copied out of OpenVINO's own memory, which the next call overwrites
     numbers = range(len(request.model_outputs))
@@ -102,13 +103,11 @@ def load_openvino(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     return _distinct(call, name, run)
 
 
-def build_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
-    """Return the net by ONNX Runtime.
-
-    Raises:
-        BackendError: it is not installed, or does not take the net.
-    """
-    _check(call, name)
+def build_onnxruntime(
+    call: NetCall, folder: Path, name: str, packages: Packages = RUNTIMES
+) -> BuiltBackend:
+    """Return the net by ONNX Runtime."""
+    _check(call, name, packages)
     names = [_name(number) for number in range(len(call.tensors()))]
     with _quiet():
         path = folder / ONNX_FILE
@@ -119,11 +118,7 @@ def build_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
 
 
 def load_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
-    """Load the net by ONNX Runtime from its folder.
-
-    Raises:
-        BackendError: it is not installed, or its file is missing.
-    """
+    """Load the net by ONNX Runtime from its folder."""
     path = _file(call, folder / ONNX_FILE, name)
     with _quiet():
         import onnxruntime
@@ -146,10 +141,10 @@ def load_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     return _distinct(call, name, run)
 
 
-def _check(call: NetCall, name: str) -> None:
+def _check(call: NetCall, name: str, packages: Packages = RUNTIMES) -> None:
     """Refuse runtimes that are not installed, and calls with tensors that no runtime takes."""
-    if not is_installed(name):
-        missing = " and ".join(name for name in RUNTIMES[name] if not find_spec(name))
+    if not is_installed(name, packages):
+        missing = " and ".join(name for name in packages[name] if not find_spec(name))
         raise BackendError(f"{missing} is not installed; pip install 'passnet[runtimes]'")
     for tensor in (*call.tensors(), *call.outputs):
         if tensor.dtype not in DTYPES:

@@ -18,7 +18,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten
 
 from passnet.errors import InputError
 from passnet.optimizer.call import net_state
-from passnet.optimizer.call.built_backend import BuiltBackend
+from passnet.optimizer.call.net_call import BuiltBackend
 
 
 class Misfit(IntEnum):
@@ -92,9 +92,7 @@ class InputSignature:
 def input_signature(net: torch.nn.Module, built: BuiltBackend) -> InputSignature:
     """Return the requirements of a backend that was built from this net as it is now.
 
-    Raises:
-        InputError: the example holds a value that cannot be checked, or the weights are not the
-            net's.
+    InputError where the example cannot be checked, or the weights are not the net's.
     """
     example = pytree.tree_unflatten(list(built.leaves), built.args_spec)
     names = tuple(_name(path) for path, _ in pytree.tree_flatten_with_path(example)[0])
@@ -200,11 +198,6 @@ def is_dense_in_memory(tensor: torch.Tensor) -> bool:
             return False
         expected *= max(size, 1)
     return True
-
-
-def misfit_of_modules(signature: InputSignature) -> int:
-    """Return the misfit of the net's modules alone, or 0."""
-    return Misfit.NET if net_state.change_of_net(signature.modules) else 0
 
 
 def _misfit_of_tensor(

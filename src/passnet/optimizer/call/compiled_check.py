@@ -3,7 +3,7 @@
 import logging
 import sys
 import sysconfig
-from functools import cache, partial
+from functools import cache
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -19,7 +19,6 @@ from passnet.optimizer.call.call_check import (
     InputSignature,
     Misfit,
     TensorSignature,
-    misfit_of_modules,
     python_check,
 )
 from passnet.passes.compilation import build
@@ -36,8 +35,7 @@ _log = logging.getLogger("passnet")
 def call_check(signature: InputSignature) -> CallCheck:
     """Return the check in C++, or one in Python, a hundred times slower, without a compiler.
 
-    Raises:
-        InputError: folded weights are to be compared, which only C++ does fast enough.
+    Python is too slow to compare folded weights: InputError.
     """
     try:
         return compiled_check(signature)
@@ -49,15 +47,10 @@ def call_check(signature: InputSignature) -> CallCheck:
 
 
 def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallCheck:
-    """Return the check of an input signature in C++.
+    """Return the check of an input signature in C++; PassError where it cannot be compiled.
 
-    Args:
-        signature: the requirements on a call.
-        is_to_watch: the OS says which pages of folded weights were written, where it can
-            (`include/memory_watch.h`); otherwise each call sums all bytes.
-
-    Raises:
-        PassError: there is no compiler or no header of Python, or Python is newer than 3.12.
+    With `is_to_watch` the OS says which pages of folded weights were written, where it can
+    (`include/memory_watch.h`); otherwise each call sums all bytes.
     """
     make_check = extension().make_check
     constants = [not isinstance(leaf, TensorSignature) for leaf in signature.leaves]
@@ -70,7 +63,7 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
         signature.ignored_keys,
         signature.is_frozen,
         net_state.is_same,
-        partial(misfit_of_modules, signature),
+        lambda: int(Misfit.NET) if net_state.change_of_net(signature.modules) else 0,
         tuple(storage.contents for storage in signature.storages),
         -1.0 if signature.bound is None else signature.bound,
         is_to_watch,
@@ -110,11 +103,7 @@ def _nodes(spec: TreeSpec) -> Any:
 
 @cache
 def extension() -> Any:
-    """Return the compiled check, built on first use.
-
-    Raises:
-        PassError: there is no compiler or no header of Python, or Python is newer than 3.12.
-    """
+    """Return the compiled check, built on first use; PassError where that fails."""
     if sys.version_info >= (3, 13):
         raise PassError("the check in C++ needs Python 3.12 or older, where dicts have versions")
     root = Path(torch.__file__).parent

@@ -1,19 +1,25 @@
-"""The returned net: a backend runs the calls that fit it, the original net all others."""
+"""The returned net: a backend runs the calls that fit it, the original net all others.
+
+Backends are built from a copy, so weights take twice their memory. `served` then points the copy's
+weights at the user's memory, so that a backend sees later updates.
+"""
 
 import copy
 import logging
+import random
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeAlias
 
+import numpy as np
 import torch
-from torch.utils._pytree import TreeSpec, tree_unflatten
+from torch.utils._pytree import TreeSpec, tree_leaves, tree_unflatten
 
 from passnet.errors import InputError
-from passnet.optimizer.call.built_backend import BuiltBackend, leaf_in_words
 from passnet.optimizer.call.call_check import (
     CallCheck,
     InputSignature,
@@ -22,8 +28,17 @@ from passnet.optimizer.call.call_check import (
     input_signature,
 )
 from passnet.optimizer.call.compiled_check import call_check, num_watched_bytes
-from passnet.optimizer.call.net_call import as_module
-from passnet.optimizer.call.net_state import is_moved
+from passnet.optimizer.call.net_call import (
+    BuiltBackend,
+    as_module,
+    leaf_in_words,
+    name_of,
+    weights_of,
+)
+from passnet.optimizer.call.net_state import attributes_of, is_moved, remember_weights
+
+Arguments: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
+"""The arguments of a call, by position and by name."""
 
 _log = logging.getLogger("passnet")
 
@@ -38,6 +53,10 @@ _ADVICE = {
 }
 """Advice about a misfit that is not of the inputs."""
 
+_OF_THE_NET = (
+    *("_parameters", "_buffers", "_modules", "named_modules"),
+    *("state_dict", "load_state_dict", "_load_from_state_dict"),
+)
 _BUSY = max(Misfit) + 1
 _AS_IT_WAS = "the net runs as it was"
 
@@ -85,7 +104,7 @@ class FastNet(torch.nn.Module):
         own = {
             "original_net": module,
             # the very dicts of the net, so that names, state and assignments are the net's
-            **{name: getattr(module, name) for name in ("_parameters", "_buffers", "_modules")},
+            **{name: getattr(module, name) for name in _OF_THE_NET},
             "_backends": tuple(_checked(module, built) for built in reversed(backends)),
             "_why_none": "it has no backends",
             "_warned": set(),
@@ -229,27 +248,6 @@ class FastNet(torch.nn.Module):
         self.original_net.apply(fn)
         return self
 
-    def named_modules(
-        self,
-        memo: set[torch.nn.Module] | None = None,
-        prefix: str = "",
-        remove_duplicate: bool = True,
-    ) -> Any:
-        """Return the modules of the net, itself the first."""
-        return self.original_net.named_modules(memo, prefix, remove_duplicate)
-
-    def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return the state of the net."""
-        state: dict[str, Any] = self.original_net.state_dict(*args, **kwargs)
-        return state
-
-    def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """Load a state into the net."""
-        return self.original_net.load_state_dict(state_dict, *args, **kwargs)
-
-    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        self.original_net._load_from_state_dict(*args, **kwargs)
-
 
 def _checked(net: torch.nn.Module, built: BuiltBackend) -> _CheckedBackend:
     signature = input_signature(net, built)
@@ -278,3 +276,73 @@ def _in_words(backend: _CheckedBackend) -> str:
     share = num_watched_bytes(backend.check) / max(1, num_bytes)
     watched = f", {share:.0%} of their bytes watched by the kernel" if share else ""
     return f"{words} (weights compared{watched})"
+
+
+def copied(
+    net: Callable[..., Any], calls: Sequence[Arguments]
+) -> tuple[Callable[..., Any], Sequence[Arguments]]:
+    """Copy a net and the arguments of some calls, tensors shared among them included.
+
+    Functions are not copied, and neither are the objects that a closure or a hook holds.
+
+    Raises:
+        InputError: a net or an argument cannot be copied, or changes of a weight cannot be seen.
+    """
+    module, name = as_module(net), name_of(net)
+    weights = weights_of(module)
+    remember_weights(module, weights)
+    attributes = [value for part in module.modules() for value in vars(part).values()]
+    memo: dict[int, Any] = {}
+    net_copy = _copy(net, name, [*weights.values(), *attributes], memo)
+    return net_copy, _copy(list(calls), f"the arguments of {name}", tree_leaves(calls), memo)
+
+
+def _copy(value: Any, name: str, tensors: Iterable[Any], memo: dict[int, Any]) -> Any:
+    try:
+        for tensor in tensors:
+            if isinstance(tensor, torch.Tensor) and not tensor.is_leaf:  # deepcopy refuses these
+                memo[id(tensor)] = copy.deepcopy(tensor.detach(), memo).requires_grad_()
+        return copy.deepcopy(value, memo)
+    except Exception as cause:
+        raise InputError(
+            f"{name} cannot be copied ({type(cause).__name__}: {cause}); passnet works on a copy, "
+            "so give what copy.deepcopy can copy"
+        ) from cause
+
+
+def served(built: BuiltBackend, net: torch.nn.Module) -> BuiltBackend:
+    """Return a backend of a copy as one of the user's net, with shared weights."""
+    own = weights_of(net)
+    weights = {name: own[name] for name in built.weights if name in own}
+    for name, weight in weights.items():
+        built.weights[name].data = weight.data
+    if built.bind is not None:
+        built.bind(weights)
+    instead = None if built.instead is None else served(built.instead, net)
+    return replace(
+        built, weights=weights, instead=instead, attributes=attributes_of(built.net), net=None
+    )
+
+
+def fast_net(
+    net: Callable[..., Any], built_backends: Sequence[BuiltBackend], warns: bool
+) -> FastNet:
+    """Return the user's net with backends that were built from its copy."""
+    module = as_module(net)
+    return FastNet(module, [served(built, module) for built in built_backends], warns)
+
+
+@contextmanager
+def process_state_kept(num_threads: int | None = None) -> Iterator[None]:
+    """Set the number of torch threads; restore it and all random generators at the end."""
+    threads = torch.get_num_threads()
+    generators = random.getstate(), np.random.get_state()
+    cards = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
+    torch.set_num_threads(num_threads or threads)
+    try:
+        with torch.random.fork_rng(cards):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+        random.setstate(generators[0])
+        np.random.set_state(generators[1])

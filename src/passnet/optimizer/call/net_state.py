@@ -71,9 +71,8 @@ def is_plain(value: Any) -> bool:
 def is_same(first: Any, second: Any) -> bool:
     """Return whether two values are one object, or equal plain values or tensors, nested alike.
 
-    Examples:
-        >>> is_same(0.0, -0.0), is_same(1, True), is_same((1, ["a"]), (1, ["a"]))
-        (False, False, True)
+    >>> is_same(0.0, -0.0), is_same(1, True), is_same((1, ["a"]), (1, ["a"]))
+    (False, False, True)
     """
     if first is second:
         return True
@@ -101,10 +100,7 @@ def attributes_of(net: torch.nn.Module | None) -> dict[str, dict[str, Any]]:
 def remember_net(
     net: torch.nn.Module, later: Mapping[str, Mapping[str, Any]] | None = None
 ) -> tuple[RememberedDict, ...]:
-    """Remember the dicts of each module of a net.
-
-    `later` has by module the attributes that calls may set, as a table that a first call keeps.
-    """
+    """Remember the dicts of each module of a net, and attributes that calls may set `later`."""
     remembered = []
     for path, module in net.named_modules():
         for kind in ("__dict__", *_DICTS):
@@ -153,11 +149,7 @@ def _change_in_words(remembered: RememberedDict, name: str, value: Any) -> str:
 def remember_weights(
     net: torch.nn.Module, weights: Mapping[str, torch.Tensor]
 ) -> tuple[RememberedWeight, ...]:
-    """Remember the addresses of a net's weights.
-
-    Raises:
-        InputError: a weight is not the net's own, or is of a kind that cannot be watched.
-    """
+    """Remember the addresses of a net's weights; InputError where changes cannot be seen."""
     own = weights_of(net)
     remembered = {}
     for name, tensor in weights.items():
@@ -202,11 +194,7 @@ def updated_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
 
 
 def remember_storages(weights: tuple[RememberedWeight, ...]) -> tuple[RememberedStorage, ...]:
-    """Remember the bytes of each storage of a net's weights, once.
-
-    Raises:
-        InputError: a weight is not in the memory of the processor.
-    """
+    """Remember the bytes of each storage of a net's weights, once; all must be on the CPU."""
     remembered: dict[int, RememberedStorage] = {}
     for weight in weights:
         if weight.tensor.device.type != "cpu":

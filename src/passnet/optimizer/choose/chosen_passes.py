@@ -2,8 +2,9 @@
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -13,7 +14,7 @@ from passnet.optimizer.backends.dynamo_graph import CHOSEN_FOLDER, captured_grap
 from passnet.optimizer.blocks import op_blocks
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, keep_passes
-from passnet.optimizer.choose.pass_choice import TRAJECTORIES, choose_passes
+from passnet.optimizer.choose.pass_choice import TRAJECTORIES, PassChoice, choose_passes
 from passnet.optimizer.record import PlaceRecord, RangeRecord, RangesRecord
 from passnet.passes.library.entries import shipped_library
 from passnet.passes.library.store import PassLibrary
@@ -70,30 +71,22 @@ def passes_of_signature(
         shutil.copytree(path, home / f"{number:03}")
     digests = {result.digest for result in choice.results if result.digest}
     keep_passes(library, digests, folder / KEPT_FOLDER)
-    chosen = {(c.result.digest, c.place) for c in choice.chosen}
-    ranges = tuple(
-        RangeRecord(
-            result.ops,
-            len(result.places),
-            sum((result.digest, place) in chosen for place in result.places),
-            result.author,
-            result.status,
-            result.eager_ms,
-            result.pass_ms,
-            result.saved_ms,
-            result.speedup,
-            result.speedup_low,
-            result.speedup_high,
-            result.error,
-            result.digest,
-            tuple(
-                PlaceRecord(*astuple(place), is_chosen=(result.digest, place) in chosen)
-                for place in result.places
-            ),
-        )
-        for result in choice.results
-    )
     blocks = tuple(op_blocks(call.net, fx_graph) for _, fx_graph in graphs)
-    record = RangesRecord(names, ranges, blocks)
+    record = RangesRecord(names, _range_records(choice), blocks)
     write_json(file, record)
     return record
+
+
+def _range_records(choice: PassChoice) -> tuple[RangeRecord, ...]:
+    records = []
+    replaced = {(c.result.digest, c.place) for c in choice.chosen}
+    for result in choice.results:
+        values: dict[str, Any] = {f.name: getattr(result, f.name, 0) for f in fields(RangeRecord)}
+        values["places"] = tuple(
+            PlaceRecord(p.graph, p.start, p.stop, (result.digest, p) in replaced)
+            for p in result.places
+        )
+        values["num_places"] = len(result.places)
+        values["num_chosen"] = sum(span.is_chosen for span in values["places"])
+        records.append(RangeRecord(**values))
+    return tuple(records)

@@ -45,11 +45,7 @@ def keep_passes(library: PassLibrary, digests: Collection[str], out: Path) -> No
 
 
 def read_kept_passes(folder: Path) -> tuple[KeptPass, ...]:
-    """Read the passes copied to a folder; none where there is no folder.
-
-    Raises:
-        InputError: an entry is damaged.
-    """
+    """Read the passes copied to a folder; none where there is no folder."""
     if not (folder / ENTRIES).is_dir():
         return ()
     library = PassLibrary(folder)

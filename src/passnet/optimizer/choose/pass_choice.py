@@ -1,6 +1,7 @@
 """The passes for a net: looked up or written range by range, and the set that saves most."""
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -14,17 +15,8 @@ from passnet.core.hardware import Hardware, this_hardware
 from passnet.data.capture.capture import CapturedGraph
 from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.settings import RunSettings
-from passnet.optimizer.choose.judging import (
-    LEAST_EVALUATIONS,
-    JudgedPass,
-    judge_range,
-    judging_settings,
-    let_author_write,
-    pass_outcome,
-)
-from passnet.optimizer.choose.llm_author import LEAST_S, let_llm_write
+from passnet.optimizer.choose import judging
 from passnet.optimizer.choose.ranges import NetRange, Place, net_ranges
-from passnet.optimizer.choose.selection import best_disjoint
 from passnet.passes.library.entries import EntryStatus, PassEntry, all_entries, entry_folder
 from passnet.passes.library.store import PassLibrary
 from passnet.version import __version__
@@ -39,9 +31,7 @@ TRAJECTORIES = "llm"
 """The folder of an LLM's attempts."""
 
 RangeStatus: TypeAlias = EntryStatus | Literal["unstable", "unfinished"]
-"""The status of a pass for a range. unstable: the machine was too busy to tell. unfinished: the LLM
-gave no answer, or had too little time. Neither enters the library, so that it is tried again.
-"""
+"""unstable: the machine was busy. unfinished: the LLM had too little time. Both are tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +39,7 @@ class RangeResult:
     """The result of a pass for a range of a net: a row of the table.
 
     Args:
-        fingerprint: of the range.
-        ops: the targets it calls, in order.
         is_known: it was judged earlier.
-        eager_ms: a call of the range by eager torch.
-        pass_ms: the same with the pass.
         saved_ms: the time saved in one place, by the lower bound of its interval.
         speedup: eager torch's time over the pass's, with the bounds of its interval.
         digest: of the entry in the library; None where it has none.
@@ -100,10 +86,7 @@ class PassChoice:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The pass folders to apply, in this order.
-
-        Those for larger ranges come first, as their patterns may hold those of smaller ones.
-        """
+        """The pass folders, those for larger ranges first, as these may hold smaller ones."""
         ordered = sorted(self.chosen, key=lambda choice: -len(choice.result.ops))
         return tuple(dict.fromkeys(choice.folder for choice in ordered))
 
@@ -155,7 +138,7 @@ def choose_passes(
         library.merge(shipped)
     start = time.monotonic()
     deadline = start + (budget_s / 2 if llm is not None else budget_s)
-    settings = judging_settings(threads) if evaluator is None else evaluator.settings
+    settings = judging.judging_settings(threads) if evaluator is None else evaluator.settings
     hardware = this_hardware(settings.num_threads, settings.judge.device)
     with ExitStack() as stack:
         choosing = _Choosing(library, hardware, settings, deadline, progress, stack, evaluator)
@@ -174,11 +157,7 @@ def choose_passes(
 
 
 def writers_of(authors: Sequence[str]) -> tuple[str, ...]:
-    """Return the authors that write passes.
-
-    Raises:
-        InputError: there is no author of a name.
-    """
+    """Return the authors that write passes; InputError for an unknown name."""
     writers = tuple(author for author in authors if author != LIBRARY)
     for author in writers:
         program_author(author, SEARCH_TURNS)
@@ -190,21 +169,19 @@ def choose(results: Iterable[RangeResult], library: PassLibrary) -> list[ChosenR
     best: dict[Place, RangeResult] = {}
     for result in results:
         if result.digest is not None and result.saved_ms > 0:
-            for place in result.places:  # passes for one range are compared as in the library
-                rival = best.setdefault(place, result)
-                best[place] = max(rival, result, key=lambda r: r.speedup_low or 0.0)
-    places = sorted(best, key=lambda place: (place.graph, place.start, place.stop))
+            for span in result.places:  # passes for one range are compared as in the library
+                best[span] = max(best.get(span, result), result, key=lambda r: r.speedup_low or 0.0)
+    ordered = sorted(best, key=lambda p: (p.graph, p.start, p.stop))
     # also those that another process has judged again meanwhile
-    entries = {entry.digest: entry for entry in all_entries(library.folder)} if places else {}
-    chosen = []
-    for _, group in groupby(places, key=lambda place: place.graph):
+    entries = {entry.digest: entry for entry in all_entries(library.folder)} if ordered else {}
+    choices = []
+    for _, group in groupby(ordered, key=lambda p: p.graph):
         members = list(group)
-        spans = [(place.start, place.stop, best[place].saved_ms) for place in members]
-        for number in best_disjoint(spans):
+        for number in best_disjoint([(p.start, p.stop, best[p].saved_ms) for p in members]):
             result = best[members[number]]
             folder = entry_folder(library.folder, entries[result.digest or ""])
-            chosen.append(ChosenRange(members[number], result, folder))
-    return chosen
+            choices.append(ChosenRange(members[number], result, folder))
+    return choices
 
 
 @dataclass
@@ -241,7 +218,7 @@ class _Choosing:
                 if entry.code_hash not in judged and time.monotonic() < self.deadline:
                     judged.add(entry.code_hash)
                     files = self.library.files(entry)
-                    outcome = judge_range(self._judge(), net_range.key, files)
+                    outcome = judging.judge_range(self._judge(), net_range.key, files)
                     self._keep(net_range, entry.author, outcome)
 
     def let_write(self, author: str, ranges: Sequence[NetRange]) -> None:
@@ -253,10 +230,10 @@ class _Choosing:
                 continue
             left_s = self.deadline - time.monotonic()
             evaluations = min(SEARCH_TURNS, int(left_s / self.evaluation_s.get(name, EVALUATION_S)))
-            if left_s <= 0 or (author == "search" and evaluations < LEAST_EVALUATIONS):
+            if left_s <= 0 or (author == "search" and evaluations < judging.LEAST_EVALUATIONS):
                 self.untried.add(name)
                 continue
-            judged = let_author_write(self._judge(), net_range.key, author, evaluations)
+            judged = judging.let_author_write(self._judge(), net_range.key, author, evaluations)
             if judged.evaluation_s is not None:
                 self.evaluation_s[name] = judged.evaluation_s
             self._keep(net_range, author, judged)
@@ -270,11 +247,11 @@ class _Choosing:
         waiting = [r for r in ordered if (r.key.fingerprint, llm.name) not in self.tried]
         while waiting:
             left_s = self.deadline - time.monotonic()
-            if left_s < LEAST_S:
+            if left_s < judging.LEAST_S:
                 break
             net_range = waiting.pop(0)
-            seconds = max(left_s / 2, LEAST_S) if waiting else left_s
-            judged = let_llm_write(self._judge(), net_range.key, llm, seconds, folder)
+            seconds = max(left_s / 2, judging.LEAST_S) if waiting else left_s
+            judged = judging.let_llm_write(self._judge(), net_range.key, llm, seconds, folder)
             self._keep(net_range, llm.name, judged)
             if not judged.is_answered:
                 break
@@ -294,9 +271,9 @@ class _Choosing:
             self.evaluator = self.stack.enter_context(JudgeDesk(self.settings, "direct"))
         return self.evaluator
 
-    def _keep(self, net_range: NetRange, author: str, judged: JudgedPass) -> None:
+    def _keep(self, net_range: NetRange, author: str, judged: judging.JudgedPass) -> None:
         """Add a judged pass to the library and to the results."""
-        outcome = pass_outcome(judged, self.settings)
+        outcome = judging.pass_outcome(judged, self.settings)
         if outcome.status is None or not judged.is_final:
             names = (net_range.key.fingerprint, net_range.key.ops, net_range.places, author)
             status: RangeStatus = "unstable" if outcome.status is None else "unfinished"
@@ -329,3 +306,41 @@ def _known(net_range: NetRange, entry: PassEntry) -> RangeResult:
         entry.error,
         entry.digest,
     )
+
+
+def best_disjoint(spans: Sequence[tuple[int, int, float]]) -> list[int]:
+    """Return the numbers of disjoint spans (start, stop, saving) that save most, by position.
+
+    Weighted interval scheduling by dynamic programming, which is exact. Spans that save nothing are
+    left out, as are empty ones; of equal sums the one with fewer spans wins.
+
+    Examples:
+        >>> best_disjoint([(0, 4, 3.0), (0, 2, 2.0), (2, 4, 2.0), (5, 6, -1.0)])
+        [1, 2]
+        >>> best_disjoint([(0, 4, 4.0), (0, 2, 2.0), (2, 4, 2.0)])
+        [0]
+    """
+    order = [n for n, (start, stop, saving) in enumerate(spans) if start < stop and saving > 0]
+    order.sort(key=lambda number: spans[number][1])
+    stops = [spans[number][1] for number in order]
+    # best[count] is the most that the first spans save, how few take part, and which is the last
+    best: list[tuple[float, int]] = [(0.0, 0)]
+    before: list[int | None] = [None]
+    for count, number in enumerate(order):
+        start, _, saving = spans[number]
+        earlier = bisect_right(stops, start, hi=count)
+        saved, negative = best[earlier]
+        extended = (saved + saving, negative - 1)
+        is_better = extended > best[count]
+        best.append(extended if is_better else best[count])
+        before.append(earlier if is_better else None)
+    numbers = []
+    count = len(order)
+    while count:
+        earlier_count = before[count]
+        if earlier_count is None:
+            count -= 1
+        else:
+            numbers.append(order[count - 1])
+            count = earlier_count
+    return numbers[::-1]

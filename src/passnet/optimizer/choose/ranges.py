@@ -201,12 +201,9 @@ def parts(plan: FusionPlan, span: Span) -> list[Span]:
 
 
 def laid_out(graph: Graph, strides: Mapping[str, tuple[int, ...]]) -> tuple[Graph, int]:
-    """Return a graph with contiguous arguments that it first permutes to some strides.
+    """Return a graph with contiguous arguments, and the number of its first ops, which permute.
 
-    The number of these first ops comes second.
-
-    Raises:
-        CutError: an argument has gaps in memory, or recorded values.
+    CutError for gaps in memory or recorded values.
     """
     params, tensors, layouts = [], [], []
     for param, spec in zip(graph.program.params, graph.tensors, strict=True):
