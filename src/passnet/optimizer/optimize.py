@@ -46,7 +46,7 @@ def optimize_net(
     write_page: PageWriter | None = None,
     backends: Mapping[str, Backend] = BACKENDS,
 ) -> Optimized:
-    """Optimise a net for some calls; arguments and errors are those of `passnet.optimize`."""
+    """Optimise a net for some calls, with the arguments and errors of `passnet.optimize`."""
     plan = {name: backends[name] for name in settings.tried(backends)}
     if out is None:
         folder = Path(tempfile.mkdtemp(prefix="passnet-optimized-"))

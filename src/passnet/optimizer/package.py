@@ -47,8 +47,7 @@ def load(
         backends: the backends by name.
 
     Raises:
-        InputError: the folder holds no optimised net, or one of another net, of other folded
-            weights, of another torch or processor.
+        InputError: the folder fits neither this net with its folded weights nor this torch or CPU.
     """
     folder = Path(folder)
     if not (folder / RECORD_FILE).is_file():

@@ -1,7 +1,4 @@
-"""The record of an optimisation: every backend, its times, and the choice.
-
-It imports no torch, so that tables and pages can be made anywhere.
-"""
+"""The record of an optimisation: every backend, its times, and the choice. It imports no torch."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -69,12 +66,8 @@ class PlaceRecord:
 class RangeRecord:
     """A range of ops for which passes were looked up or written.
 
-    Args:
-        num_places: the number of its occurrences in the net.
-        num_chosen: the number of these in which the pass was chosen.
-        saved_ms: the least time that the pass saves in one of them.
-        speedup: eager torch's time over the pass's, with its 95 % interval.
-        digest: the name of its entry in the library of passes; None where it has none.
+    It occurs `num_places` times, and is replaced `num_chosen` times. `saved_ms` is the least saving
+    in one place; `digest` names the entry in the library of passes, None where there is none.
     """
 
     ops: tuple[str, ...]
@@ -144,11 +137,8 @@ class SignatureRecord:
 class OptimizedRecord:
     """An optimised net.
 
-    Args:
-        weights: a digest of the names, shapes and dtypes of its weights.
-        values: a digest of their values, where a backend folds them in; else "".
-        freeze: a promise that weights will not change, so that folded ones are not compared.
-        forms: one record for each input signature.
+    `weights` is a digest of the names, shapes and dtypes of its weights; `values` of their values,
+    where a backend folds them in, else "". `freeze` promises that weights will not change.
     """
 
     net: str

@@ -8,17 +8,12 @@ from passnet.core.jobs.run_plan import seconds_of
 from passnet.errors import InputError
 
 USUAL = ("eager", "compile", "graph", "aot")
-"""Backends that are always tried.
-
-`script_frozen` is not among them: it traces the net, and no comparison proves that other arguments
-take the same branches as the example.
+"""Backends that are always tried, without `script_frozen`, which traces the net: other arguments
+may take other branches than the example.
 """
 
 FOLDING = ("aot_frozen", "aot_autotune_frozen")
-"""Backends that fold weights in; calls compare the weights unless they are frozen.
-
-Runtimes that are installed are tried too.
-"""
+"""Backends that fold weights in; runtimes that are installed are tried too."""
 
 FROZEN = ("compile_frozen",)
 """Backends that are tried only where weights are constant."""

@@ -163,10 +163,7 @@ def _eager(
     comparison: EagerComparison,
     freeze: bool,
 ) -> tuple[BackendRecord, BuiltBackend]:
-    """Return eager torch, which is always available.
-
-    Its record says why nothing can be compared with it, where its outputs are not repeatable.
-    """
+    """Return eager torch, always available; its record says where outputs are not repeatable."""
     record, built = _tried(name, backend, call, folder, comparison, freeze)
     wrong = record.reason if built is None else comparison.repeated()
     if built is not None and wrong is None:

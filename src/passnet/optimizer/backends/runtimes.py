@@ -44,7 +44,7 @@ OPENVINO_SETTINGS: Mapping[str, Any] = {
 
 
 def is_installed(name: str, packages: Packages = RUNTIMES) -> bool:
-    """Return whether the packages of a backend are installed; those of torch need none."""
+    """Return whether the packages of a backend are installed; torch backends need none."""
     return all(find_spec(package) for package in packages.get(name, ()))
 
 

@@ -67,7 +67,7 @@ class InputSignature:
         examples: the example's leaves themselves.
         same_as: for each leaf the first one that is the same object.
         names: the name of each leaf in a sentence.
-        ignored_keys: dispatch keys that may differ between tensors: those of inference tensors.
+        ignored_keys: dispatch keys that may differ between tensors, as in inference mode.
         is_frozen: the weights must not have been updated.
         storages: the storages that must have their former bytes.
         bound: the largest magnitude of a float in the arguments; None for any.

@@ -36,14 +36,7 @@ RangeStatus: TypeAlias = EntryStatus | Literal["unstable", "unfinished"]
 
 @dataclass(frozen=True, slots=True)
 class RangeResult:
-    """The result of a pass for a range of a net: a row of the table.
-
-    Args:
-        is_known: it was judged earlier.
-        saved_ms: the time saved in one place, by the lower bound of its interval.
-        speedup: eager torch's time over the pass's, with the bounds of its interval.
-        digest: of the entry in the library; None where it has none.
-    """
+    """The result of a pass for a range of a net; `saved_ms` is the least saving in one place."""
 
     fingerprint: str
     ops: tuple[str, ...]
@@ -72,13 +65,7 @@ class ChosenRange:
 
 @dataclass(frozen=True, slots=True)
 class PassChoice:
-    """The passes for a net.
-
-    Args:
-        chosen: the places to apply passes, without overlap.
-        results: of every range that was considered, in this order.
-        num_untried: ranges that no author got, as the budget was spent.
-    """
+    """The chosen passes, all results, and the number of ranges that no author got in time."""
 
     chosen: tuple[ChosenRange, ...]
     results: tuple[RangeResult, ...]
@@ -111,7 +98,7 @@ def choose_passes(
     trajectories: Path = Path(TRAJECTORIES),
     shipped: Path | None = None,
 ) -> PassChoice:
-    """Find passes for the ranges of a net, and choose those that save most together.
+    """Find passes for the ranges of a net, and choose the set that saves most.
 
     Each range is looked up in the library first, if "library" is an author; a pass that was judged
     elsewhere is judged here. Then each author writes for the ranges that it has not tried before,
@@ -129,9 +116,6 @@ def choose_passes(
         llm: an LLM that writes after all other authors, who then have half of the budget.
         trajectories: the folder of its attempts.
         shipped: a further library, merged into the first if "library" is an author.
-
-    Raises:
-        InputError: there is no author of a name, or the library is damaged.
     """
     writers = writers_of(authors)
     if shipped is not None and LIBRARY in authors:

@@ -2,10 +2,8 @@
 
 Candidates are the ops between two calls of a library; the parts of these at which a compiler's plan
 begins a kernel; each large product with a matrix of weights; and the op sequences of passes in the
-library.
-
-The judge's arguments are contiguous. Where an argument has another dimension order in the net, the
-graph of the range begins with a `permute` to this order.
+library. Where an argument has another dimension order in the net than in the judge, the graph of
+the range begins with a `permute` to this order.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -73,12 +71,8 @@ def net_ranges(
     """Return the ranges that passes may replace, the slowest first, and the refused places.
 
     A place is refused, with a reason, where it cannot be cut out, or reads a value with gaps in
-    memory.
-
-    Args:
-        graphs: the graphs of a net.
-        sequences: op sequences, such as those of a library's passes, that are ranges too.
-        has_float16: the processor multiplies float16; None asks this one.
+    memory. Occurrences of `sequences` of ops, such as a library's, are ranges too. `has_float16`:
+    the processor multiplies float16; None asks this one.
     """
     places: dict[str, list[Place]] = {}
     keys: dict[str, RangeKey] = {}

@@ -26,15 +26,13 @@ MAX_DOUBT_S = 1.0
 """If a call takes no longer than this, a set that seems wrong is compared with float64 too."""
 
 LARGE = 1024.0
-"""The bound of arguments for backends that are right for finite ones alone: a multiple of the
-largest magnitude in the example (or of one)."""
+"""Backends that are wrong for non-finite values are bounded by this multiple of the example's."""
 
 CHANGE = 0.25
 """The largest relative change of weights in the test that a backend reads them."""
 
 FOLDED = 4.0
-"""The factor on the error bound for folded weights: a batch norm that is folded into a convolution
-rounds its weights once more."""
+"""The factor on the error bound for folded weights, which round once more."""
 
 _ENDS = "it may end the process, where eager torch raises an error"
 
@@ -43,11 +41,8 @@ _ENDS = "it may end the process, where eager torch raises an error"
 class Agreement:
     """The largest relative errors of a backend, and why it is wrong.
 
-    Args:
-        eager_error: eager torch's against float64; None where the net does not run in it.
-        bound: the largest magnitude of floats in arguments for which it is right; None for any,
-            NaN included.
-        index_bounds: for each tensor the least and greatest index that are right, None for any.
+    `eager_error` is eager torch's against float64, None where the net does not run in it. `bound`
+    and `index_bounds` are as in `BuiltBackend`.
     """
 
     error: float
@@ -110,10 +105,7 @@ class EagerComparison:
 
     @cached_property
     def _exact(self) -> list[list[torch.Tensor]]:
-        """The outputs in float64 for the first sets; none of a slow net.
-
-        Without oneDNN a convolution in float64 is tens of times as slow.
-        """
+        """The outputs in float64 for the first sets; none of a net whose calls are slow."""
         return self._in_float64(self._sets[:NUM_EXACT]) if self._is_quick else []
 
     def _in_float64(self, sets: Sequence[list[torch.Tensor]]) -> list[list[torch.Tensor]]:
@@ -195,10 +187,7 @@ class EagerComparison:
         return wrong and f"when its weights are updated, {wrong}"
 
     def _hostile_difference(self, built: BuiltBackend, finite: bool) -> str | None:
-        """Return where a backend loses or makes values that are not finite, or None.
-
-        Calls for which eager torch raises an error are left out.
-        """
+        """Return where a backend loses or makes values that are not finite, or None."""
         for value, tensors, expected in self._hostile:
             if math.isfinite(value) != finite:
                 continue
