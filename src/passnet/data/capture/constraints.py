@@ -116,9 +116,7 @@ def num_parameters(module: Any) -> int:
 
 
 def _outputs(replay: Replay) -> tuple[list[Any], list[Any]]:
-    """Return the outputs of the graphs, and the net's. Where Dynamo refuses to run its trace on
-    real values, the net is built and traced again on real weights, which must give the same graphs.
-    """
+    """Return the outputs of graphs and net; a trace that real values break is made anew on them."""
     net, trace = replay.net, replay.trace
     _materialise(net, replay.sample)
     for segment, graph in zip(trace.segments, replay.graphs, strict=True):

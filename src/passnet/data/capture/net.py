@@ -13,10 +13,7 @@ from passnet.data.capture.record import Domain
 
 @dataclass(frozen=True, slots=True)
 class NetInput:
-    """One argument of a net's call, a tensor with real values or anything else. `axes` are the
-    meanings of a tensor's axes. A size that means nothing beyond itself is named by its digits:
-    ("batch", "3", "height", "width").
-    """
+    """One argument of a call; a size without meaning names its axis: ("batch", "3", "height")."""
 
     value: Any
     axes: tuple[str, ...] = ()
@@ -24,9 +21,8 @@ class NetInput:
 
 @dataclass(frozen=True, slots=True)
 class Net:
-    """A net that is ready to be captured: a module in evaluation mode, and its arguments. `task` is
-    in the words of its library: "fill-mask". `changes` are the differences from the entry's default
-    configuration, a phrase each: "num_hidden_layers 32 -> 4".
+    """A net that is ready to be captured, in evaluation mode. `task` is in the words of its
+    library: "fill-mask"; `changes` differ from the entry's defaults: "num_hidden_layers 32 -> 4".
     """
 
     module: Callable[..., Any]

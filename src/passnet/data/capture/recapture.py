@@ -86,10 +86,7 @@ def axis_sizes(net: Net) -> dict[str, int]:
 def resized_value(
     argument: NetInput, sizes: Mapping[str, int], dtype: torch.dtype | None = None
 ) -> Any:
-    """Return the value of an argument with other sizes along its named axes. Values are repeated or
-    cut off, so that token ids stay within their vocabulary and statistics stay about the same.
-    Floats of 32 bits are cast to `dtype`.
-    """
+    """Return an argument with named axes repeated or cut off to sizes, and floats cast."""
     value = argument.value
     if not isinstance(value, torch.Tensor):
         return value

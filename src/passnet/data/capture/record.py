@@ -18,11 +18,9 @@ CaptureFailure: TypeAlias = Literal[
     "no_entry", "missing_package", "build_error", "forward_error", "data_dependent", "trace_error",
     "unsupported_graph", "timeout", "out_of_memory", "crash",
 ]  # fmt: skip
-"""The cause why a net gave no graphs.
-
-no_entry: the entry does not exist, or gives no net. forward_error: the net raised on its inputs,
-also without Dynamo. data_dependent: it reads values that a fake tensor lacks. unsupported_graph: a
-graph cannot be stored. crash: the process ended.
+"""The cause why a net gave no graphs: no_entry if the entry gives no net; forward_error if the net
+also raises without Dynamo; data_dependent if it reads values of fake tensors; crash if the process
+ended.
 """
 
 
@@ -58,12 +56,11 @@ class CaptureSettings:
 class Constraints:
     """The five constraints on all graphs of a net (PassNet paper, Section 3).
 
-    `runnable`: printed, parsed and built again, the graphs give what the net gives; None where that
-    was not tried, for the reason `unchecked`. `max_error`: their largest difference, in standard
-    deviations of the output. `serialisable`: text and records give the same graph when read.
-    `decomposable`: the text is a straight line of single ops. `analysable`: shapes and dtypes of
-    all values follow without running it. `custom_ops`: the operators beyond torch's own that it
-    needs.
+    `runnable`: printed, parsed and built again, the graphs give what the net gives; None with the
+    reason `unchecked`. `max_error`: the largest difference, in standard deviations of the output.
+    `serialisable`: text and records give the same graph. `decomposable`: the text is a straight
+    line of single ops. `analysable`: shapes and dtypes follow without a run. `custom_ops`: ops
+    beyond torch's.
     """
 
     runnable: bool | None = None
@@ -91,9 +88,8 @@ class GraphNote:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The data flow between the graphs of a net with graph breaks. `calls`: the numbers of the
-    graphs that ran, in order. `edges`: (call, argument, source call, output) for every argument
-    that an earlier call returned.
+    """The numbers of graphs that ran, and (call, argument, source call, output) where one feeds
+    another.
     """
 
     calls: tuple[int, ...] = ()
@@ -102,12 +98,10 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class NetRecord:
-    """The result of one entry.
-
-    `cause` and `error` are set where there are no graphs; `fake_error` is the error with fake
-    weights where real ones were tried. `backward` are the graphs of gradients. `file_hash` is the
-    SHA-256 of the user's file. Times are wall times of building, tracing (`dynamo_s` in Dynamo
-    itself) and checking.
+    """The result of one entry. `cause` and `error` are set without graphs; `fake_error` is the
+    error with fake weights where real ones were tried. `backward` are the graphs of gradients.
+    `file_hash` is the SHA-256 of the user's file. Times are wall times of building, tracing and
+    checking.
     """
 
     entry: str

@@ -43,11 +43,10 @@ class ExtractRunInfo:
 def run_extract(
     entries: Sequence[str], settings: CaptureSettings, out: Path, plan: RunPlan = DEFAULT_PLAN
 ) -> tuple[list[NetRecord], Manifest]:
-    """Capture entries into a folder, and merge their graphs without duplicates.
-
-    `out/nets.jsonl` and `out/nets/` grow with each net; `out/graphs-*.parquet` and
-    `out/manifest.json` follow at the end. With `plan.retry`, nets whose file has changed are
-    captured again too. Returns the records of all nets in `out`, and its manifest.
+    """Capture entries into a folder, and merge their graphs without duplicates. `out/nets.jsonl`
+    and `out/nets/` grow with each net; `out/graphs-*.parquet` and `out/manifest.json` follow at the
+    end. With `plan.retry`, nets whose file has changed are captured again too. Returns the records
+    of all nets in `out`, and its manifest.
 
     Raises:
         InputError: `out` holds a run and `plan.resume` is off, or one with other settings; another

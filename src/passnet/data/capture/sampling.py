@@ -20,11 +20,10 @@ MAX_ELEMENTS = 40_000_000
 
 
 def stratified_sample(rows: Iterable[GraphRow], max_text_bytes: int) -> list[GraphRow]:
-    """Return a sample of graphs with at most `max_text_bytes` of text, even over strata.
-
-    A stratum is the graphs of one library and one task whose numbers of ops lie within the same
-    power of four. The stratum with the fewest bytes gives the next graph, in the order of
-    fingerprints; each structure is taken once. The order of the rows has no influence.
+    """Return a sample of graphs with at most `max_text_bytes` of text, even over strata. A stratum
+    is the graphs of one library and one task whose numbers of ops lie within the same power of
+    four. The stratum with the fewest bytes gives the next graph, in the order of fingerprints; each
+    structure is taken once. The order of the rows has no influence.
     """
     strata: dict[tuple[str, str, int], list[GraphRow]] = {}
     for row in rows:

@@ -18,18 +18,14 @@ MANIFEST_FILE = "manifest.json"
 SHARD_NAME = "graphs"
 
 GraphKind: TypeAlias = Literal["inference", "training", "backward"]
-"""The pass of a net that a graph computes: in use, forward in training, or the gradients in ops of
-aten. A graph found as several is of the first.
-"""
+"""The pass of a net that a graph computes; a graph found in several is of the first."""
 
 GRAPH_KINDS: tuple[GraphKind, ...] = ("inference", "training", "backward")
 
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """The origin of a graph: its entry, its number among the entry's graphs, and its mode. `part`
-    is "backward" for the graph by which autograd computes gradients.
-    """
+    """The origin of a graph: a numbered graph of an entry, or that of its gradients."""
 
     entry: str
     number: int

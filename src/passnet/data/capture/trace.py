@@ -47,12 +47,9 @@ class Segment:
 
 
 class Trace:
-    """The record of one run of a net.
-
-    After `run`, `segments` are the graphs in the order of discovery, `calls` the numbers of those
-    that ran, in order, and `edges` the data flow between the calls. `keep` is called with every
-    graph before its first call, `keep_backward` with its number, backward graph and that one's
-    arguments; without it the trace has no gradients.
+    """The record of one run of a net: `segments` in the order of discovery, `calls` the numbers of
+    those that ran, `edges` the data flow between them. `keep` is called with every graph before its
+    first call, `keep_backward` with its number, backward graph and that one's arguments.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
-"""Weights without memory: a net's constructor makes fake parameters.
+"""Weights without memory: under `FakeWeights` the results of factories such as `torch.empty` are
+fake.
 
-Under `FakeWeights` the results of factories such as `torch.empty` are fake. Everything else (index
-tables, masks, schedules) stays real, as nets read such values. The initialisation runs on a small
-real sample of each, so that mean and standard deviation are known.
+Everything else (index tables, masks, schedules) stays real, as nets read such values.
+Initialisation runs on a small real sample of each weight, so that mean and standard deviation are
+known.
 """
 
 from __future__ import annotations

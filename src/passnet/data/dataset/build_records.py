@@ -25,12 +25,10 @@ SizeFailure: TypeAlias = Literal[
     "timeout",
     "crash",
 ]
-"""The cause why a graph was not made at another size.
-
-no_size: the inputs of the net name no batch. no_library: a library cannot be imported; a resumed
-build tries again. refused_by_net: the net cannot be built, called or traced at the size.
-other_graph: it gives other ops, or another data flow. refused_by_op: an op takes no such shapes.
-too_large: it takes more memory than a variant may.
+"""The cause why a graph was not made at another size: no_size if the inputs of the net name no
+batch; no_library, which a resumed build tries again; refused_by_net if the net cannot be built,
+called or traced; other_graph if its ops or data flow differ; refused_by_op if an op takes no such
+shapes.
 """
 
 
@@ -40,10 +38,7 @@ UNTRIED: tuple[SizeFailure, ...] = ("no_size", "no_library")
 
 @dataclass(frozen=True, slots=True)
 class MinedRecord:
-    """The result of mining one graph: `found` and `refused` count ranges by kind, `reasons`
-    refusals by text, `variants` ranges by other dtype; `unvaried` has the error of each failed
-    dtype.
-    """
+    """The result of mining one graph: counts of ranges by kind, reason and dtype, and errors."""
 
     graph: str
     num_ops: int
@@ -57,9 +52,7 @@ class MinedRecord:
 
 @dataclass(frozen=True, slots=True)
 class MinedCounts:
-    """Totals over all mined graphs: `found` and `refused` count ranges by kind, `reasons` the most
-    frequent refusals, `varied` and `unvaried` graphs by dtype. `num_failed` graphs gave nothing.
-    """
+    """Totals over all mined graphs: ranges by kind and reason, and graphs by dtype."""
 
     num_graphs: int
     num_ops: int

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -34,9 +35,7 @@ _GLOB = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query for the rows of files where an expression is true, at most `limit`, as `columns`; for
-    their number without columns; or `sql`, a query of our own.
-    """
+    """A query for rows where an expression is true, or for their number; or our own `sql`."""
 
     files: tuple[str, ...]
     memory_mib: int
@@ -98,11 +97,9 @@ class Dataset:
     def table(
         self, where: str | None = None, columns: Sequence[str] = COLUMNS, limit: int | None = None
     ) -> pa.Table:
-        """Return rows in the order of the dataset, as a table. `where` is an expression of SQL.
-
-        Raises:
-            InputError: the expression is none, asks for other files, or names no column; a column
-                is none; or the answer takes more than the limits.
+        """Return rows in the order of the dataset, as a table; `where` is an expression of SQL.
+        Raise InputError if it is none, a column is unknown, or the answer takes more than the
+        limits.
         """
         unknown = [name for name in columns if name not in COLUMNS]
         if unknown:
@@ -118,14 +115,8 @@ class Dataset:
         columns = [column.to_pylist() for column in self._ask(sql=sql).columns]
         return list(zip(*columns, strict=True))
 
-    def _ask(
-        self,
-        where: str | None = None,
-        columns: tuple[str, ...] | None = None,
-        limit: int | None = None,
-        sql: str | None = None,
-    ) -> pa.Table:
-        question = Question(self._files, self.limits.memory_mib, where, columns, limit, sql)
+    def _ask(self, where: str | None = None, **details: Any) -> pa.Table:
+        question = Question(self._files, self.limits.memory_mib, where, **details)
         module = "passnet.data.dataset.query"
         payload = encode(question).decode()
         result = self._runner.run(

@@ -206,25 +206,19 @@ def add_sizes(
 def size_jobs(
     rows: Iterable[GraphRow], num_sizes: int, out: Path, finished: Collection[str]
 ) -> dict[str, SizeJob]:
-    """Return the unfinished jobs by key. Libraries take turns with a few nets each in a random
-    order, so that a finished part is representative and a library stays imported.
-    """
+    """Return the unfinished jobs by key; libraries take turns, so a part is representative."""
     nets: dict[tuple[str, bool], list[tuple[GraphRow, int]]] = defaultdict(list)
     for row in sorted(rows, key=attrgetter("full")):
         if source := net_of(row):
             nets[source.entry, source.train].append((row, source.number))
     jobs: dict[str, SizeJob] = {}
     for entry, train in in_turns(nets):
-        numbered = nets[entry, train]
         empty = [SizeJob(entry, train, index, ()) for index in range(num_sizes)]
         missing = [job for job in empty if job.key not in finished]
-        if missing:
-            graphs = tuple(
-                _captured(row, number, mined_part(out, row.full)) for row, number in numbered
-            )
-            with_rows = tuple(graph for graph in graphs if graph.subgraphs)
-            for job in missing if with_rows else ():
-                jobs[job.key] = SizeJob(entry, train, job.index, with_rows)
+        numbered = nets[entry, train] if missing else ()
+        graphs = [_captured(row, number, mined_part(out, row.full)) for row, number in numbered]
+        if with_rows := tuple(graph for graph in graphs if graph.subgraphs):
+            jobs |= {job.key: replace(job, graphs=with_rows) for job in missing}
     return jobs
 
 
@@ -243,14 +237,11 @@ def in_turns(nets: Iterable[tuple[str, bool]]) -> list[tuple[str, bool]]:
 def _captured(row: GraphRow, number: int, part: Path) -> OriginalGraph:
     """Return a graph with the subgraphs that were mined from it as captured."""
     mined = SUBGRAPHS.read(part) if part.exists() else ()
-    subgraphs = tuple(
-        OriginalSubgraph(
-            subgraph.full,
-            subgraph.structure,
-            subgraph.kinds,
-            tuple((occurrence.start, occurrence.stop) for occurrence in subgraph.places),
-        )
-        for subgraph in mined
-        if not subgraph.variant
-    )
-    return OriginalGraph(row.full, row.structure, number, row.domain, subgraphs)
+    subgraphs = []
+    for subgraph in mined:
+        if not subgraph.variant:
+            ops = tuple((occurrence.start, occurrence.stop) for occurrence in subgraph.places)
+            subgraphs.append(
+                OriginalSubgraph(subgraph.full, subgraph.structure, subgraph.kinds, ops)
+            )
+    return OriginalGraph(row.full, row.structure, number, row.domain, tuple(subgraphs))

@@ -15,7 +15,6 @@ from passnet.errors import InputError
 SPLIT_FILE = "split.json"
 SHARD_NAME = "split"
 MAX_NAMED = 10
-"""The most rows that an error names."""
 
 Side: TypeAlias = Literal["train", "eval"]
 SIDES: tuple[Side, ...] = ("train", "eval")
@@ -63,8 +62,8 @@ class SplitManifest:
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A training row that shares an op sequence or structure with evaluation, or is an original or
-    a variant of a row there. `other` is the first such row, or the name of a suite.
+    """A training row with an op sequence, structure or original of evaluation's `other`, or a
+    suite's.
     """
 
     row: str

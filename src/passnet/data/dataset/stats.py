@@ -39,12 +39,10 @@ class LibraryCount:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Totals of a dataset.
-
-    A row with several kinds is counted in each. `variants` counts rows by dtype or sizes, "" for
-    those captured. `sizes` and `multiplicity` count rows by their number of ops and of places, from
-    the first of these numbers to the second. `mined` is None for a dataset that was not mined in
-    its folder, `sized` for one made there without other sizes.
+    """Totals of a dataset. A row with several kinds is counted in each. `variants` counts rows by
+    dtype or sizes, "" for those captured. `sizes` and `multiplicity` count rows by their number of
+    ops and of places, from the first of these numbers to the second. `mined` is None for a dataset
+    that was not mined in its folder, `sized` for one made there without other sizes.
     """
 
     num_rows: int

@@ -48,11 +48,11 @@ class Provenance:
 class SubgraphRow:
     """One subgraph: fingerprints, text, arguments (JSON), ops, and its origin.
 
-    `dtype`: the floating-point dtype of most elements of its arguments, or "none". `variant`: the
-    dtype of a converted subgraph ("float16"), or the sizes of its net's axes
-    ("batch=4,sequence=16"); `original`: the full fingerprint of its captured row. Both are empty
-    for captured rows. `places` are the first few of `num_places` places in `num_graphs` captured
-    graphs; `nets` the entries of these graphs, the first few by name; `domain` that of the first.
+    `dtype` is that of most float elements of its arguments, or "none". `variant` is the dtype of a
+    converted subgraph ("float16"), or the sizes of its net's axes ("batch=4,sequence=16"),
+    `original` its captured row's full fingerprint; both are empty for captured rows. `places` are
+    the first few of `num_places` in `num_graphs` captured graphs; `nets` their first few entries;
+    `domain` the first's.
     """
 
     full: str
@@ -171,9 +171,7 @@ class RowCounts:
 def merge_subgraphs(
     paths: Iterable[Path], out: Path, versions: Mapping[str, Iterable[str]]
 ) -> DatasetManifest:
-    """Write one dataset with each subgraph of some files once. Files must have different places of
-    a subgraph: these are added up, and the first few kept. The order of files has no influence.
-    """
+    """Write one dataset with each subgraph of some files once; places must differ, and add up."""
     merged: dict[str, SubgraphRow] = {}
     for path in sorted(paths):
         for row in SUBGRAPHS.read(path):
@@ -232,12 +230,7 @@ def read_manifest(folder: Path) -> DatasetManifest:
 
 
 def read_dataset(folder: Path) -> tuple[DatasetManifest, list[Path]]:
-    """Read the manifest of a dataset; return it with the checked files.
-
-    Raises:
-        InputError: there is none, one of another version, or a file is missing or not the one
-            described.
-    """
+    """Read the manifest of a dataset, and check its files; raise InputError if one is another."""
     manifest = read_manifest(folder)
     return manifest, check_shards(folder, manifest.shards, MANIFEST_FILE)
 

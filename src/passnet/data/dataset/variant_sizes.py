@@ -65,14 +65,10 @@ def chosen_sizes(axes: Sizes) -> tuple[Sizes, ...]:
     if all(len(sizes) == 1 for sizes in published):
         first = [{"batch": batch} for batch in FIRST_BATCHES if {"batch": batch} in published]
     else:
-        first = [sizes for sizes in published if _grows_in_batch_alone(axes, sizes)][:1]
+        same = [sizes for sizes in published if {**axes, **sizes, "batch": axes["batch"]} == axes]
+        first = [sizes for sizes in same if sizes["batch"] > axes["batch"]][:1]
     smallest = sorted(published, key=lambda sizes: math.prod(sizes.values()))
     return (*first, *(sizes for sizes in smallest if sizes not in first))
-
-
-def _grows_in_batch_alone(axes: Sizes, sizes: Sizes) -> bool:
-    changed = {axis for axis, size in sizes.items() if axes[axis] != size}
-    return changed == {"batch"} and sizes["batch"] > axes["batch"]
 
 
 def name_of(sizes: Sizes, dtype: str | None = None) -> str:

@@ -28,9 +28,7 @@ OTHER_SIZES = "other sizes"
 VariantFailure: TypeAlias = Literal[
     "refused_by_net", "other_graph", "no_float", "refused_by_op", "not_finite", "too_large"
 ]
-"""The cause why there is no variant; see `SizeFailure`. no_float: no argument has a floating-point
-dtype. not_finite: an output is infinite or NaN where the original's is not.
-"""
+"""The cause why there is no variant; see `SizeFailure`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +130,7 @@ def net_variants(
     shapes: bool = True,
     float32_norms: frozenset[str] = FLOAT32_NORMS,
 ) -> Iterator[Variant | Failure]:
-    """Yield all variants of a net's graphs: up to ten shapes if `shapes`, in three dtypes each.
-    `graphs` were captured from the entry, each under its number; `train`: in training.
-    """
+    """Yield all variants of a net's numbered graphs: up to ten shapes, in three dtypes each."""
     try:
         base = recapture(entry, {}, train=train)
     except _REFUSALS as error:

@@ -60,9 +60,6 @@ def verify(
     """Check a dataset: checksums, schema, every row recomputed from its text, and runs of
     `num_runs` rows. `seed` draws the rows to run, and their inputs. `announce` is called with the
     title and total of each phase, and returns the step to call after each.
-
-    Raises:
-        InputError: there is no manifest, or one of another version.
     """
     manifest = store.read_manifest(folder)
     num_rows = max(0, min(manifest.num_subgraphs, MAX_ROWS))  # of a manifest that may say anything

@@ -59,9 +59,7 @@ _TUPLE_MAKERS = frozenset(
 
 
 def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
-    """Return the specs of all tensors of a graph from `single_assignment`, from shapes and dtypes
-    alone. Statistics, and values whose size depends on other values, are left out.
-    """
+    """Return the specs of a `single_assignment` graph's tensors, but for unknown sizes."""
     specs = {spec.name: spec for spec in graph.tensors}
     for op, shapes in zip(graph.program.ops, infer_shapes(graph), strict=True):
         if op.output is None or len(shapes) != 1 or last_name(op.target) in _TUPLE_MAKERS:
@@ -74,9 +72,9 @@ def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A program in single-assignment form, ready for cuts; see `parent_of`. `needed_until` is the
-    index after the last op that reads a name, or past all of them for an output; `shielded` are the
-    ops between a switch of state and the one back, where they mean something else.
+    """A program ready for cuts; see `parent_of`. `needed_until` is the index after the last op that
+    reads a name, past all for an output; `shielded` ops stand where another op has switched a
+    state.
     """
 
     ops: tuple[Op, ...]
@@ -148,8 +146,7 @@ def trimmed_range(
     parent: Parent, start: int, stop: int, max_trimmed: int, min_ops: int
 ) -> tuple[int, int] | None:
     """Return the longest range inside [start, stop) that can be cut; None without. It has at least
-    `min_ops` ops and loses at most `max_trimmed`, of equally long ones the fewest in front. It
-    helps where a tuple is made on one side of the cut and taken apart on the other.
+    `min_ops` ops and loses at most `max_trimmed`, of equally long ones the fewest in front.
     """
     for num_trimmed in range(min(max_trimmed, stop - start - min_ops) + 1):
         for front in range(num_trimmed + 1):

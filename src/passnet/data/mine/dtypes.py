@@ -37,7 +37,8 @@ NORM_PARAMETERS: dict[str, tuple[tuple[int, str], ...]] = {
 
 FLOAT32_NORMS = frozenset(NORM_PARAMETERS)
 """Norms whose parameters and statistics stay float32: published for BatchNorm and LayerNorm, here
-for all norms (reference: mining, generalisation)."""
+for all norms (reference: mining, generalisation).
+"""
 
 CUDA_FLOAT32_NORMS = frozenset(
     name for name in NORM_PARAMETERS if "batch" in name or "instance" in name

@@ -1,8 +1,5 @@
 """Recursive Folding: repeats in a corpus of op sequences, as nested patterns and ranges.
 
-The pattern that saves most becomes a new symbol, again and again, so that every graph becomes a
-tree of ranges.
-
 Source: PassNet paper (arXiv 2605.29357), Recursive Folding. Repeats are exact and of any length
 here; the published method hashes windows of up to 64 tokens.
 """
@@ -54,9 +51,7 @@ class RepeatedPattern:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A corpus after folding: the remaining symbols of each sequence, and the patterns. Symbols
-    below `num_tokens` are tokens; the others index `patterns` from there.
-    """
+    """A corpus after folding: sequences of tokens and patterns, numbered from `num_tokens` on."""
 
     num_tokens: int
     patterns: tuple[RepeatedPattern, ...]
@@ -86,11 +81,10 @@ def alphabet(sequences: Sequence[Sequence[str]]) -> tuple[list[list[int]], list[
 
 
 def fold(sequences: Sequence[Sequence[int]], plan: FoldingPlan) -> Folded:
-    """Fold a corpus of tokens, integers from 0; no pattern spans two sequences.
-
-    Each step chooses the window that maximises (length - 1) (occurrences - 1), with at least two
-    disjoint occurrences; of equals the longest, then the first. Its occurrences, taken greedily
-    from the left, become a new symbol.
+    """Fold a corpus of tokens, integers from 0; no pattern spans two sequences. Each step chooses
+    the window that maximises (length - 1) (occurrences - 1), with at least two disjoint
+    occurrences; of equals the longest, then the first. Its occurrences, taken greedily from the
+    left, become a new symbol.
 
     Raises:
         InputError: there is no token, or one is negative.

@@ -1,8 +1,7 @@
 """Exact repeats of a sequence of integers, of every length, by a suffix array.
 
-It is made by doubling (Manber and Myers, 1990): ranks of prefixes of length k give those of length
-2 k by one sort of pairs, packed into one 64-bit integer with their index where there is room. The
-ranks of every doubling give the common prefix of any two suffixes.
+Source: Manber and Myers, 1990: ranks of prefixes of length k give those of length 2 k by one sort
+of pairs. The ranks of every doubling give the common prefix of any two suffixes.
 """
 
 from dataclasses import dataclass

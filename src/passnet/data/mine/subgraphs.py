@@ -67,11 +67,10 @@ def subgraphs(
     where: str = "graph",
     planned_ops: int = PLANNED_OPS,
 ) -> Iterator[Subgraph | RangeRefusal]:
-    """Yield the subgraphs of a graph, kind by kind, in the order of their ranges.
-
-    A single op that makes a tuple comes with the ops right behind it that take the tuple apart.
-    `classical` are the ranges from `folding.ranges`; those that cannot be cut lose up to
-    `MAX_TRIMMED_OPS` ops at their ends.
+    """Yield the subgraphs of a graph, kind by kind, in the order of their ranges. A single op that
+    makes a tuple comes with the ops right behind it that take the tuple apart. `classical` are the
+    ranges from `folding.ranges`; those that cannot be cut lose up to `MAX_TRIMMED_OPS` ops at their
+    ends.
 
     Raises:
         GraphError: an op is unknown, or refuses the shapes it is given.

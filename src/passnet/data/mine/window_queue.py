@@ -1,9 +1,8 @@
 """The order of folds, decided many times from one suffix array.
 
-A fold changes little of a corpus. A window without folded ops keeps its score; one with a new
-symbol stands for a longer one of the suffix array, and scores no more. So every window of the array
-bounds all windows that come of it, and a bound that is reached gives the next fold. If the best
-bound is not reached, a new suffix array is due.
+A window with a new symbol stands for a longer one of the array, and scores no more. So every window
+of the array bounds all windows that come of it, and a bound that is reached gives the next fold. If
+the best bound is not reached, a new suffix array is due.
 """
 
 import heapq

@@ -14,12 +14,8 @@ from passnet.errors import InputError, boundary
 
 
 def build_function(entry: str) -> Net:
-    """Build the net that `path/to/file.py:function` returns. The function takes no arguments. It
-    returns a `Net`, or a module with its positional and named inputs: `(module, x)`, `(module, (x,
-    y))`, `(module, (x,), {"mask": m})`.
-
-    Raises:
-        InputError: no such file or function, or its result is not a net with inputs.
+    """Build the net that `path/to/file.py:function` returns, without arguments: a `Net`, or a
+    module with its positional and named inputs, as `(module, (x, y), {"mask": m})`.
     """
     try:
         return _built(entry)
@@ -60,12 +56,9 @@ def as_net(returned: Any, entry: str) -> Net:
 
 
 def load_catalog(path: Path) -> ModuleType:
-    """Return the module of a catalog file, which has `names()` and `build(name)`. Dynamo looks up
-    the globals of its nets in `sys.modules`. Its folder is not searched for imports: catalogs are
-    named after the packages they import.
-
-    Raises:
-        InputError: there is no such file, it cannot be imported, or a function is missing.
+    """Return the module of a catalog file, which has `names()` and `build(name)`. It goes to
+    `sys.modules` for Dynamo; its folder, whose files are named after packages, is not searched for
+    imports.
     """
     name = f"passnet_catalog_{path.stem}"
     loaded = sys.modules.get(name)

@@ -34,8 +34,8 @@ RowSamples: TypeAlias = Iterator[tuple[SubgraphRow, list[tuple[Origin | None, Gr
 @dataclass(frozen=True, slots=True)
 class ExportPlan:
     """The rows to export, by an expression of SQL, and their layout. `name` is of the set in the
-    PassNet layout, and of the dataset on the card for Hugging Face, as are the `sides` of rows by
-    full fingerprint (all train without it) and `license_name`.
+    PassNet layout; `name`, `license_name` and the `sides` of rows, by full fingerprint, are for
+    Hugging Face.
     """
 
     layout: Layout

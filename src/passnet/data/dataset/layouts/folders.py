@@ -133,9 +133,7 @@ def _stated(facts: Any, path: PurePosixPath) -> Provenance:
 
 
 def _net_and_occurrences(sample: GraphSample, path: PurePosixPath) -> tuple[str, list[Occurrence]]:
-    """Return the net of a directory, and its ops if a name tells them. The library is that of
-    PassNet's folder `samples/<library>`, of GraphNet's `source`, or the folder above.
-    """
+    """Return the net of a directory, by its folders and files, and its ops if named."""
     if "samples" in path.parts[:-2]:
         library = path.parts[path.parts.index("samples") + 1]
     else:

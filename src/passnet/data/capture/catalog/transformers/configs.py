@@ -143,9 +143,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
         "model_args": {"embed_dim": 1024, "img_size": [336, 336], "global_pool": "",
                        "use_post_transformer_norm": False}}},
 }  # fmt: skip
-"""Settings of classes, or families, whose defaults do not fit each other or are None. For nets that
-read computed values, and so need real weights, they describe a smaller net.
-"""
+"""Settings of classes, or families, whose defaults do not fit each other or are None."""
 
 WHOLE = frozenset({"seggpt"})
 """Families whose other settings require all layers."""

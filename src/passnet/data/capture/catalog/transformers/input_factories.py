@@ -107,9 +107,7 @@ def first_setting(*keys: str, part: str = "", default: int | None = None) -> Axi
 
 
 def normal(axes: str, *sizes: AxisSize, scale: float = 1.0) -> InputMaker:
-    """Return a maker of normal random numbers with standard deviation `scale`. `axes` names the
-    axes of `sizes`; a star, as in "*channels", names an axis by the digits of its size.
-    """
+    """Return a maker of normal random numbers; a star names an axis, "*width", by its size."""
     return lambda view: _shaped(partial(floats, scale=scale), axes, sizes, view)
 
 
