@@ -9,8 +9,9 @@ from typing import Any
 from passnet.errors import MeasureError, boundary
 from passnet.inductor.compiled_call import CompiledLayers
 from passnet.inductor.compiler import compile_cpp_kernels
+from passnet.inductor.generated_code import GeneratedKernel
 from passnet.inductor.moves import moving_part
-from passnet.inductor.timed_program import KernelText, kernel_texts
+from passnet.inductor.timed_program import kernel_texts
 
 MAX_KERNELS = 60
 """Most kernels that are compiled, each in seconds."""
@@ -37,12 +38,12 @@ def moving_kernels(layers: CompiledLayers, run: Callable[[], object]) -> MovingK
         MeasureError: a part of a kernel cannot be compiled.
     """
     modules = [module for graph in layers.called() for _, _, module in graph.programs()]
-    parts: dict[tuple[str, str], KernelText] = {}
+    parts: dict[tuple[str, str], GeneratedKernel] = {}
     for module in modules:
         for name, code in kernel_texts(module).items():
             text = moving_part(name, code.text)
             if text is not None and code.types:
-                parts[module.__name__, name] = KernelText(name, code.types, text)
+                parts[module.__name__, name] = GeneratedKernel(name, code.types, text)
     if not parts or len(parts) > MAX_KERNELS:
         return None
     with boundary(MeasureError, "compiling the part of a kernel"):
