@@ -111,9 +111,7 @@ class SignatureRecord:
     Args:
         ms: milliseconds of a call of the returned net.
         speedup: of the returned net over eager torch, with its 95 % interval.
-        blocks: the modules within the net, in the order of their first runs.
-        instead: the backend for calls that the chosen one refuses for values of weights or
-            arguments; "" for eager torch.
+        instead: the backend for calls that the chosen one refuses for their values; "" for eager.
         op_blocks: of each graph of the net the module of each op, "" for the net itself.
         uses_passes: a used backend has the chosen passes; None in older records.
     """

@@ -43,10 +43,7 @@ class OptimizeSettings:
     """Start no further backend after this time, such as 90s, 10m or 1h."""
 
     threads: int | None = None
-    """Run torch with this many threads.
-
-    None takes as many as it has.
-    """
+    """Run torch with this many threads."""
 
     seconds: float = 2.0
     """Time each backend for this many seconds."""
@@ -54,16 +51,12 @@ class OptimizeSettings:
     backends: tuple[str, ...] | None = field(
         default=None, metadata={"option": "backend", "metavar": "NAME"}
     )
-    """Try this backend; all that fit by default.
-
-    None takes `USUAL`, the backends that fold weights as far as they are installed, `FROZEN` where
-    weights are constant, and `WITH_PASSES` where there are authors.
-    """
+    """Try this backend; all that fit by default."""
 
     authors: tuple[str, ...] = field(default=(), metadata={"option": "author", "metavar": "NAME"})
     """Let this author give passes for ranges of the net: library, compiler, search, trained:FOLDER.
 
-    They have what torch's own backends leave of the budget.
+    They have the time that torch's own backends leave of the budget.
     """
 
     library: str | None = None

@@ -1,7 +1,4 @@
-"""The backends by name; most of them are torch's own.
-
-A backend saves files in its folder, from which `load` takes seconds in another process.
-"""
+"""The backends by name, most of them torch's own; each saves files from which it is loaded."""
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -61,10 +58,7 @@ def build_backend(
 ) -> BuiltBackend:
     """Build a backend of a net, with the files to load it in `folder`.
 
-    `freeze` promises that the weights will not change.
-
-    Raises:
-        BackendError: it cannot run this net.
+    `freeze` promises that the weights will not change; BackendError where it cannot run this net.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -93,20 +87,13 @@ def _why_not_compared(call: NetCall) -> str | None:
 
 
 def load_backend(name: str, backend: Backend, call: NetCall, folder: Path) -> BuiltBackend:
-    """Load a backend from the folder of its build.
-
-    Raises:
-        BackendError: files are missing or broken, or do not fit the net.
-    """
+    """Load a backend from the folder of its build; BackendError where its files do not fit."""
     with boundary(BackendError, name), torch.no_grad():
         return backend.load(call, folder, name)
 
 
 def with_checks(built: BuiltBackend, freeze: bool, record: BackendRecord) -> BuiltBackend:
-    """Return a backend with the checks of weights and arguments that its calls need.
-
-    `freeze` promises that the weights will not change, so that calls do not compare folded ones.
-    """
+    """Return a backend with checks of its calls; `freeze` promises that weights will not change."""
     return replace(
         built,
         compares=built.is_frozen and not freeze,

@@ -77,13 +77,9 @@ class FastNet(torch.nn.Module):
     """A net whose calls a backend runs where they fit it, and the original net elsewhere.
 
     In everything but calls it is the net: its state, modules, attributes and mode are the net's.
-    One thread at a time uses a backend; another one meanwhile runs the original net.
-
-    Args:
-        net: the net, or a function of tensors.
-        backends: of two for the same input signature the last is tried first.
-        warns: log once for each reason why a call fits no backend; False where eager torch is the
-            best choice for some inputs.
+    One thread at a time uses a backend; another one meanwhile runs the original net. Of two
+    backends for the same input signature the last is tried first. With `warns` it logs, once for
+    each reason, why a call fits no backend.
 
     Raises:
         InputError: a backend has inputs that cannot be checked, or weights that are not the net's;
@@ -284,9 +280,7 @@ def copied(
     """Copy a net and the arguments of some calls, tensors shared among them included.
 
     Functions are not copied, and neither are the objects that a closure or a hook holds.
-
-    Raises:
-        InputError: a net or an argument cannot be copied, or changes of a weight cannot be seen.
+    InputError where something cannot be copied, or changes of a weight cannot be seen.
     """
     module, name = as_module(net), name_of(net)
     weights = weights_of(module)

@@ -1,7 +1,4 @@
-"""Passes for one range, written by a program or an LLM and judged on this machine.
-
-The judge sees a range as the only graph of a task, and calls it without torch.compile's guards.
-"""
+"""Passes for one range, written by a program or an LLM and judged on this machine."""
 
 import ast
 import json
@@ -34,8 +31,7 @@ LEAST_EVALUATIONS, LEAST_S = 4, 10.0
 class JudgedPass:
     """A pass folder for a range and its trial; without a trial, `error` says why.
 
-    An author that was interrupted is not `is_final`; one that gave no answer is not `is_answered`,
-    and not asked again. `evaluation_s` is the time of one evaluation.
+    An interrupted author is not `is_final`; one without an answer is not `is_answered`.
     """
 
     files: Files

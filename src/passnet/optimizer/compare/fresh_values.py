@@ -69,8 +69,7 @@ def drawn_within(
 ) -> list[torch.Tensor]:
     """Return fresh tensors with whole numbers within bounds; both ends occur.
 
-    They occur at the same positions of all tensors, or, with an odd seed, the smallest of one where
-    the next has its largest.
+    They occur at the same positions of all tensors; with an odd seed, of every other one swapped.
     """
     generator = torch.Generator().manual_seed(seed)
     tensors = fresh_tensors(call, seed)
