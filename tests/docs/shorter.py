@@ -165,8 +165,6 @@ CORPORA = (
 """The part of the corpora that the judge is audited with."""
 
 PYTHON_NOT_RUN: dict[str, str] = {
-    "docs/environments.md": "needs TRL, a model and a service; tests/train/rewards runs it",
-    "docs/service.md": "needs a running service; tests/train/service runs it",
     "docs/triton.md": "needs Triton",
 }
 """Pages whose Python blocks are only compiled -> the reason."""
@@ -176,6 +174,33 @@ from passnet.data.capture.mismatched_wheels import import_torchvision
 import_torchvision()
 """
 
+_STAND_IN_TRL = """
+import sys
+from pathlib import Path
+from types import ModuleType
+
+trl = ModuleType("trl")
+trl.GRPOTrainer = type("GRPOTrainer", (), {"__init__": lambda self, **words: None, "train": print})
+trl.GRPOConfig = lambda folder: folder
+sys.modules["trl"] = trl
+Path("runs/judge").mkdir(parents=True)
+Path("runs/judge/token").write_text("token")
+"""
+"""A trainer that learns nothing; tests/train runs TRL where it is installed."""
+
+_SERVICE = """
+import atexit, subprocess, sys, time
+from pathlib import Path
+
+words = ["--device", "cpu:0", "--suite", "demo", "--out", "runs/judge"]
+service = subprocess.Popen([sys.executable, "-m", "passnet.cli", "judge", "serve", *words])
+atexit.register(service.terminate)
+while not Path("runs/judge/token").exists():
+    assert service.poll() is None
+    time.sleep(0.1)
+"""
+"""The service that the page has started; its client asks again until it answers."""
+
 PREAMBLES: dict[str, tuple[tuple[str, ...], str, Exchange]] = {
     "README.md": (
         (),
@@ -183,6 +208,8 @@ PREAMBLES: dict[str, tuple[tuple[str, ...], str, Exchange]] = {
         {"optimize(net, x, ": 'optimize(net, x, backends=("graph",), seconds=0.1, '},
     ),
     "docs/dataset.md": (("passnet dataset build captures --out data",), "", {}),
+    "docs/environments.md": ((), _STAND_IN_TRL, {}),
+    "docs/service.md": ((), _SERVICE, {}),
     "docs/library.md": (
         (
             "passnet optimize my_nets.py:make --author compiler --library tuned/library"
