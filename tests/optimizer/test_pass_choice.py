@@ -21,8 +21,7 @@ from passnet.optimizer.choose.judging import outcome_on
 from passnet.optimizer.choose.pass_choice import RangeResult, best_disjoint, choose, choose_passes
 from passnet.optimizer.choose.ranges import Place
 from passnet.passes.library.entries import latest
-from passnet.passes.library.store import PassLibrary, entry_range
-from passnet.passes.library.verification import verify_library
+from passnet.passes.library.store import PassLibrary, entry_range, verify_library
 from tests.optimizer.libraries import HERE, folder, outcome, tanh_mul
 
 pytestmark = pytest.mark.xdist_group("agent")

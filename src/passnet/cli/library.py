@@ -123,8 +123,7 @@ def verify_command(options: LibraryVerifyOptions) -> None:
     from passnet.core.terminal.progress import progress
     from passnet.judge.desk.desk import JudgeDesk
     from passnet.optimizer.choose.judging import outcome_on
-    from passnet.passes.library.store import PassLibrary
-    from passnet.passes.library.verification import VerifiedPass, verify_library
+    from passnet.passes.library.store import PassLibrary, VerifiedPass, verify_library
 
     library = options.library
     chosen = [entry for entry in _matching(library, options.entries) if entry.code_hash]

@@ -19,8 +19,6 @@ CONSTANT_NAMES = name_set("""
 FLOAT_NAMES = {"inf": math.inf, "nan": math.nan}
 
 MAX_INTEGER_BITS = 64
-"""Longest integer that a program may hold."""
-
 MAX_DEPTH = 32
 """Deepest nesting of arguments; the public graphs nest 3 deep."""
 

@@ -5,18 +5,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from passnet.errors import GraphError
-from passnet.graph.spec import (
-    Alias,
-    Arg,
-    Device,
-    Graph,
-    Op,
-    Program,
-    Ref,
-    Sequence,
-    Slice,
-    TorchName,
-)
+from passnet.graph import spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +21,7 @@ class Fingerprints:
     full: str | None
 
 
-def op_sequence(program: Program) -> tuple[str, ...]:
+def op_sequence(program: spec.Program) -> tuple[str, ...]:
     """Return the targets of the ops in program order; graphs that share them form one task."""
     return tuple(op.target for op in program.ops)
 
@@ -64,31 +53,31 @@ class _Numbering:
     def _value(self, name: str) -> _Value:
         return self._values.setdefault(name, _Value(name))
 
-    def texts(self, arg: Arg) -> tuple[str, str]:
+    def texts(self, arg: spec.Arg) -> tuple[str, str]:
         """Return an argument in canonical form, without its literals and with them."""
-        if isinstance(arg, Ref):
+        if isinstance(arg, spec.Ref):
             value = self._value(arg.name)
             if value.number is None:
                 value.number = f"i{len(self.inputs)}"
                 self.inputs.append(value.name)
             return value.number, value.number
-        if isinstance(arg, Sequence):
+        if isinstance(arg, spec.Sequence):
             return self._joined("(", arg.items)
-        if isinstance(arg, Slice):
+        if isinstance(arg, spec.Slice):
             return self._joined("s(", (arg.start, arg.stop, arg.step))
-        if isinstance(arg, TorchName):
+        if isinstance(arg, spec.TorchName):
             return "", "torch." + arg.name
-        if isinstance(arg, Device):
+        if isinstance(arg, spec.Device):
             return "", "device"  # where a graph runs is no part of what it is
         return "", f"{type(arg).__name__}:{arg!r}"
 
-    def _joined(self, opening: str, args: tuple[Arg, ...]) -> tuple[str, str]:
+    def _joined(self, opening: str, args: tuple[spec.Arg, ...]) -> tuple[str, str]:
         pairs = [self.texts(arg) for arg in args]
         bare = " ".join([bare for bare, _ in pairs if bare])
         return bare, f"{opening}{','.join([full for _, full in pairs])})"
 
 
-def canonical_lines(program: Program) -> tuple[list[str], list[str], list[str]]:
+def canonical_lines(program: spec.Program) -> tuple[list[str], list[str], list[str]]:
     """Return canonical lines of a program without literals, lines with them, and its arguments.
 
     Values are numbered by first use: names, order of arguments, aliases, hints, devices and kinds
@@ -98,9 +87,9 @@ def canonical_lines(program: Program) -> tuple[list[str], list[str], list[str]]:
     structure: list[str] = []
     literals: list[str] = []
     for statement in program.body:
-        if isinstance(statement, Alias):
+        if isinstance(statement, spec.Alias):
             numbering.alias(statement.output, statement.source)
-        elif isinstance(statement, Op):
+        elif isinstance(statement, spec.Op):
             pairs = [numbering.texts(arg) for arg in statement.args]
             for name, arg in sorted(statement.kwargs, key=itemgetter(0)):
                 bare, full = numbering.texts(arg)
@@ -118,7 +107,7 @@ def _digest(lines: list[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def fingerprints(graph: Graph) -> Fingerprints:
+def fingerprints(graph: spec.Graph) -> Fingerprints:
     """Return a graph's fingerprints; raise GraphError if only some used arguments have specs."""
     structure, literals, inputs = canonical_lines(graph.program)
     full = None

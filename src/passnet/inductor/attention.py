@@ -12,12 +12,8 @@ from typing import TypeAlias
 import torch
 
 Parts: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-"""Query, key and value."""
-
 HALF = (torch.float16, torch.bfloat16)
 MAX_FLASH_HEAD = 256
-"""Largest head that flash attention computes."""
-
 FLASH_ALIGNMENT = 8
 """Heads are padded to a multiple of this for flash attention."""
 

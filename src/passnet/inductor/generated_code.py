@@ -124,10 +124,7 @@ def generate(
             stack.enter_context(patch.object(_triton, "triton_hash_with_backend", lambda: ""))
         module = build(retarget(graph, device, None if device == "cpu" else 0).program, where)
         with mode, torch.device(device if device == "cpu" else "cuda:0"):
-            fakes = [
-                torch.empty_strided(layout.shape, layout.stride, dtype=getattr(torch, layout.dtype))
-                for layout in inputs.values()
-            ]
+            fakes = [fake_tensor(layout) for layout in inputs.values()]
             expected = fake_results(module, fakes, where)
         read = partial(_ModuleReader, inputs=inputs, where=where, device=device)
         reader = lower(module, fakes, mode, read)
@@ -136,6 +133,11 @@ def generate(
     code = reader.code()
     _check_outputs(code, expected, where)
     return code
+
+
+def fake_tensor(layout: Any) -> torch.Tensor:
+    """Return a tensor of a layout: its shape, stride and dtype."""
+    return torch.empty_strided(layout.shape, layout.stride, dtype=getattr(torch, layout.dtype))
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:

@@ -11,10 +11,10 @@ import sympy
 import torch
 
 from passnet.errors import AuthorError, boundary
-from passnet.graph.fx.build import build
+from passnet.graph.fx.build import build, op_number
 from passnet.graph.spec import Graph, retarget
 from passnet.inductor.compiler import inductor_settings
-from passnet.inductor.generated_code import DEVICE_SETTINGS, contiguous, fake_results
+from passnet.inductor.generated_code import DEVICE_SETTINGS, contiguous, fake_results, fake_tensor
 from passnet.inductor.schedule import SETTINGS, lower
 from passnet.inductor.simulated_gpu import DevicelessMode
 
@@ -77,10 +77,7 @@ class InductorLoops:
 
 
 def inductor_loops(
-    graph: Graph,
-    strides: Mapping[str, tuple[int, ...]],
-    options: Mapping[str, Any],
-    where: str,
+    graph: Graph, strides: Mapping[str, tuple[int, ...]], options: Mapping[str, Any], where: str
 ) -> InductorLoops:
     """Return a graph's loops; raise AuthorError if Inductor cannot lower it or calls a library."""
     inputs = {}
@@ -96,10 +93,7 @@ def inductor_loops(
         stack.enter_context(_marked_ops())
         module = build(retarget(graph, "cpu", None).program, where)
         with mode, torch.device("cpu"):
-            fakes = [
-                torch.empty_strided(buffer.shape, buffer.stride, dtype=getattr(torch, buffer.dtype))
-                for buffer in inputs.values()
-            ]
+            fakes = [fake_tensor(buffer) for buffer in inputs.values()]
             fake_results(module, fakes, where)
         loops = lower(module, fakes, mode, lambda lowering: _read(lowering, inputs, where))
     if loops is None:
@@ -123,11 +117,9 @@ def _marked_ops() -> Iterator[None]:
         result = original(self, target, args, kwargs)
         node = V.get_current_node()
         loops = getattr(getattr(result, "data", None), "data", None)
-        op = (node.meta.get("custom") or {}).get("op")
-        if op is not None and isinstance(loops, ir.Pointwise):
-            users = [(user.meta.get("custom") or {}).get("op") for user in node.users]
-            if op not in users:
-                object.__setattr__(loops, "inner_fn", _marker(loops.inner_fn, op))
+        op, users = op_number(node), map(op_number, node.users)
+        if op is not None and isinstance(loops, ir.Pointwise) and op not in users:
+            object.__setattr__(loops, "inner_fn", _marker(loops.inner_fn, op))
         return result
 
     with patch.object(GraphLowering, "call_function", marking):
@@ -207,7 +199,7 @@ def _whole_memory(node: Any) -> tuple[str | None, int]:
 
 def _buffer(node: Any) -> Buffer:
     origin = getattr(node, "origin_node", None)
-    op = (origin.meta.get("custom") or {}).get("op") if origin is not None else None
+    op = op_number(origin) if origin is not None else None
     return Buffer(
         tuple(int(size) for size in node.get_size()),
         tuple(int(step) for step in node.get_stride()),
@@ -264,14 +256,14 @@ def _collector(names: Mapping[str, str], offsets: Mapping[str, int]) -> Any:
         def store(self, name: str, index: Any, value: Any, mode: Any = None) -> None:
             if mode is not None:
                 raise AuthorError(f"a store that {mode}s")
-            self.stores.append(
-                Stored(names.get(name, name), index + offsets.get(name, 0), value, False)
-            )
+            self._store(name, index, value, is_reduction=False)
 
         def store_reduction(self, name: str, index: Any, value: Any) -> None:
-            self.stores.append(
-                Stored(names.get(name, name), index + offsets.get(name, 0), value, True)
-            )
+            self._store(name, index, value, is_reduction=True)
+
+        def _store(self, name: str, index: Any, value: Any, is_reduction: bool) -> None:
+            address = index + offsets.get(name, 0)
+            self.stores.append(Stored(names.get(name, name), address, value, is_reduction))
 
         def reduction(self, dtype: Any, src_dtype: Any, reduction_type: str, value: Any) -> Any:
             reduction = LoopValue("reduction", (reduction_type, value), self._op())

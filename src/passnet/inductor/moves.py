@@ -31,7 +31,6 @@ _MOVES = re.compile(
     r"|(?:at::vec::)?transpose_mxn<.*>\(.*\)",
     re.DOTALL,
 )
-"""Statements of a loop that only moves values."""
 
 
 def moves_only(name: str, text: str) -> bool:

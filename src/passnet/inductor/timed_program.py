@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from passnet.errors import MeasureError
 from passnet.inductor.clocks import WALL, Clock
+from passnet.inductor.generated_code import GeneratedKernel
 from passnet.inductor.moves import moves_only
 
 CallKind: TypeAlias = Literal["copies", "generated", "library"]
@@ -37,15 +38,6 @@ COMPILERS = ("cpp_pybinding", "cpp", "triton", "multi_kernel", "cuda", "halide")
 
 
 @dataclass(frozen=True, slots=True)
-class KernelText:
-    """A kernel of a generated module: its name, the types of its arguments, and its text."""
-
-    name: str
-    types: tuple[str, ...]
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class TimedProgram:
     """A generated function with clocks, the kinds of its timed calls, and its kernels' names."""
 
@@ -64,7 +56,10 @@ def timed_program(
     """
     tree = ast.parse(_source(module))
     kernels = kernels_of(tree)
-    function = _call_of(tree)
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    function = next((node for node in functions if node.name == "call"), None)
+    if function is None:
+        raise MeasureError("the generated program has no function `call`")
     timed = _Timed(kernels)
     body = timed.statements(copy.deepcopy(function.body))
     start = ast.parse("\n".join(f"_{kind} = 0" for kind in KINDS)).body
@@ -87,7 +82,7 @@ def _source(module: ModuleType) -> str:
         return stream.read()
 
 
-def kernels_of(tree: ast.Module) -> dict[str, KernelText]:
+def kernels_of(tree: ast.Module) -> dict[str, GeneratedKernel]:
     """Return the kernels of a generated module's syntax tree, by name."""
     kernels = {}
     for statement in tree.body:
@@ -108,21 +103,14 @@ def kernels_of(tree: ast.Module) -> dict[str, KernelText]:
             ]
             lists = [arg for arg in statement.value.args if isinstance(arg, ast.List)]
             types = tuple(ast.literal_eval(lists[0])) if lists else ()
-            kernels[target.id] = KernelText(target.id, types, texts[-1] if texts else "")
+            kernels[target.id] = GeneratedKernel(target.id, types, texts[-1] if texts else "")
     return kernels
-
-
-def _call_of(tree: ast.Module) -> ast.FunctionDef:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == "call":
-            return node
-    raise MeasureError("the generated program has no function `call`")
 
 
 class _Timed:
     """A rewriter that puts clocks around the kernel calls of statements."""
 
-    def __init__(self, kernels: Mapping[str, KernelText]) -> None:
+    def __init__(self, kernels: Mapping[str, GeneratedKernel]) -> None:
         self._kernels = kernels
         self.kinds: list[CallKind] = []
         self.names: list[str] = []
@@ -191,6 +179,6 @@ class _Timed:
         yield from ast.parse("\n".join([*lines, f"_spent[{COUNT}] += {len(self.kinds)}"])).body
 
 
-def kernel_texts(module: ModuleType) -> dict[str, KernelText]:
+def kernel_texts(module: ModuleType) -> dict[str, GeneratedKernel]:
     """Return the kernels that a generated module has compiled, by name."""
     return kernels_of(ast.parse(_source(module)))

@@ -84,9 +84,7 @@ def passnet_backend(
     return compiled
 
 
-def without_bare_kernels(
-    passes: Sequence[Pass | SkippedPass],
-) -> list[Pass | SkippedPass]:
+def without_bare_kernels(passes: Sequence[Pass | SkippedPass]) -> list[Pass | SkippedPass]:
     """Return the passes whose kernels have known dtypes; warn about the others."""
     checked: list[Pass | SkippedPass] = []
     for pass_ in passes:

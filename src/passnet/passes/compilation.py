@@ -19,8 +19,6 @@ from passnet.core.records.folders import cache_folder
 from passnet.errors import PassError
 
 INCLUDE = Path(__file__).parent / "include"
-"""Folder of the headers that kernels may include."""
-
 FLAGS = (
     "-std=c++17", "-mprefer-vector-width=512", "-O3", "-march=native", "-fopenmp",
     "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared",

@@ -40,8 +40,6 @@ _NUMBERS: dict[str, Any] = {
     "b": ctypes.c_int8, "h": ctypes.c_int16, "i": ctypes.c_int32, "l": ctypes.c_int64,
     "B": ctypes.c_uint8, "H": ctypes.c_uint16, "I": ctypes.c_uint32, "L": ctypes.c_uint64,
 }  # fmt: skip
-"""C type of a number, by the letter of `passnet_signature.h`."""
-
 _ELEMENTS: dict[str, torch.dtype | None] = {
     "f": torch.float32, "d": torch.float64, "e": torch.float16, "g": torch.bfloat16,
     "?": torch.bool, "b": torch.int8, "h": torch.int16, "i": torch.int32, "l": torch.int64,

@@ -22,7 +22,6 @@ _codes: dict[torch._ops.OpOverload, "KernelCode"] = {}
 """The kernel of each op. State of the process, as ops of torch are: they are defined once."""
 
 _SCHEMA_TYPES = {"f": "float", "d": "float", "?": "bool"} | dict.fromkeys("bhilBHIL", "int")
-"""Type of a number in the schema of an op, by its letter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,9 +58,7 @@ def load_passes(folder: PassFolder) -> list[Pass | SkippedPass]:
     ]
 
 
-def loaded_passes(
-    paths: str | Path | Sequence[str | Path] | None,
-) -> list[Pass | SkippedPass]:
+def loaded_passes(paths: str | Path | Sequence[str | Path] | None) -> list[Pass | SkippedPass]:
     """Return the passes of one folder or several, in order; load equal content once."""
     folders = [paths] if isinstance(paths, (str, Path)) else paths or ()
     return [pass_ for path in folders for pass_ in _load_once(inspect_folder(Path(path)))]

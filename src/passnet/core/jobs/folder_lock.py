@@ -42,20 +42,17 @@ def folder_lock(folder: Path) -> Iterator[None]:
     without locks get none. An InputError names the process that works in the folder.
     """
     path = folder / LOCK_FILE
+    now = datetime.now().astimezone().isoformat(" ", "seconds")
+    holder = LockHolder(os.getpid(), socket.gethostname(), now, shlex.join(sys.argv))
     descriptor = _locked(path)
     try:
         with naming(path):
-            os.pwrite(descriptor, encode(_this_process()), 0)
+            os.pwrite(descriptor, encode(holder), 0)
         yield
     finally:
         with suppress(OSError):  # the folder may be gone
             path.unlink()
         os.close(descriptor)
-
-
-def _this_process() -> LockHolder:
-    now = datetime.now().astimezone().isoformat(" ", "seconds")
-    return LockHolder(os.getpid(), socket.gethostname(), now, shlex.join(sys.argv))
 
 
 def _locked(path: Path) -> int:

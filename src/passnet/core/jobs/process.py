@@ -109,16 +109,6 @@ class JobResult:
         return JobOutcome(decode(self.record, kind, RECORD_FILE), self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """A job as its parent process receives it."""
-
-    function: str
-    payload: str
-    folder: str
-    limits: JobLimits
-
-
 class JobRunner:
     """A runner of jobs, one at a time, in children of one warm parent process."""
 
@@ -146,8 +136,7 @@ class JobRunner:
     def run(self, job: Job) -> JobResult:
         """Run one job; raise WorkerError if our machinery fails twice or the disk is full."""
         with tempfile.TemporaryDirectory(prefix="passnet-job-") as name:
-            order = _Order(job.function, job.payload, name, job.limits)
-            end = self._ask(order, job) or self._ask(order, job)
+            end = self._ask(job, name) or self._ask(job, name)
             if end is None:
                 raise WorkerError(f"the parent of {job.prepare} ends before its job has begun")
             folder = Path(name)
@@ -160,12 +149,12 @@ class JobRunner:
             log = (_content(folder / LOG_FILE) or b"")[-MAX_LOG_BYTES:]
             return JobResult(job, end, record, rows, log.decode(errors="replace").strip())
 
-    def _ask(self, order: _Order, job: Job) -> JobEnd | None:
+    def _ask(self, job: Job, folder: str) -> JobEnd | None:
         """Send a job to the parent; return None if the parent ends first."""
         parent = self._ready(job)
         assert parent.stdin is not None and parent.stdout is not None, "both are pipes"
         try:
-            parent.stdin.write(encode(order) + b"\n")
+            parent.stdin.write(encode((job, folder)) + b"\n")
             parent.stdin.flush()
             line = parent.stdout.readline()
         except OSError:
@@ -214,7 +203,8 @@ def main() -> None:
     os.dup2(2, 1)  # what libraries print is no answer
     _function(sys.argv[1])(sys.argv[2])
     while line := orders.readline():
-        end = _fork(decode(line, _Order), orders.fileno(), answers.fileno())
+        job, folder = decode(line, tuple[Job, str])
+        end = _fork(job, Path(folder), orders.fileno(), answers.fileno())
         if end is None:
             return
         answers.write(encode(end) + b"\n")
@@ -225,7 +215,7 @@ def _function(name: str) -> Callable[..., Any]:
     return getattr(importlib.import_module(module), attribute)
 
 
-def _fork(order: _Order, orders: int, answers: int) -> JobEnd | None:
+def _fork(job: Job, folder: Path, orders: int, answers: int) -> JobEnd | None:
     """Run a job in a child; return None if the caller is gone meanwhile."""
     start = time.monotonic()
     pid = os.fork()
@@ -236,10 +226,10 @@ def _fork(order: _Order, orders: int, answers: int) -> JobEnd | None:
             os.setsid()
             for fd in (orders, answers):
                 os.close(fd)
-            _work(order)
+            _work(job, folder)
             status = 0
         except OSError as cause:
-            if str(cause.filename).startswith(order.folder):
+            if str(cause.filename).startswith(str(folder)):
                 status = os.EX_IOERR
             traceback.print_exc()
         except BaseException:  # noqa: BLE001 (the child's top: what it says is in its log)
@@ -248,7 +238,7 @@ def _fork(order: _Order, orders: int, answers: int) -> JobEnd | None:
         finally:
             os._exit(status)
     handle = os.pidfd_open(pid)
-    ready, _, _ = select.select([handle, orders], [], [], order.limits.seconds)
+    ready, _, _ = select.select([handle, orders], [], [], job.limits.seconds)
     os.close(handle)
     if handle not in ready:
         _kill(pid)
@@ -267,15 +257,14 @@ def _kill(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def _work(order: _Order) -> None:
-    folder = Path(order.folder)
+def _work(job: Job, folder: Path) -> None:
     log = os.open(folder / LOG_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    memory = order.limits.memory_mib * 2**20
+    memory = job.limits.memory_mib * 2**20
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _function(order.function)(order.payload, folder)
+    _function(job.function)(job.payload, folder)
     sys.stdout.flush()
     sys.stderr.flush()
 

@@ -12,16 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from passnet.core.jobs.folder_lock import folder_lock
 from passnet.core.jobs.process import JobOutcome
-from passnet.core.records.serialise import (
-    LineWriter,
-    encode,
-    has_lines,
-    make_folder,
-    read_json,
-    read_lines,
-    replace_file,
-    write_json,
-)
+from passnet.core.records import serialise
 from passnet.errors import InputError, PassnetError, os_error_sentence
 
 I = TypeVar("I")  # noqa: E741 (what a run is begun with)
@@ -68,7 +59,7 @@ class RunFolder(Generic[I, R, K]):
         InputError. So does a folder that is in use, or that holds a run while `resume` is off.
         """
         _used[self.records_path] = self
-        make_folder(self.out)
+        serialise.make_folder(self.out)
         with folder_lock(self.out):
             self._write_info(info, resume, continued)
             yield
@@ -81,7 +72,7 @@ class RunFolder(Generic[I, R, K]):
                     f"{self.out}: already holds {self.holds}; add --resume to go on, or choose "
                     "another --out"
                 )
-            begun = read_json(path, self.info)
+            begun = serialise.read_json(path, self.info)
             info = continued(begun, info)
             if info == begun:
                 return
@@ -90,7 +81,7 @@ class RunFolder(Generic[I, R, K]):
                 f"{self.out}: holds {self.records_file} but no {self.info_file}; choose another "
                 "--out"
             )
-        write_json(path, info)
+        serialise.write_json(path, info)
 
     def held(self) -> str | None:
         """Return the number of records on disk in words ("1 captured net"); None without any."""
@@ -102,7 +93,7 @@ class RunFolder(Generic[I, R, K]):
 
     def read_info(self) -> I:
         """Return the settings that the run was begun with; raise InputError if there are none."""
-        return read_json(self.out / self.info_file, self.info)
+        return serialise.read_json(self.out / self.info_file, self.info)
 
     def records(self) -> dict[K, R]:
         """Return the record of every finished item; skip a torn last line."""
@@ -112,8 +103,8 @@ class RunFolder(Generic[I, R, K]):
         """Remove stale records, so that their items run again."""
         if self.records_path.exists():
             remaining = [record for record in self.records().values() if not is_stale(record)]
-            lines = b"".join(encode(record) + b"\n" for record in remaining)
-            replace_file(self.records_path, lines)
+            lines = b"".join(serialise.encode(record) + b"\n" for record in remaining)
+            serialise.replace_file(self.records_path, lines)
 
     def take(self, foreign: Iterable[R], records: dict[K, R], is_done: Callable[[R], bool]) -> None:
         """Store records of other folders that this one lacks, or that succeeded only there."""
@@ -140,7 +131,7 @@ class RunFolder(Generic[I, R, K]):
                 if outcome.rows is not None and rows_path is not None:
                     target = rows_path(outcome.record)
                     target.parent.mkdir(parents=True, exist_ok=True)
-                    replace_file(target, outcome.rows)
+                    serialise.replace_file(target, outcome.rows)
                 record(outcome.record)
                 yield outcome.record
 
@@ -152,7 +143,7 @@ class RunFolder(Generic[I, R, K]):
         """
         _used[self.records_path] = self
         try:
-            with LineWriter(self.records_path) as writer:
+            with serialise.LineWriter(self.records_path) as writer:
 
                 def store(record: R) -> None:
                     nonlocal num_safe
@@ -183,6 +174,6 @@ def unchanged(complaint: str) -> Callable[[I, I], I]:
 
 def last_records(path: Path, kind: type[R], key: Callable[[R], K]) -> dict[K, R]:
     """Return the last record of each item by `key`; empty without a file; skip a torn line."""
-    if not has_lines(path):
+    if not serialise.has_lines(path):
         return {}
-    return {key(record): record for record in read_lines(path, kind, skip_torn=True)}
+    return {key(record): record for record in serialise.read_lines(path, kind, skip_torn=True)}

@@ -89,22 +89,12 @@ class RunPlan:
 
     executor: Executor = field(
         default=run_local,
-        metadata={
-            "choices": tuple(EXECUTORS),
-            "convert": executor,
-            "default": "local",
-        },
+        metadata={"choices": tuple(EXECUTORS), "convert": executor, "default": "local"},
     )
     """Work in processes on this machine, or on a Ray cluster."""
 
     num_workers: int = field(
-        default=1,
-        metadata={
-            "option": "jobs",
-            "least": 0,
-            "most": 1024,
-            "convert": num_workers_of,
-        },
+        default=1, metadata={"option": "jobs", "least": 0, "most": 1024, "convert": num_workers_of}
     )
     """Work on this many items at a time; 0 means one for each core."""
 

@@ -21,13 +21,10 @@ ProgressStep: TypeAlias = Callable[..., None]
 """Called after each item, with its name or without arguments."""
 
 LINE_EVERY_S = 30.0
-"""How often a line says how far the work is, where no bar shows it."""
 
 
 @contextmanager
-def progress(
-    title: str, total: int, every_s: float = LINE_EVERY_S
-) -> Iterator[Callable[..., None]]:
+def progress(title: str, total: int, every_s: float = LINE_EVERY_S) -> Iterator[ProgressStep]:
     """Show a bar with a rate and expected end; yield the function that counts an item.
 
     Without a terminal, print a line every `every_s` seconds instead, the first after that time.
@@ -55,7 +52,7 @@ def progress(
 
 
 @contextmanager
-def _lines(title: str, total: int, every_s: float) -> Iterator[Callable[..., None]]:
+def _lines(title: str, total: int, every_s: float) -> Iterator[ProgressStep]:
     """Print a line now and then from a thread, so that even stalled work is reported."""
     start = time.monotonic()
     ended = threading.Event()
@@ -81,7 +78,7 @@ def _lines(title: str, total: int, every_s: float) -> Iterator[Callable[..., Non
 
 
 @contextmanager
-def late_progress() -> Iterator[Callable[[str, int], Callable[..., None]]]:
+def late_progress() -> Iterator[Callable[[str, int], ProgressStep]]:
     """Yield a function that starts a bar with a title and total; bars end with the block."""
     with ExitStack() as stack:
         yield lambda title, total: stack.enter_context(progress(title, total))

@@ -5,19 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from passnet.errors import GraphError, boundary
+from passnet.graph import spec
 from passnet.graph.fx.targets import check_targets, resolve
-from passnet.graph.spec import (
-    Alias,
-    Arg,
-    Device,
-    Op,
-    Program,
-    Ref,
-    Release,
-    Sequence,
-    Slice,
-    TorchName,
-)
 
 if TYPE_CHECKING:
     import torch
@@ -26,7 +15,7 @@ MAX_DEVICE_INDEX = 127
 """Largest device index; torch counts in eight bits and reads 2**32 as 0."""
 
 
-def build(program: Program, where: str = "model.py") -> torch.fx.GraphModule:
+def build(program: spec.Program, where: str = "model.py") -> torch.fx.GraphModule:
     """Build the graph module of a program, with its arguments in order.
 
     Nodes carry the index of their op in `meta["custom"]["op"]`. A target that is not allowed or
@@ -41,9 +30,9 @@ def build(program: Program, where: str = "model.py") -> torch.fx.GraphModule:
         values[param.name] = graph.placeholder(param.name)
     num_ops = 0
     for statement in program.body:
-        if isinstance(statement, Release):
+        if isinstance(statement, spec.Release):
             continue
-        if isinstance(statement, Alias):
+        if isinstance(statement, spec.Alias):
             values[statement.output] = values[statement.source]
             continue
         try:
@@ -64,7 +53,7 @@ def op_number(node: torch.fx.Node) -> int | None:
     return (node.meta.get("custom") or {}).get("op")
 
 
-def _node(graph: torch.fx.Graph, op: Op, values: dict[str, torch.fx.Node]) -> torch.fx.Node:
+def _node(graph: torch.fx.Graph, op: spec.Op, values: dict[str, torch.fx.Node]) -> torch.fx.Node:
     args = tuple(_value(arg, values) for arg in op.args)
     kwargs = {name: _value(arg, values) for name, arg in op.kwargs}
     if op.target.startswith("Tensor."):
@@ -73,19 +62,19 @@ def _node(graph: torch.fx.Graph, op: Op, values: dict[str, torch.fx.Node]) -> to
     return graph.create_node("call_function", resolve(op.target), args, kwargs, name=op.output)
 
 
-def _value(arg: Arg, values: dict[str, torch.fx.Node]) -> Any:
-    if isinstance(arg, Ref):
+def _value(arg: spec.Arg, values: dict[str, torch.fx.Node]) -> Any:
+    if isinstance(arg, spec.Ref):
         return values[arg.name]
-    if isinstance(arg, Sequence):
+    if isinstance(arg, spec.Sequence):
         values_inside = [_value(inner, values) for inner in arg.items]
         return values_inside if arg.kind == "list" else tuple(values_inside)
-    if isinstance(arg, Slice):
+    if isinstance(arg, spec.Slice):
         return slice(*(_value(part, values) for part in (arg.start, arg.stop, arg.step)))
-    if not isinstance(arg, (TorchName, Device)):
+    if not isinstance(arg, (spec.TorchName, spec.Device)):
         return arg
     import torch
 
-    if isinstance(arg, TorchName):
+    if isinstance(arg, spec.TorchName):
         return getattr(torch, arg.name)
     if arg.index is not None and arg.index > MAX_DEVICE_INDEX:
         raise GraphError(f"device {arg.kind!r}, index {arg.index}: above {MAX_DEVICE_INDEX}")

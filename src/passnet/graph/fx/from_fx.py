@@ -10,21 +10,8 @@ import torch
 import torch.fx
 
 from passnet.errors import CaptureError, GraphError
+from passnet.graph import spec
 from passnet.graph.fx.operators import IN_PLACE_TEXT
-from passnet.graph.spec import (
-    Alias,
-    Arg,
-    Device,
-    Op,
-    Param,
-    Program,
-    Ref,
-    Sequence,
-    Slice,
-    Statement,
-    TensorSpec,
-    TorchName,
-)
 from passnet.graph.text.meta import DTYPE_BYTES
 from passnet.graph.text.parse import RESERVED
 
@@ -53,7 +40,7 @@ def function_name(function: Callable[..., Any]) -> str:
     return name
 
 
-def program_from_fx(graph: torch.fx.Graph) -> Program:
+def program_from_fx(graph: torch.fx.Graph) -> spec.Program:
     """Return an fx graph's program; raise GraphError for submodules and odd arguments."""
     return _Converter().program(graph)
 
@@ -63,21 +50,21 @@ class _Converter:
         self._names: dict[torch.fx.Node, str] = {}
         self._used: set[str] = set(RESERVED)
 
-    def program(self, graph: torch.fx.Graph) -> Program:
-        params: list[Param] = []
-        body: list[Statement] = []
-        outputs: tuple[Arg, ...] = ()
+    def program(self, graph: torch.fx.Graph) -> spec.Program:
+        params: list[spec.Param] = []
+        body: list[spec.Statement] = []
+        outputs: tuple[spec.Arg, ...] = ()
         order = {node: index for index, node in enumerate(graph.nodes)}
         for node in graph.nodes:
             if node.op == "placeholder":
-                params.append(Param(self._name(node, str(node.target)), _annotation(node)))
+                params.append(spec.Param(self._name(node, str(node.target)), _annotation(node)))
             elif node.op == "output":
                 value = node.args[0]
                 values = value if isinstance(value, (tuple, list)) else (value,)
                 outputs = self._args(values, node)
             else:
                 body.extend(self._statements(node, order))
-        return Program(tuple(params), tuple(body), outputs)
+        return spec.Program(tuple(params), tuple(body), outputs)
 
     def _name(self, node: torch.fx.Node, target: str) -> str:
         base = target if target.isidentifier() and not keyword.iskeyword(target) else node.name
@@ -89,12 +76,14 @@ class _Converter:
         self._names[node] = name
         return name
 
-    def _statements(self, node: torch.fx.Node, order: dict[torch.fx.Node, int]) -> list[Statement]:
+    def _statements(
+        self, node: torch.fx.Node, order: dict[torch.fx.Node, int]
+    ) -> list[spec.Statement]:
         target = target_name(node)
         args = self._args(node.args, node)
         kwargs = tuple((name, self._arg(value, node)) for name, value in node.kwargs.items())
         if target == "operator.setitem" and not node.users:
-            return [Op(None, target, args, kwargs)]
+            return [spec.Op(None, target, args, kwargs)]
         first = node.args[0] if node.args else None
         name = self._name(node, node.name)
         in_place = target.removeprefix("operator.") in IN_PLACE_TEXT
@@ -103,26 +92,26 @@ class _Converter:
         is_last_use = isinstance(first, torch.fx.Node) and all(
             order[user] <= order[node] for user in first.users
         )
-        if in_place and is_last_use and isinstance(args[0], Ref):
-            return [Op(args[0].name, target, args, kwargs), Alias(name, args[0].name)]
-        return [Op(name, target, args, kwargs)]
+        if in_place and is_last_use and isinstance(args[0], spec.Ref):
+            return [spec.Op(args[0].name, target, args, kwargs), spec.Alias(name, args[0].name)]
+        return [spec.Op(name, target, args, kwargs)]
 
-    def _args(self, values: Iterable[Any], node: torch.fx.Node) -> tuple[Arg, ...]:
+    def _args(self, values: Iterable[Any], node: torch.fx.Node) -> tuple[spec.Arg, ...]:
         return tuple(self._arg(value, node) for value in values)
 
-    def _arg(self, value: Any, node: torch.fx.Node) -> Arg:
+    def _arg(self, value: Any, node: torch.fx.Node) -> spec.Arg:
         if isinstance(value, torch.fx.Node):
-            return Ref(self._names[value])
+            return spec.Ref(self._names[value])
         if isinstance(value, (tuple, list)):
             is_size = isinstance(value, torch.Size)
             kind = "size" if is_size else "tuple" if isinstance(value, tuple) else "list"
-            return Sequence(kind, self._args(value, node))
+            return spec.Sequence(kind, self._args(value, node))
         if isinstance(value, slice):
-            return Slice(*self._args((value.start, value.stop, value.step), node))
+            return spec.Slice(*self._args((value.start, value.stop, value.step), node))
         if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
-            return TorchName(str(value).removeprefix("torch."))
+            return spec.TorchName(str(value).removeprefix("torch."))
         if isinstance(value, torch.device):
-            return Device(value.type, value.index)
+            return spec.Device(value.type, value.index)
         if value is None or value is ... or isinstance(value, (bool, int, float, str)):
             return value
         raise GraphError(f"node {node.name}: the {type(value).__name__} {value!r} is no literal")
@@ -145,7 +134,9 @@ Sampler: TypeAlias = Callable[[torch.Tensor], torch.Tensor | None]
 """A function that returns some values for a tensor without values, or None."""
 
 
-def spec_from_tensor(name: str, value: torch.Tensor, sample: Sampler | None = None) -> TensorSpec:
+def spec_from_tensor(
+    name: str, value: torch.Tensor, sample: Sampler | None = None
+) -> spec.TensorSpec:
     """Return a tensor's spec, with statistics if it, or its `sample`, has values.
 
     Floats get mean and deviation, integers their range and, when few, values; scalars keep theirs.
@@ -174,7 +165,9 @@ def spec_from_tensor(name: str, value: torch.Tensor, sample: Sampler | None = No
     keys = ("name", "shape", "dtype", "device", "mean", "std", "data")
     if low is not None:
         keys += ("min_val", "max_val")
-    return TensorSpec(name, shape, dtype, str(value.device), mean, std, low, high, data, keys=keys)
+    return spec.TensorSpec(
+        name, shape, dtype, str(value.device), mean, std, low, high, data, keys=keys
+    )
 
 
 def _mean_and_std(values: torch.Tensor) -> tuple[float | None, ...]:

@@ -29,8 +29,6 @@ INFIX_TEXT: dict[str, str] = dict(zip(BINARY.values(), _BINARY_TEXT, strict=True
 """Symbol of each binary operator, by its name in `operator`."""
 
 PREFIX_TEXT: dict[str, str] = {"neg": "-", "pos": "+", "invert": "~", "not_": "not "}
-"""Symbol of each unary operator, by its name in `operator`."""
-
 ARITY: dict[str, int] = {
     **dict.fromkeys([*BINARY.values(), *COMPARE.values(), *IN_PLACE.values(), "getitem"], 2),
     **dict.fromkeys([*UNARY.values(), "index"], 1),
@@ -41,7 +39,6 @@ ARITY: dict[str, int] = {
 IN_PLACE_TEXT: dict[str, str] = {
     name: text + "=" for name, text in zip(IN_PLACE.values(), _BINARY_TEXT, strict=True)
 }
-"""Symbol of each augmented assignment, by its name in `operator`."""
 
 
 def name_set(names: str) -> frozenset[str]:

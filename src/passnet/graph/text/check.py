@@ -16,7 +16,6 @@ from passnet.graph.text.parse import parse_program
 from passnet.graph.text.render import render_program
 
 LIMITS = JobLimits(300.0, 8192)
-"""Limits of one directory's check."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,6 @@ MAX_DIMS = 32
 """Most dimensions of an argument; the public graphs have up to 5, and numpy supports 64."""
 
 DTYPE_BYTES: dict[str, int] = {name: dtype.itemsize for name, dtype in STORAGE.items()}
-"""Bytes per element of every allowed dtype."""
-
 _FIELDS = frozenset(field.name for field in fields(TensorSpec)) - {"keys", "role"}
 _REQUIRED = ("name", "shape", "dtype")
 _OPTIONAL_NUMBER = (int | float | None, "a number or None")

@@ -8,14 +8,7 @@ from passnet.errors import GraphError
 from passnet.graph.arguments import FLOAT_NAMES, ArgumentReader
 from passnet.graph.fx import operators
 from passnet.graph.spec import Alias, Arg, Op, Param, Program, Ref, Release, Statement
-from passnet.graph.text.syntax import (
-    annotation_text,
-    construct,
-    dotted_name,
-    error_at,
-    gc_paused,
-    parse_tree,
-)
+from passnet.graph.text import syntax
 
 RESERVED = frozenset(
     ["self", "torch", "operator", "device", "slice", "float", "getattr", "Ellipsis", *FLOAT_NAMES]
@@ -30,8 +23,8 @@ def parse_program(text: str, where: str = "model.py") -> Program:
     operators, index assignments and `x = None` hints, then a return of a tuple. Anything else is a
     GraphError with file (`where`), line and construct.
     """
-    with gc_paused():
-        tree = parse_tree(text, where)
+    with syntax.gc_paused():
+        tree = syntax.parse_tree(text, where)
         try:
             return _Parser(where).program(_forward(tree, where))
         except RecursionError as cause:
@@ -44,11 +37,11 @@ def _forward(tree: ast.Module, where: str) -> ast.FunctionDef:
         if isinstance(node, ast.ClassDef):
             classes.append(node)
         elif not isinstance(node, (ast.Import, ast.ImportFrom)):
-            raise error_at(where, node, "only imports and one class may stand here")
+            raise syntax.error_at(where, node, "only imports and one class may stand here")
     if not classes:
         raise GraphError(f"{where}: expected one class with a forward method, found none")
     if len(classes) > 1:
-        raise GraphError(f"{where}:{classes[1].lineno}: a second class: {construct(classes[1])}")
+        raise syntax.error_at(where, classes[1], "a second class")
     cls = classes[0]
     if cls.decorator_list:
         raise GraphError(f"{where}:{cls.lineno}: the class has a decorator")
@@ -88,7 +81,7 @@ class _Parser:
         }
 
     def _error(self, node: ast.AST, why: str) -> GraphError:
-        return error_at(self._where, node, why)
+        return syntax.error_at(self._where, node, why)
 
     def program(self, method: ast.FunctionDef) -> Program:
         params = self._params(method)
@@ -112,7 +105,11 @@ class _Parser:
             if arg.arg in params or arg.arg in RESERVED:
                 raise self._error(arg, "argument name used twice or reserved")
             kind = arg.annotation
-            text = None if kind is None else dotted_name(kind) or annotation_text(kind, self._where)
+            text = (
+                None
+                if kind is None
+                else syntax.dotted_name(kind) or syntax.annotation_text(kind, self._where)
+            )
             params[arg.arg] = Param(arg.arg, text)
         return tuple(params.values())
 
@@ -187,7 +184,7 @@ class _Parser:
         match func:
             case ast.Attribute(ast.Name(name), method) if name in self._bound:
                 return "Tensor." + method, Ref(name)
-        name = dotted_name(func) or ""
+        name = syntax.dotted_name(func) or ""
         if name == "getattr" or name.startswith(("torch.", "operator.")):
             return name, None
         raise self._error(func, "only torch functions, operators and methods of values are called")

@@ -3,20 +3,8 @@
 import math
 
 from passnet.errors import GraphError
+from passnet.graph import spec
 from passnet.graph.fx.operators import IN_PLACE_TEXT, INFIX_TEXT, PREFIX_TEXT
-from passnet.graph.spec import (
-    Alias,
-    Arg,
-    Device,
-    Op,
-    Program,
-    Ref,
-    Release,
-    Sequence,
-    Slice,
-    Statement,
-    TorchName,
-)
 
 _INDENT = " " * 8
 _IMPORTS = {
@@ -28,7 +16,7 @@ _IMPORTS = {
 """Imports, by the text that needs them."""
 
 
-def render_program(program: Program) -> str:
+def render_program(program: spec.Program) -> str:
     """Return a program's text; raise GraphError for a method without a receiver."""
     params = ["self"]
     for param in program.params:
@@ -38,17 +26,17 @@ def render_program(program: Program) -> str:
     text = (
         "class GraphModule(torch.nn.Module):\n"
         f"    def forward({', '.join(params)}):\n"
-        f"{body}{_INDENT}return {render_arg(Sequence('tuple', program.outputs))}\n"
+        f"{body}{_INDENT}return {render_arg(spec.Sequence('tuple', program.outputs))}\n"
     )
     imports = [line for sign, line in _IMPORTS.items() if sign in text]
     return "\n".join(imports) + "\n\n\n" + text
 
 
-def render_statement(statement: Statement) -> str:
+def render_statement(statement: spec.Statement) -> str:
     """Return a statement as one line."""
-    if isinstance(statement, Alias):
+    if isinstance(statement, spec.Alias):
         return f"{statement.output} = {statement.source}"
-    if isinstance(statement, Release):
+    if isinstance(statement, spec.Release):
         return " = ".join((*statement.names, "None"))
     in_place = _render_in_place(statement)
     if in_place is not None:
@@ -57,24 +45,24 @@ def render_statement(statement: Statement) -> str:
     return call if statement.output is None else f"{statement.output} = {call}"
 
 
-def _render_in_place(op: Op) -> str | None:
+def _render_in_place(op: spec.Op) -> str | None:
     name = op.target.removeprefix("operator.")
-    if op.target == "operator.setitem" and op.output is None and isinstance(op.args[0], Ref):
+    if op.target == "operator.setitem" and op.output is None and isinstance(op.args[0], spec.Ref):
         return f"{op.args[0].name}[{_render_index(op.args[1])}] = {render_arg(op.args[2])}"
     is_in_place = op.target.startswith("operator.") and name in IN_PLACE_TEXT
-    if is_in_place and len(op.args) == 2 and op.args[0] == Ref(op.output or ""):
+    if is_in_place and len(op.args) == 2 and op.args[0] == spec.Ref(op.output or ""):
         return f"{op.output} {IN_PLACE_TEXT[name]} {render_arg(op.args[1])}"
     return None
 
 
-def _render_call(op: Op) -> str:
+def _render_call(op: spec.Op) -> str:
     """Return an op's right-hand side: a call, operator, index or attribute."""
     if op.output is None:  # an operator or attribute alone on a line would be no call
         return _render_plain_call(op)
     args = op.args
-    if op.target == "getattr" and len(args) == 2 and isinstance(args[0], Ref):
+    if op.target == "getattr" and len(args) == 2 and isinstance(args[0], spec.Ref):
         return f"{args[0].name}.{args[1]}"
-    if op.target == "operator.getitem" and len(args) == 2 and isinstance(args[0], Ref):
+    if op.target == "operator.getitem" and len(args) == 2 and isinstance(args[0], spec.Ref):
         return f"{args[0].name}[{_render_index(args[1])}]"
     if op.target.startswith("operator.") and not op.kwargs:
         name = op.target.removeprefix("operator.")
@@ -85,10 +73,10 @@ def _render_call(op: Op) -> str:
     return _render_plain_call(op)
 
 
-def _render_plain_call(op: Op) -> str:
+def _render_plain_call(op: spec.Op) -> str:
     callee, args = op.target, op.args
     if op.target.startswith("Tensor."):
-        if not args or not isinstance(args[0], Ref):
+        if not args or not isinstance(args[0], spec.Ref):
             raise GraphError(f"{op.target}: a method needs a value as its first argument")
         callee = f"{args[0].name}.{op.target.removeprefix('Tensor.')}"
         args = args[1:]
@@ -97,30 +85,30 @@ def _render_plain_call(op: Op) -> str:
     return f"{callee}({', '.join(texts)})"
 
 
-def _operand(arg: Arg) -> str:
+def _operand(arg: spec.Arg) -> str:
     """Return a left operand; brackets keep `(-1) ** x` from becoming `-(1 ** x)`."""
     text = render_arg(arg)
     return f"({text})" if text.startswith("-") else text
 
 
-def _render_index(arg: Arg) -> str:
+def _render_index(arg: spec.Arg) -> str:
     """Return the text between the brackets of an index."""
-    if isinstance(arg, Sequence) and arg.kind == "tuple" and len(arg.items) > 1:
+    if isinstance(arg, spec.Sequence) and arg.kind == "tuple" and len(arg.items) > 1:
         return ", ".join(render_arg(inner) for inner in arg.items)
     return render_arg(arg)
 
 
-def render_arg(arg: Arg) -> str:
+def render_arg(arg: spec.Arg) -> str:
     """Return an argument as text."""
-    if isinstance(arg, Ref):
+    if isinstance(arg, spec.Ref):
         return arg.name
-    if isinstance(arg, Sequence):
+    if isinstance(arg, spec.Sequence):
         return _render_sequence(arg)
-    if isinstance(arg, Slice):
+    if isinstance(arg, spec.Slice):
         return f"slice({render_arg(arg.start)}, {render_arg(arg.stop)}, {render_arg(arg.step)})"
-    if isinstance(arg, TorchName):
+    if isinstance(arg, spec.TorchName):
         return "torch." + arg.name
-    if isinstance(arg, Device):
+    if isinstance(arg, spec.Device):
         index = "" if arg.index is None else f", index={arg.index}"
         return f"device(type={arg.kind!r}{index})"
     if arg is ...:
@@ -130,7 +118,7 @@ def render_arg(arg: Arg) -> str:
     return repr(arg)
 
 
-def _render_sequence(sequence: Sequence) -> str:
+def _render_sequence(sequence: spec.Sequence) -> str:
     text = ", ".join(render_arg(arg) for arg in sequence.items)
     if sequence.kind == "list":
         return f"[{text}]"

@@ -29,8 +29,6 @@ MASK_MAGNITUDE = 1e4
 """A recorded mean or spread beyond this means an additive mask (0 and minus a huge number)."""
 
 MASK_SHARE = 0.25
-"""Share of masked positions in a fresh mask."""
-
 TRUE_SHARES = (0.1, 0.9)
 """Least and largest share of true in a fresh mask; between them, the recorded share."""
 
@@ -43,7 +41,6 @@ EXTREME_ROWS: Rows = ((1.0, 0.0), (1e-3, 0.0), (30.0, 0.0), (1.0, 1000.0))
 """The same for extreme inputs: a careless softmax fails at scale 30, a variance at shift 1000."""
 
 MIN_ROWS = 4
-"""Fewest rows (second dimension from the end) that are scaled."""
 
 
 def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:

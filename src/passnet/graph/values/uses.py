@@ -74,30 +74,28 @@ _SECOND_IS_FORM = name_set("expand_as type_as view_as reshape_as")
 _MOVES = name_set("T mT data")
 """Attributes that hold values; others (`shape`, `dtype`, `device`) do not."""
 
+_AFFINE: tuple[tuple[int, str, ArgumentRole], ...] = ((2, "weight", "scale"), (3, "bias", "shift"))
 _ROLES: dict[str, tuple[tuple[int, str, ArgumentRole], ...]] = {
-    "torch.nn.functional.linear": ((1, "weight", "matrix"),),
-    "torch._C._nn.linear": ((1, "weight", "matrix"),),
-    "torch.conv1d": ((1, "weight", "matrix"),),
-    "torch.conv2d": ((1, "weight", "matrix"),),
-    "torch.conv3d": ((1, "weight", "matrix"),),
-    "torch.conv_transpose2d": ((1, "weight", "matrix"),),
-    "torch.nn.functional.layer_norm": ((2, "weight", "scale"), (3, "bias", "shift")),
-    "torch.layer_norm": ((2, "weight", "scale"), (3, "bias", "shift")),
-    "torch.nn.functional.group_norm": ((2, "weight", "scale"), (3, "bias", "shift")),
-    "torch.rms_norm": ((2, "weight", "scale"),),
-    "torch.nn.functional.rms_norm": ((2, "weight", "scale"),),
+    **dict.fromkeys(
+        name_set("""
+            torch.nn.functional.linear torch._C._nn.linear torch.conv1d torch.conv2d torch.conv3d
+            torch.conv_transpose2d
+        """),
+        ((1, "weight", "matrix"),),
+    ),
+    **dict.fromkeys(
+        name_set("torch.nn.functional.layer_norm torch.layer_norm torch.nn.functional.group_norm"),
+        _AFFINE,
+    ),
+    **dict.fromkeys(("torch.rms_norm", "torch.nn.functional.rms_norm"), _AFFINE[:1]),
     "torch.nn.functional.batch_norm": (
         (1, "running_mean", "shift"),
         (2, "running_var", "positive"),
         (3, "weight", "scale"),
         (4, "bias", "shift"),
     ),
-    "torch.sqrt": ((0, "input", "positive"),),
-    "torch.rsqrt": ((0, "input", "positive"),),
-    "torch.log": ((0, "input", "positive"),),
-    "Tensor.sqrt": ((0, "self", "positive"),),
-    "Tensor.rsqrt": ((0, "self", "positive"),),
-    "Tensor.log": ((0, "self", "positive"),),
+    **dict.fromkeys(("torch.sqrt", "torch.rsqrt", "torch.log"), ((0, "input", "positive"),)),
+    **dict.fromkeys(("Tensor.sqrt", "Tensor.rsqrt", "Tensor.log"), ((0, "self", "positive"),)),
 }
 """Position, keyword and role of arguments of ops."""
 

@@ -14,7 +14,6 @@ _FOR_CHECKS = {
     "is_grad_enabled": torch.is_grad_enabled,
     "is_autocast_enabled": torch.is_autocast_enabled,
 }
-"""Names that checks use."""
 
 
 def guarded_call(

@@ -21,7 +21,6 @@ from passnet.passes.apply.rewrite import UNREAD, Site
 from passnet.passes.match.pattern import as_module
 
 MAX_OPS = 100
-"""Most ops recorded for a replacement."""
 MAX_NAME_CHARS = 80
 
 
@@ -41,8 +40,6 @@ size shape dim ndim numel nelement stride dtype device layout element_size items
 is_contiguous is_floating_point is_complex get_device data_ptr"""
 
 NOT_COMPUTING = frozenset(f"aten.{name}" for name in f"{_CREATING} {_MOVING}".split())
-"""Ops that create and move data, and compute nothing."""
-
 _MOVES = frozenset(f"{_CREATING} {_MOVING} {_MOVING_METHODS}".split())
 _DESCRIBES = frozenset(_DESCRIBING.split())
 

@@ -24,7 +24,6 @@ _RESHAPING = name_set("""
 """Calls whose in-place form changes a value's shape or memory, beyond its content."""
 
 _ENDS = ("", "_")
-"""Ends of names of calls that draw random numbers: plain, and in place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ CHECKS = ("TORCH_CHECK", "_integral(", "integer_div_error")
 CPP_TYPES = {"float64": "double", "float32": "float", "bool": "bool"}
 CPP_TYPES |= {"float16": "at::Half", "bfloat16": "at::BFloat16"}
 CPP_TYPES |= {name: f"{name}_t" for name in ("int64", "int32", "int16", "int8", "uint8")}
-"""The C++ type of a dtype's values."""
 
 
 def cpp_source(code: GeneratedCode, pragmas: Sequence[str] = ()) -> str:

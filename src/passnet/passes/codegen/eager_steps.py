@@ -11,7 +11,7 @@ With `emulate_precision_casts` Inductor rounds after every op, as eager torch do
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
@@ -71,6 +71,14 @@ def _cube(op: Op, specs: Mapping[str, TensorSpec], device: TargetDevice) -> list
     ]
 
 
+def _makers(op: Op) -> tuple[Callable[..., Op], Callable[[str], Ref]]:
+    """Return makers of the steps of an op, and of references to their results."""
+    return (
+        lambda name, target, *args: Op(f"{op.output}_{name}", target, args),
+        lambda name: Ref(f"{op.output}_{name}"),
+    )
+
+
 def _batch_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
     """Yield the steps of a batch norm outside of training; none for other ops.
 
@@ -86,12 +94,7 @@ def _batch_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
     per_channel = Sequence("tuple", (1, -1, *(1 for _ in spec.shape[2:])))
     float32 = TorchName("float32")
 
-    def step(name: str, target: str, *args: Arg) -> Op:
-        return Op(f"{op.output}_{name}", target, args)
-
-    def value(name: str) -> Ref:
-        return Ref(f"{op.output}_{name}")
-
+    step, value = _makers(op)
     for name, tensor in zip(("x", "mean", "var"), values, strict=True):
         yield step(name, "Tensor.to", tensor, float32)
     yield step("shifted", "operator.add", value("var"), args["eps"])
@@ -140,12 +143,7 @@ def _instance_norm(op: Op, specs: Mapping[str, TensorSpec]) -> Iterator[Op]:
     axes = Sequence("tuple", tuple(range(2, len(spec.shape))))
     count = math.prod(spec.shape[2:])
 
-    def step(name: str, target: str, *args: Arg) -> Op:
-        return Op(f"{op.output}_{name}", target, args)
-
-    def named(name: str) -> Ref:
-        return Ref(f"{op.output}_{name}")
-
+    step, named = _makers(op)
     yield step("x", "Tensor.to", value, float32)
     yield step("mean", "Tensor.mean", named("x"), axes, True)
     yield step("apart", "operator.sub", named("x"), named("mean"))

@@ -77,7 +77,6 @@ PATTERN_IMPORTS = {
     "from torch import device": "device(",
     "from torch import inf": "inf",
 }
-"""Imports of a pattern, by the text that needs them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +171,7 @@ def _pass_text(
         for number, (source, order) in enumerate(by_key.values())
     ]
     strides = [
-        f"    ({key}): {_strides(source.lowered, order)},"
+        f"    ({key}): {tuple(layout.stride for layout in _layouts(source.lowered, order))},"
         for key, (source, order) in by_key.items()
     ]
     ops = sources[0].lowered.cut.program.ops
@@ -193,15 +192,13 @@ def _pass_text(
 
 def _form_key(lowered: LoweredRange, order: ParameterOrder) -> str:
     """Return shapes and dtypes of the arguments in some order, as a key of a pass's table."""
-    layouts = list(lowered.code.inputs.values())
-    arguments = [layouts[number] for number in order.arguments]
+    arguments = _layouts(lowered, order)
     return ", ".join(f"{layout.shape}, torch.{layout.dtype}" for layout in arguments)
 
 
-def _strides(lowered: LoweredRange, order: ParameterOrder) -> tuple[tuple[int, ...], ...]:
-    """Return the strides of the arguments in some order, as their kernel reads them."""
+def _layouts(lowered: LoweredRange, order: ParameterOrder) -> list[TensorLayout]:
     layouts = list(lowered.code.inputs.values())
-    return tuple(layouts[number].stride for number in order.arguments)
+    return [layouts[number] for number in order.arguments]
 
 
 def _form_text(number: int, lowered: LoweredRange, order: ParameterOrder, source: str) -> str:

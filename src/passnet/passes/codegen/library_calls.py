@@ -19,6 +19,7 @@ from passnet.errors import AuthorError, boundary
 from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph
 from passnet.graph.values.fake import fake_input, restored_state
+from passnet.inductor.generated_code import contiguous
 from passnet.passes.codegen.folder_text import STRIDED_GUARD, pattern_text
 from passnet.passes.files import Files
 
@@ -134,7 +135,7 @@ def _pass_text(pattern: str, forms: Sequence[LibraryForm]) -> str:
             ["BY_FORM = {  # of the arguments that tell them apart", *lines, "}\n"]
         )
     strides = [
-        f"    ({', '.join(key)}): {tuple(_contiguous(spec.shape) for spec in form.graph.tensors)},"
+        f"    ({', '.join(key)}): {tuple(contiguous(spec.shape) for spec in form.graph.tensors)},"
         for key, form in by_key.items()
     ]
     return PASS.format(
@@ -159,10 +160,6 @@ def _telling(keys: Sequence[tuple[str, ...]]) -> list[int]:
         if len({key[position] for key in keys}) == len(keys):
             return [position]
     return list(range(len(keys[0])))
-
-
-def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
-    return torch.empty(tuple(shape), device="meta").stride()
 
 
 def _argument_it_is(node: torch.fx.Node) -> torch.fx.Node | None:

@@ -73,8 +73,6 @@ Span: TypeAlias = tuple[int, int]
 """Ops [start, stop) of a graph in single-assignment form."""
 
 Options: TypeAlias = tuple[tuple[str, Any], ...]
-"""Settings of Inductor, by name."""
-
 TRIMS = ((0, 1), (1, 0), (1, 1), (0, 2), (2, 0))
 """Ops to leave out at the ends of a range that cannot be lowered whole, most often views."""
 
@@ -111,7 +109,9 @@ class GraphLowering:
         self._program = single.program
         self._parent: Parent = parent_of(single.program, specs)
         self._strides = value_strides(single, device)
-        plan = _plan(single, where, device)
+        plan: FusionPlan | None = None
+        with suppress(FusionError):
+            plan = fusion_plan(single, where, device)
         self.is_library_only = plan is not None and first_op == 0 and _is_library_only(plan)
         skipped = library_ops(plan) if plan else set()  # without one, a part may be lowered yet
         ops = single.program.ops
@@ -186,14 +186,6 @@ class GraphLowering:
             alone = {**dict(options), "cpp.threads": 1}
             code = generate(steps, strides, alone, where, self._device)
         return LoweredRange(span, cut, code, tuple(parameter_orders(cut, self._program, span[0])))
-
-
-def _plan(graph: Graph, where: str, device: TargetDevice) -> FusionPlan | None:
-    """Return Inductor's plan for a graph; None if it has none."""
-    try:
-        return fusion_plan(graph, where, device)
-    except FusionError:
-        return None
 
 
 def library_ops(plan: FusionPlan) -> set[int]:

@@ -15,7 +15,6 @@ HEURISTICS = ("pointwise", "reduction", "persistent_reduction", "foreach")
 """Supported kinds of kernels: Inductor's decorators that choose their blocks."""
 
 BLOCKS = ("XBLOCK", "YBLOCK", "ZBLOCK", "R0_BLOCK")
-"""Blocks that a launch can set."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,6 @@ NUMBER = "_NUMBER"
 """End of every name that a text defines, since a module may hold several texts."""
 
 FUNCTIONS = "functions"
-"""Module of the pass folder with our functions."""
-
 MATH = frozenset(["abs", "ceil", "cos", "erf", "exp2", "floor", "fma", "rsqrt", "sin"])
 MATH |= frozenset(["sqrt", "sqrt_rn", "div_rn"])
 """Functions of libdevice that `triton.language` has by the same name."""

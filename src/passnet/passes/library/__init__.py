@@ -1,6 +1,5 @@
 """A library of judged passes; its judge is an argument.
 
-entries       entries read from disk, and the passes that win on a machine
-store         passes added, merged, exported and removed
-verification  passes judged again
+entries  entries read from disk, and the passes that win on a machine
+store    passes added, merged, exported, removed and judged again
 """

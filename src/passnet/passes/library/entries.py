@@ -105,7 +105,6 @@ INDEX: Format[PassEntry] = Format(
     hashes=("digest", "range", "code_hash"),
     limits=FileLimits(file_bytes=256 * 2**20, unpacked_bytes=2**30),
 )
-"""File format of the index."""
 
 
 def saved_ms(reference_ms: float | None, speedup_low: float | None) -> float:

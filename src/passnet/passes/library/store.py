@@ -1,4 +1,4 @@
-"""The library of judged passes as it is written: entries added, merged, exported and removed.
+"""A library of judged passes as it is written: entries added, merged, removed and judged again.
 
 An entry is written to a folder and renamed, so that neither concurrent writers nor a killed one
 lose anything. Each change writes the index anew.
@@ -7,12 +7,12 @@ lose anything. Each change writes the index anew.
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from passnet.core.hardware import Hardware
 from passnet.core.records.serialise import SCHEMA_VERSION, encode, make_folder, write_json
@@ -83,25 +83,23 @@ def entry_range(entry: PassEntry) -> RangeKey:
 
 @dataclass(frozen=True, slots=True)
 class PassOutcome:
-    """The result of judging a pass folder on a range."""
+    """The result of judging a pass folder on a range; no `status` if the machine was too busy.
+
+    `speedup`, eager torch's time over the pass's, has the bounds of its 95 % interval. `records`
+    are the judge's own, kept as JSON beside the entry, by file name.
+    """
 
     status: EntryStatus | None
-    """None where the machine was too busy to tell."""
-
     error: str | None = None
-
     speedup: float | None = None
-    """Eager torch's time over the pass's."""
-
     speedup_low: float | None = None
     speedup_high: float | None = None
-    """Bounds of the 95 % interval of the speedup."""
-
     reference_ms: float | None = None
     candidate_ms: float | None = None
-
     records: Mapping[str, Any] = field(default_factory=dict)
-    """The judge's own records, to keep as JSON beside the entry, by file name."""
+
+
+_OUTCOME_FIELDS = tuple(field.name for field in fields(PassOutcome) if field.name != "records")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +110,7 @@ class PassLibrary:
 
     def entries(self) -> list[PassEntry]:
         """Return the entry that counts for each pass and machine, in the order of their names."""
-        return latest(all_entries(self.folder)) if (self.folder / ENTRIES).is_dir() else []
+        return latest(self._all())
 
     def find(self, key: RangeKey, hardware: Hardware) -> PassEntry | None:
         """Return the best pass for a range judged here on some hardware; None where none wins."""
@@ -149,13 +147,7 @@ class PassLibrary:
             origin="here",
             judged=datetime.now(UTC).isoformat(),
             passnet=__version__,
-            status=outcome.status,
-            error=outcome.error,
-            speedup=outcome.speedup,
-            speedup_low=outcome.speedup_low,
-            speedup_high=outcome.speedup_high,
-            reference_ms=outcome.reference_ms,
-            candidate_ms=outcome.candidate_ms,
+            **{name: getattr(outcome, name) for name in _OUTCOME_FIELDS},
         )
         added = self._put(entry, files, outcome.records)
         self._write_index()
@@ -180,7 +172,9 @@ class PassLibrary:
             raise InputError(f"{out}: is there already; choose another --out, or remove it")
         copy = PassLibrary(out)
         for entry in entries:
-            copy._copy(self.folder / ENTRIES / entry.digest)
+            with copy._partial() as partial:
+                shutil.copytree(self.folder / ENTRIES / entry.digest, partial, dirs_exist_ok=True)
+                _rename(partial, out / ENTRIES / entry.digest)
         copy._write_index()
 
     def remove(self, entries: Iterable[PassEntry]) -> None:
@@ -217,12 +211,6 @@ class PassLibrary:
             write_json(partial / RECORD_FILE, entry)
             _rename(partial, self.folder / ENTRIES / entry.digest)
         return entry
-
-    def _copy(self, source: Path) -> None:
-        """Copy the folder of an entry as it is."""
-        with self._partial() as partial:
-            shutil.copytree(source, partial, dirs_exist_ok=True)
-            _rename(partial, self.folder / ENTRIES / source.name)
 
     @contextmanager
     def _partial(self) -> Iterator[Path]:
@@ -264,3 +252,59 @@ def _rename(partial: Path, target: Path) -> None:
     except OSError:
         if not target.is_dir():
             raise
+
+
+PassJudge: TypeAlias = Callable[[RangeKey, Files], PassOutcome]
+"""A judge of a pass folder on a range."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedPass:
+    """An entry, and the entry of the same pass judged here and now."""
+
+    entry: PassEntry
+
+    after: PassEntry | None
+    """None where the machine was too busy to tell; the old entry then stays as it is."""
+
+    error: str | None = None
+
+    @property
+    def is_used(self) -> bool:
+        """Return whether the pass is used on this machine."""
+        return self.after is not None and self.after.saved_ms > 0
+
+    @property
+    def is_wrong(self) -> bool:
+        """Return whether the pass won before, and now computes something else or fails."""
+        statuses: tuple[EntryStatus, ...] = ("wrong", "failed")
+        return (
+            self.entry.status == "wins" and self.after is not None and self.after.status in statuses
+        )
+
+
+def verify_library(
+    library: PassLibrary,
+    entries: Sequence[PassEntry],
+    judge: PassJudge,
+    hardware: Hardware,
+    progress: Callable[[VerifiedPass], None] | None = None,
+) -> list[VerifiedPass]:
+    """Judge the passes of some entries again, each once, and record each result at once.
+
+    A pass that no longer wins stays with its record, and is not used. A pass folder that was
+    changed is an InputError.
+    """
+    by_code = {(entry.range, entry.code_hash): entry for entry in entries if entry.code_hash}
+    verified = []
+    for entry in by_code.values():
+        key, files = entry_range(entry), library.files(entry)
+        outcome = judge(key, files)
+        after = None
+        if outcome.status is not None:
+            after = library.add(key, entry.author, hardware, files, outcome)
+        verified.append(VerifiedPass(entry, after, outcome.error))
+        if progress is not None:
+            progress(verified[-1])
+    library.drop_earlier()
+    return verified

@@ -7,14 +7,7 @@ from typing import Any, TypeAlias
 import torch
 import torch.fx
 
-from passnet.graph.values.effects import (
-    SHARES_ALL,
-    AliasClasses,
-    has_state,
-    is_random,
-    last_name,
-    may_alias,
-)
+from passnet.graph.values import effects
 from passnet.passes.match.normalise import CanonicalCall, callable_name, normalise
 
 REPLACEMENT = "passnet_replacement"
@@ -36,7 +29,7 @@ class GraphIndex:
         self._by_key: dict[Any, list[torch.fx.Node]] = defaultdict(list)
         self.writers: list[torch.fx.Node] = []
         self.switches: list[torch.fx.Node] = []
-        self._aliases = AliasClasses()
+        self._aliases = effects.AliasClasses()
         for node in graph.nodes:
             if node.op in ("call_function", "call_method") and REPLACEMENT not in node.meta:
                 self._add(node)
@@ -54,18 +47,20 @@ class GraphIndex:
         written_values = _written_values(node, call)
         if written_values:
             self.writers.append(node)
-        if has_state(target):
+        if effects.has_state(target):
             self.switches.append(node)
-        if last_name(target) in SHARES_ALL:
+        if effects.last_name(target) in effects.SHARES_ALL:
             self._aliases.join([node, *node.all_input_nodes])
-        elif may_alias(target):
+        elif effects.may_alias(target):
             self._aliases.join([node, *first_values(node)])
         self._aliases.join([node, *written_values])
 
     def _does_more(self, node: torch.fx.Node) -> bool:
         """Return whether a call has, or may have, an effect besides its result."""
         target = _target(node)
-        is_known = target.startswith(_OF_TORCH) and not is_random(target) and not node.is_impure()
+        is_known = (
+            target.startswith(_OF_TORCH) and not effects.is_random(target) and not node.is_impure()
+        )
         return not is_known or node in self.writers or node in self.switches
 
     def is_unused(self, node: torch.fx.Node) -> bool:

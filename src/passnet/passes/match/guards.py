@@ -61,7 +61,6 @@ class Guards:
     conditions: tuple[Condition, ...]
     function: Callable[..., Any] | None
     params: tuple[str, ...]
-    """The names of the function's parameters."""
 
     def refusal(self, values: Mapping[str, Any]) -> GuardRefusal | None:
         """Return why the pass may not be applied, or None; raise PassError if `guard` fails.

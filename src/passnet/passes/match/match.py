@@ -37,8 +37,6 @@ class Miss:
 
 
 _Nodes: TypeAlias = dict[torch.fx.Node, Any]
-"""Graph nodes assigned to a pattern's nodes so far."""
-
 _FREE_STEPS = 10_000
 _STEPS_A_CALL = 100
 """Assignments tried from one place; interchangeable calls have as many as they have orders."""
@@ -270,10 +268,7 @@ class _Search:
 
 
 def each_match(
-    pattern: Pattern,
-    index: GraphIndex,
-    use: Callable[[Match], None],
-    guards: Guards | None = None,
+    pattern: Pattern, index: GraphIndex, use: Callable[[Match], None], guards: Guards | None = None
 ) -> tuple[int, Miss | None]:
     """Hand every legal, guarded match to `use`, in order; return their number and nearest miss."""
     search = _Search(pattern, index, guards)

@@ -10,7 +10,6 @@ import torch
 import torch._jit_internal
 
 REQUIRED: Any = inspect.Parameter.empty
-"""Stands for "no default"."""
 
 
 @dataclass(frozen=True, slots=True)
