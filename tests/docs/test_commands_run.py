@@ -102,13 +102,15 @@ def placeholder(folder: Path, word: str) -> str:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=page_name)
 def test_the_commands_of_a_page_run_in_order(page: Path, world: Path) -> None:
+    before = list(BEFORE.get(page_name(page), ()))
     for command in commands(page, "passnet", "python"):
         words = words_to_run(world, command)
         if words is None:
             continue
-        for start, needed in BEFORE.get(page_name(page), ()):
+        for start, needed in list(before):
             if command.text.startswith(start):
                 run(world, shlex.split(needed))
+                before.remove((start, needed))
         run(world, words)
 
 
