@@ -50,7 +50,6 @@ def processor_name() -> str:
 
 
 FLOAT16_ARITHMETIC = {"avx512_fp16", "amx_fp16", "fphp", "asimdhp"}
-"""Flags of processors that compute in float16, on x86 and ARM."""
 
 
 def multiplies_float16() -> bool:

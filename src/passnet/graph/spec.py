@@ -53,7 +53,6 @@ class Sequence:
 Arg: TypeAlias = (
     "Ref | TorchName | Device | Slice | Sequence | EllipsisType | None | bool | int | float | str"
 )
-"""One argument of an op: a value or a literal."""
 
 
 @dataclass(frozen=True, slots=True)

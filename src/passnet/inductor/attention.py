@@ -15,10 +15,7 @@ Parts: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 HALF = (torch.float16, torch.bfloat16)
 MAX_FLASH_HEAD = 256
 FLASH_ALIGNMENT = 8
-"""Heads are padded to a multiple of this for flash attention."""
-
 MASK_ALIGNMENT = 8
-"""Rows of a mask are padded to a multiple of this for memory-efficient attention."""
 
 
 def attention_on_cuda(

@@ -34,7 +34,6 @@ LIBRARY_ROOTS = ("extern_kernels", "torch", "aten", "inductor_ops", "_quantized"
 MOVING_CALLS = frozenset(("copy_", "clone", "contiguous", "_to_copy", "copy"))
 
 COMPILERS = ("cpp_pybinding", "cpp", "triton", "multi_kernel", "cuda", "halide")
-"""Functions of `async_compile` that make a kernel."""
 
 
 @dataclass(frozen=True, slots=True)

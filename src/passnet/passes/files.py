@@ -16,8 +16,6 @@ MAX_FILES = 64
 MAX_FILE_CHARACTERS = 128 * 1024
 MAX_FOLDER_CHARACTERS = 512 * 1024
 MAX_SHOWN_CHARACTERS = 24_000
-"""Most text of a file that one view shows."""
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\.(py|json|h|hpp|cpp|cu|cuh|txt|md)")
 
 

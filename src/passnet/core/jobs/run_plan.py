@@ -108,4 +108,3 @@ class RunPlan:
 
 
 DEFAULT_PLAN = RunPlan()
-"""A new, undivided run by one worker of this machine."""

@@ -34,8 +34,6 @@ ARITY: dict[str, int] = {
     **dict.fromkeys([*UNARY.values(), "index"], 1),
     "setitem": 3,
 }
-"""Number of arguments of each operator, by its name in `operator`."""
-
 IN_PLACE_TEXT: dict[str, str] = {
     name: text + "=" for name, text in zip(IN_PLACE.values(), _BINARY_TEXT, strict=True)
 }

@@ -216,7 +216,6 @@ _PRIVATE = """
 """
 
 ATTRIBUTES = name_set("shape dtype device ndim T mT H mH real imag is_cuda requires_grad")
-"""Attributes of a value that a graph may read."""
 
 
 def _prefixed(prefix: str, names: str) -> set[str]:

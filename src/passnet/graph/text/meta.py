@@ -32,7 +32,6 @@ _PLAIN_FIELDS: dict[str, tuple[Any, str]] = {
 """Type of each field that is stored as written, and its name in errors."""
 
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-"""Numbers without a literal, by their text in `float('…')`."""
 
 
 def parse_meta(

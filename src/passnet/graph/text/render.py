@@ -13,7 +13,6 @@ _IMPORTS = {
     "device(": "from torch import device",
     "inf": "from torch import inf",
 }
-"""Imports, by the text that needs them."""
 
 
 def render_program(program: spec.Program) -> str:

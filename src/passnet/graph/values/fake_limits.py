@@ -18,11 +18,7 @@ MAX_CALLS = 2**14
 """Most torch ops inside one op of a graph; the public graphs need up to 1655."""
 
 MAX_BITS = 128
-"""Longest integer that arithmetic of sizes may make."""
-
 MAX_TERMS = 256
-"""Largest formula of a size that depends on the values of the inputs."""
-
 _SPLITS = frozenset(["chunk", "tensor_split", "hsplit", "vsplit", "dsplit", "combinations"])
 """Ops that make a list of a length given by a number, whatever the tensor."""
 

@@ -97,8 +97,6 @@ _ROLES: dict[str, tuple[tuple[int, str, ArgumentRole], ...]] = {
     **dict.fromkeys(("torch.sqrt", "torch.rsqrt", "torch.log"), ((0, "input", "positive"),)),
     **dict.fromkeys(("Tensor.sqrt", "Tensor.rsqrt", "Tensor.log"), ((0, "self", "positive"),)),
 }
-"""Position, keyword and role of arguments of ops."""
-
 _INDEXED: dict[str, tuple[tuple[int, str], tuple[int, str] | None, tuple[int, str]]] = {
     "torch.nn.functional.embedding": ((1, "weight"), None, (0, "input")),
     "torch.embedding": ((0, "weight"), None, (1, "indices")),

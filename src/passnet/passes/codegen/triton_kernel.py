@@ -126,8 +126,6 @@ ENOUGH_PROGRAMS = 256
 """Number of programs, about two a multiprocessor, for which blocks become smaller."""
 
 LEAST_VALUES = 128
-"""Smallest block of a pointwise kernel."""
-
 VALUES_PER_WARP = 256
 MAX_WARPS = {"pointwise": 8, "foreach": 8, "reduction": 16, "persistent_reduction": 16}
 OUTER_COLUMNS = 32

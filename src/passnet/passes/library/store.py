@@ -255,7 +255,6 @@ def _rename(partial: Path, target: Path) -> None:
 
 
 PassJudge: TypeAlias = Callable[[RangeKey, Files], PassOutcome]
-"""A judge of a pass folder on a range."""
 
 
 @dataclass(frozen=True, slots=True)

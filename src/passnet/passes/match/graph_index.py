@@ -17,7 +17,6 @@ WRITTEN_BACK = "passnet_written_back"
 """Key in a node's `meta` that marks the copies of results into values; no pattern begins there."""
 
 _OF_TORCH = ("torch.", "Tensor.", "operator.")
-"""Beginnings of call names whose effects are known."""
 
 
 class GraphIndex:

@@ -146,4 +146,3 @@ _RULES: tuple[tuple[Callable[[Match, GraphIndex], _Violations], str, str], ...] 
     (_written_views, "no write to it later",
      "the value may share memory with one that the match does not make"),
 )  # fmt: skip
-"""Rules in order, each with its expectation and the reason for a refusal."""

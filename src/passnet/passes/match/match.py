@@ -42,7 +42,6 @@ _STEPS_A_CALL = 100
 """Assignments tried from one place; interchangeable calls have as many as they have orders."""
 
 _IN_ARGUMENTS = ("another argument", "another overload", "another number of arguments")
-"""Reasons of a failure at a call that was found but does not agree."""
 
 
 class _Search:

@@ -63,8 +63,6 @@ _METHODS_OF_FUNCTIONS: dict[Any, str] = {
 """Functions that only call a method, and that method; a traced pattern holds the method."""
 
 _DEFAULT = object()
-"""Stands for an argument that is left to its default."""
-
 _Bound: TypeAlias = tuple[str, Any, Any]
 """A parameter, its value in normal form, and the value as it was written."""
 

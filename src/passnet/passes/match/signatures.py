@@ -29,7 +29,6 @@ class Parameter:
 
 
 Signature: TypeAlias = tuple[Parameter, ...]
-"""The parameters of one overload, in order."""
 
 
 _KINDS = {
@@ -37,7 +36,6 @@ _KINDS = {
     "MemoryFormat": "format", "Layout": "format", "List[int]": "ints", "List[SymInt]": "ints",
     "Tensor": "tensor", "List[Tensor]": "tensors", "List[Optional[Tensor]]": "tensors",
 }  # fmt: skip
-"""`Parameter.kind` of schema types that have another name there."""
 
 
 @cache
