@@ -56,7 +56,7 @@ def line_style(number: int) -> LineStyle:
 
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 20, 50, 100)
 FINE_TICKS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2, 2.5)
-"""Where numbers stand on a logarithmic axis, and on one that spans less than a factor of 4."""
+"""Ticks of a logarithmic axis, and of one that spans less than a factor of 4."""
 
 
 def plain_log_axis(axis: Any, set_scale: Any) -> None:

@@ -51,12 +51,12 @@ class BlockRow:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is unfolded at first."""
+        """True if it is unfolded at first."""
         return not self.depth or self.share >= OPEN_SHARE
 
     @property
     def is_leaf(self) -> bool:
-        """Whether there is nothing to unfold."""
+        """True if there is nothing to unfold."""
         return not self.block.within and not self.passes
 
 

@@ -1,4 +1,4 @@
-"""The folder of a site: its pages from templates, the scripts with their facts, and its assets."""
+"""The folder of a site: pages from templates, scripts with their data, and assets."""
 
 import base64
 import hashlib
@@ -37,7 +37,7 @@ PLOT_STYLE = """:where(.plot) {
 def content_policy() -> str:
     """Return the Content-Security-Policy of every page: only its own files, and no connection.
 
-    `file:` stands beside 'self' for browsers that give every file an origin of its own.
+    `file:` is for browsers in which every file is an origin.
     """
     digest = base64.b64encode(hashlib.sha256(PLOT_STYLE.encode()).digest()).decode()
     own = "'self' file:"

@@ -1,4 +1,4 @@
-"""Text on its way into pages: names of files, scripts that hold facts, source with colours."""
+"""Safe texts of pages: names of files, scripts that hold data, source with colours."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ from passnet.core.records.serialise import encode
 from passnet.core.terminal.visible_text import visible
 
 MAX_SOURCE_CHARACTERS = 60_000
-"""What is longer in a file is cut on its page."""
+"""Most characters of a file that its page shows."""
 
 _LEXERS = {
     "py": "python",
@@ -33,7 +33,7 @@ _SAFE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
 
 
 def file_stem(text: str) -> str:
-    """Return the stem of a file for any name; other names get other stems, without capitals too.
+    """Return the stem of a file for any name; distinct names have distinct stems, in any case.
 
     Examples:
         >>> file_stem("rms_norm"), file_stem("../A b")
@@ -57,7 +57,7 @@ def shown(value: Any) -> Any:
 
 
 def script(name: str, value: Any) -> str:
-    """Return a script that hands a value to its page, and that is never read as HTML.
+    """Return a script that gives a value to its page, and that is never read as HTML.
 
     Examples:
         >>> script("a", ["</script>"])

@@ -1,4 +1,4 @@
-"""What a run over the catalog gave: tables by library, of domains, and of failures."""
+"""The results of a run over the catalog: tables by library, of domains, and of failures."""
 
 import statistics
 from collections import Counter
@@ -23,9 +23,7 @@ def summary(records: Sequence[NetRecord]) -> str:
 def _library_table(records: Sequence[NetRecord]) -> list[str]:
     """Return a line for each library, and one over all.
 
-    Their columns are the nets that were tried and captured; their distinct graphs, with and without
-    shapes and literals, and the ops of these; how many nets were checked and wrong, and had real
-    weights; medians of seconds, and the largest memory.
+    Graphs and structures are distinct, with and without shapes and literals; seconds are medians.
     """
     lines = [
         "| library | tried | captured | | graphs | structures | ops | checked | wrong | "

@@ -1,4 +1,4 @@
-"""Graphs and tasks as readable lines: arguments, and every op with what it makes."""
+"""Graphs and tasks as readable lines: arguments, ops, and the shapes of results."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Tables of a run: one a task, one of all tasks, one in total; for the terminal and in Markdown."""
+"""Tables as text, for the terminal and in Markdown, and the tables of a run."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from passnet.judge.trial import MAX_TEXT, Trial
 from passnet.pages.tables.cells import bounds, failures_in_words, number, percent
 
 SHORT_CELL = 30
-"""Most letters of a cell that a terminal shows on one line: no number is broken in two."""
+"""Most letters of a cell that a terminal does not wrap."""
 
 
 @dataclass(frozen=True)
