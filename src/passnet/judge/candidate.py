@@ -12,7 +12,6 @@ a package of AOTInductor. passes: the passes of a folder."""
 
 INDUCTOR_KINDS = ("inductor", "inductor-precise", "aoti")
 """The kinds that Inductor compiles whole."""
-
 CallMode: TypeAlias = Literal["compiled", "direct", "guarded"]
 """compiled: through torch.compile, with its guards; a package, which has none, as torch calls it.
 direct: the rewritten graph itself. guarded: the rewritten graph behind checks of our own, see

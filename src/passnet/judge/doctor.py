@@ -40,7 +40,6 @@ def replacement_args(x): ...
 def replacement_func(): ...
 """
 """A pass that answers while it is loaded."""
-
 TRIED = {
     "reach_network": ("reach the network", _NAMESPACE),
     "write_outside": ("write outside private folders", _MOUNTS),

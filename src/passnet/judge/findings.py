@@ -7,7 +7,6 @@ from typing import Literal, TypeAlias
 Severity: TypeAlias = Literal["reject", "flag", "note"]
 """reject: proven, the trial scores as a cheat. flag: a sign for a person to read. note:
 information."""
-
 Proof: TypeAlias = Literal["text", "calls", "time", "values", "processes"]
 """The source of a finding's evidence."""
 
@@ -110,7 +109,6 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
     },
 }
 """The meaning of every finding, by its severities and its proof."""
-
 CATALOGUE: dict[str, FindingKind] = {
     name: FindingKind(name, severities, proof, meaning)
     for (severities, proof), meanings in _MEANINGS.items()

@@ -12,11 +12,9 @@ from passnet.judge.protocol.messages import OutputForm
 DOWNGRADE = {"float64": 2.0**-26, "float32": 2.0**-14, "float16": 2.0**-6, "bfloat16": 2.0**-5}
 """Relative error of an output computed in the next lower precision: half a unit of float32 for
 float64, an eighth of a unit of float16 for float32, and so on."""
-
 DOWNGRADE_RATIO = 16.0
 """Least multiple of eager torch's own error for a downgrade. A sum in plain order over 4096 float32
 elements is off by about ten times as much as torch's."""
-
 UNSTABLE = {"float64": 2.0**-20, "float32": 2.0**-9, "float16": 2.0**-4, "bfloat16": 2.0**-3}
 """Relative error on extreme inputs from which the mathematics counts as unstable."""
 

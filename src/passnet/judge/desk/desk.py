@@ -104,13 +104,9 @@ class StateJudge(Protocol):
 class JudgeDesk:
     """The judge's processes, held open while one pass folder or task after another is judged.
 
-    Candidate code runs in the judge's sandbox and sees the folder under judgement and no other.
-    One thread at a time uses a desk. Folders are written under `root`, which messages may contain.
-
-    Args:
-        settings: how to judge; `sandbox` names the sandbox of candidate code.
-        call: how files are called: "compiled" (through torch.compile), "direct" or "guarded"; None
-            for a desk that only judges entries, which starts processes when they are first needed.
+    Candidate code sees the folder under judgement and no other. One thread at a time uses a desk.
+    Folders are written under `root`, which messages may contain. With `call` None a desk only
+    judges entries, and starts processes when they are first needed.
     """
 
     def __init__(self, settings: RunSettings, call: CallMode | None = "compiled") -> None:
@@ -140,22 +136,14 @@ class JudgeDesk:
         self._parents.close()
 
     def prepare(self, task: Task) -> None:
-        """Make the inputs of a task's graphs, so that judging need not wait for them.
-
-        Judging itself reports a graph whose inputs cannot be made.
-        """
+        """Make the inputs of a task's graphs, so that judging need not wait for them."""
         judge = self.settings.judge
         for graph in task.graphs:
             with DeviceTurns(judge.device), suppress(GraphError):
                 prepared_graph(self._parents, graph, judge)
 
     def check_matches(self, task: Task, files: Files) -> list[GraphMatches]:
-        """Return where the passes of a folder match in the graphs of a task.
-
-        Raises:
-            PassFolderError: the folder cannot be used at all.
-            WorkerError: the judge itself failed.
-        """
+        """Return where a folder's passes match in a task's graphs, or raise PassFolderError."""
         with self._written(files) as folder:
             candidate = self._candidate(folder)
             return list(check_matches(self._parents, task.graphs, candidate, self.settings.judge))
@@ -166,16 +154,8 @@ class JudgeDesk:
         """Judge a pass folder on a task and return a trial for each graph.
 
         Code that a run over a suite would only flag is rejected here: its author can do without.
-
-        Args:
-            task: the graphs.
-            files: texts of the folder by file name.
-            unseen: graphs of the task in other shapes; see `judge.held_out`.
-            is_timed: False only compares, whatever the settings say.
-
-        Raises:
-            PassFolderError: the folder cannot be used at all.
-            MeasureError: the judge itself failed several times.
+        Wrong results on `unseen` graphs count. Raises PassFolderError for a folder that cannot be
+        used, and MeasureError if the judge itself failed several times.
         """
         settings = self.settings
         if not is_timed:
@@ -204,9 +184,8 @@ class JudgeDesk:
         )
 
     def _refused(self, inspected: InspectedFolders, folder: Path) -> tuple[Finding, ...]:
-        """Return the findings for which a folder is not run.
-
-        Text cannot decide about methods of tensors; the judge sees those when they run.
+        """Return the findings for which a folder is not run; text cannot decide on methods of
+        tensors.
         """
         return tuple(
             replace(finding, weight="reject")

@@ -74,7 +74,6 @@ def judge_task(
 
 
 def _candidates(entries: Iterable[CandidateEntry], task: str) -> dict[str, Candidate]:
-    """Return the candidates for a task by name; entries without a folder for it are left out."""
     candidates = {entry.name: entry.for_task(task) for entry in entries}
     return {name: candidate for name, candidate in candidates.items() if candidate is not None}
 
@@ -82,7 +81,6 @@ def _candidates(entries: Iterable[CandidateEntry], task: str) -> dict[str, Candi
 def _failed(
     graph: TaskGraph, candidate: str, status: Status, text: str, judge: JudgeSettings
 ) -> Trial:
-    """Return the trial of a candidate that could not run."""
     return decide(Evidence(graph.task, graph.name, candidate, failure=(status, text)), judge)
 
 
@@ -94,8 +92,6 @@ def _judge(
     inspected: InspectedFolders,
     findings: dict[str, tuple[Finding, ...]],
 ) -> list[Trial]:
-    """Judge some candidates on a graph."""
-
     def judge_some(some: list[Candidate]) -> list[Trial]:
         return judge_graph(parents, graph, some, judge, inspected, findings)
 
@@ -114,10 +110,8 @@ def _apart(
 ) -> list[T]:
     """Run an action for some candidates at once, or one by one if the judge itself fails.
 
-    If it then fails for one candidate but works for the reference, that candidate is the cause.
-
-    Raises:
-        MeasureError: it fails under the reference too.
+    If it then fails for one candidate but works for the reference, that candidate is the cause; if
+    for the reference too, MeasureError is raised.
     """
     try:
         return _repeated(parents, subject, lambda: list(action(candidates)))
@@ -130,11 +124,7 @@ def _apart(
 
 
 def _repeated(parents: ParentPool, subject: str, action: Callable[[], T]) -> T:
-    """Return the result of an action, retried with new processes if the judge itself fails.
-
-    Raises:
-        MeasureError: it failed each time.
-    """
+    """Return the result of an action, retried with new processes before a MeasureError."""
     for attempt in range(1, MAX_ATTEMPTS + 1):
         try:
             with boundary(WorkerError, "an error of the judge"):

@@ -163,7 +163,6 @@ def _bind_call(code: Code, scope: str, call: ast.Call) -> None:
 
 
 def _assign(code: Code, scope: str, target: ast.expr, outer: str, value: ast.expr | None) -> None:
-    """Bind a target of an assignment; `outer` is the scope of the value."""
     match target, value:
         case ast.Name(name), ast.List() | ast.Set() | ast.Dict():
             stays_local = code.handed_on.isdisjoint({name, f".{name}"})

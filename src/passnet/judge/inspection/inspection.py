@@ -160,7 +160,6 @@ def _types_asked(code: sources.Code, scope: str, nodes: Sequence[ast.expr]) -> U
 
 
 def _without_source(code: sources.Code, name: str) -> Uses:
-    """Yield an import of a module of the folder that has no source."""
     root, *inner = name.split(".")
     if root in code.roots and inner:
         base = code.roots[root].joinpath(*inner)
@@ -188,7 +187,6 @@ def _name_uses(code: sources.Code, scope: str, node: ast.expr) -> Uses:
 
 
 def _patched(code: sources.Code, scope: str, owner: ast.expr, attr: str) -> Uses:
-    """Yield an assignment to an attribute of a module, or of an object in one."""
     for path in sorted(resolve(code, scope, owner)):
         is_ours = path in code.modules or path.startswith("builtins.")
         if meaning.is_dotted(path) and not is_ours:
@@ -250,7 +248,6 @@ def _is_refused(code: sources.Code, scope: str, method: str, call: ast.Call) -> 
 
 
 def _reflected(code: sources.Code, scope: str, call: ast.Call, called: set[str]) -> Uses:
-    """Yield attributes that are reached or set by name."""
     setters, owner = called & meaning.SETTERS, call.args[0]
     attributes, is_all = attributes_by_name(code, scope, call)
     for attribute in attributes:

@@ -112,7 +112,6 @@ def _written(path: str) -> ast.expr | None:
 
 
 def _elements(code: Code, scope: str, node: ast.Starred | ast.Subscript) -> set[str]:
-    """Return the paths of the elements of a loop over a container, or of a lookup in it."""
     match node.value, node:
         case ast.Dict(keys, values), _:
             return resolve(code, scope, *(values if isinstance(node, ast.Subscript) else keys))
@@ -147,7 +146,6 @@ def attributes_by_name(code: Code, scope: str, call: ast.Call) -> tuple[list[ast
 
 
 def _results(code: Code, scope: str, path: str, call: ast.Call) -> Set[str]:
-    """Return the results of a call: of a function of the folder, or of a known module."""
     if f"{path}()" in code.names:
         return code.names[f"{path}()"]
     owner, _, name = path.rpartition(".")

@@ -235,7 +235,6 @@ NO_OPERANDS = words("log exp sqrt abs ceil floor sign neg square")
 """Methods that raise on a tensor with any argument."""
 NO_TEXT = words("add sub")
 """Methods that raise on a tensor with a string or a container."""
-
 REACHERS = words(
     """type setattr delattr vars builtins inspect pickle copyreg __class__ __func__ __dict__
     __getattr__ __getattribute__ __setattr__ __delattr__ __setstate__ __reduce__ __get__"""

@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 _Rule: TypeAlias = "tuple[str, int, dict[int, tuple[int, int]]]"
 """A system call, its error (0: it pretends to succeed), and masks and values of some arguments."""
-
 _NONE_OF_A_KERNEL = (
     # other processes
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
@@ -31,7 +30,6 @@ _NONE_OF_A_KERNEL = (
     "fsmount", "fspick", "mount_setattr", "unshare", "setns",
 )  # fmt: skip
 """System calls that no kernel or compiler needs, to learn or do more than one's own work."""
-
 _CONTINUE = signal.SIGCONT.value
 """The signal that resumes a stopped process, which only the judge may send. Linux sends it too: by
 a timer, for a message or a lease, at the end of a child, parent or terminal, to orphans."""

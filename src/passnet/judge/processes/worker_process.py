@@ -21,11 +21,9 @@ LOG_TAIL_BYTES = 600
 NUM_OPEN_ATTEMPTS = 200
 BIRTH_PAUSE_S = 0.002
 """Pause between two questions whether a new worker has stopped, after some milliseconds."""
-
 _ALWAYS_COUNTS = 0.2
 """The share of wall time that counts even if a worker waited: time-outs take five times their
 limit."""
-
 _READ_BYTES = 2**30
 """Most bytes of a worker's memory in one read; Linux reads no more than 2 GiB."""
 

@@ -12,11 +12,9 @@ import msgspec
 
 MAX_MESSAGE_BYTES = 128 * 2**20
 """Longest message accepted from the judge; the text of the largest real graph has 4 MB."""
-
 MAX_REPLY_BYTES = 4 * 2**20
 """Longest message that the judge accepts: honest ones have a few kilobytes, decoded up to ten times
 that."""
-
 SEND_TIMEOUT_S = 30.0
 """Seconds for the other side to read a message that does not fit into the socket."""
 

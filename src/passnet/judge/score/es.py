@@ -16,7 +16,6 @@ SEVERE_PENALTY = 0.1
 """Default of b, the factor of an error that is not tolerated."""
 SLOWDOWN_PENALTY = 0.0
 """Default of p: a correct trial with speedup s < 1 has the factor s^(p+1)."""
-
 WEIGHTS: dict[int, float] = {
     **dict.fromkeys(range(-10, -5), 0.001),
     **dict.fromkeys(range(-5, -2), 1.0),

@@ -7,7 +7,6 @@ Status: TypeAlias = Literal[
     "timeout", "out_of_memory", "reference_error", "cheat", "unstable",
 ]  # fmt: skip
 """`ok`: it ran and its outputs have the right form. `unstable` is the machine's failure, re-run."""
-
 TOLERATED_FROM: dict[str, int | None] = {
     "ok": 1,
     **dict.fromkeys(("compile_error", "runtime_error", "wrong_shape", "wrong_dtype"), 3),
@@ -16,7 +15,6 @@ TOLERATED_FROM: dict[str, int | None] = {
 }
 """The smallest t at which a failure counts as tolerated, for `ok` that of wrong values; None is
 never. Source: PassNet paper, Eq. 10, and GraphNet report, Appendix C."""
-
 NOT_RUN: frozenset[str] = frozenset(
     ("compile_error", "runtime_error", "crash", "timeout", "out_of_memory", "reference_error")
 )

@@ -10,7 +10,6 @@ LEVELS = range(-10, 5)
 """The tolerance levels t, from strict to loose."""
 CORRECT_AT = -5
 """The level at which an output counts as correct (PassNet paper, Section 4): torch's defaults."""
-
 EXPONENTS: dict[str, tuple[float, float]] = {
     "float16": (1.0, 3 / 5),
     "bfloat16": (1.0, 1.796 / 5),

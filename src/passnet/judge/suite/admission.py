@@ -31,7 +31,6 @@ OTHER_ROUND = 1000
 """The distance between the seeds of two rounds of inputs."""
 FIRST_PIECE_ELEMENTS = 1 << 10
 """The elements to compare first; most wrong programs fail on them."""
-
 ProgramName: TypeAlias = Literal[
     "zeros", "ones", "identity", "previous_outputs", "random", "constant", "mean",
     "skipped_op", "zeroed_op", "ignored_argument", "nothing_to_compute", "nothing_varies",
@@ -116,8 +115,6 @@ def admit_graph(candidate: TaskGraph, seed: int = 0, is_brief: bool = False) -> 
 
 @dataclass(frozen=True, slots=True)
 class _RightRun:
-    """The right program on an input set; `node_values` are present if edits can start from them."""
-
     kind: InputKind
     inputs: list[InputValue]
     outputs: list[Value]

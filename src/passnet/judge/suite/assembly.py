@@ -211,7 +211,6 @@ def _selected(
 def _barren(
     rows: Sequence[EligibleRow], admissions: Mapping[str, AdmissionRecord], enough_tries: int
 ) -> set[tuple[str, ...]]:
-    """Return op sequences that compute nothing in `enough_tries` tries or more, none admitted."""
     tried: dict[tuple[str, ...], list[AdmissionRecord]] = defaultdict(list)
     for row in (candidate.row for candidate in rows):
         if row.full in admissions:

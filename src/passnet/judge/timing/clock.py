@@ -44,16 +44,13 @@ from passnet.judge.timing.wrong_answers import explain
 
 FRESH_SET, RECORDED_SET, EXTREME_SET = range(3)
 """The input sets of a `FreshInputs`: recorded values are never timed, extreme ones can miss."""
-
 EXTREME_SHARE = 0.125
 """Share of timed calls on extreme inputs: enough to see in every measurement a shortcut that fails
 on them, few enough to keep the time that of usual inputs."""
-
 NUM_WARM_BURSTS = 5
 """Bursts that are not counted: the first ones page memory in, and show the length of a call."""
 WARM_CALLS = 25
 """Most calls in the last of these."""
-
 MAX_BYTES_ASIDE = 2**20
 """Most bytes that a worker sets aside before a burst, drawn for every turn. The addresses of
 tensors make two runs of one program differ by up to 15 % if tensors are about as large as the
@@ -68,11 +65,9 @@ SHORTEST_MS = 1e-4
 SLOW_ROUNDS = 4
 SLOW_CALLS = 2
 """Enough rounds, and counted calls in one, for a slow call: a graph of 0.2 s a call."""
-
 LEAST_LOOKS = 16
 """Bursts of a worker that are compared with the reference's, at least and roughly. With 8 places in
 two calls of each, a missing hundredth of the output stays unseen once in thirteen times."""
-
 ORDERS_MS = 3.0
 """Time of a turn besides calls, roughly: orders, writing, and checking."""
 PRECISE_ROUNDS, ROUNDS_BETWEEN = 16, 4
@@ -339,7 +334,6 @@ class _Interleaving:
         )
 
     def _expected(self, calls: Sequence[SeenCall], look: Look) -> Seen:
-        """Return the oracle's results on the inputs of some calls."""
         numbers = tuple(range(len(calls)))
         try:
             self._call_oracle([call.draw for call in calls])

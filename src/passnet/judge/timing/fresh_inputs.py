@@ -19,7 +19,6 @@ from passnet.graph.values.inputs import InputValue
 FLIPPED_BITS = {"float64": 47, "float32": 18, "float16": 5, "bfloat16": 4}
 """Lower bits of a float's mantissa that are flipped: its value moves by up to 1 part in 32 (in 8
 for bfloat16), which no tolerance at t = -5 forgives."""
-
 _MANTISSA_BITS = {"float64": 52, "float32": 23, "float16": 10, "bfloat16": 7}
 """Bits of the mantissa; above them lie the exponent and the sign."""
 POOL_SPARE = 4096

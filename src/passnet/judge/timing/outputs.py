@@ -17,8 +17,6 @@ from passnet.judge.timing.probes import ProbedPlaces, as_arrays, read_places, re
 
 
 class _MemoryOutputs:
-    """Outputs in the worker's memory."""
-
     def __init__(self, loaded: LoadedWorker) -> None:
         self._loaded = loaded
         self._pointers: list[list[int]] = []

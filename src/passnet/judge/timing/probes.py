@@ -15,7 +15,6 @@ from passnet.judge.score.tolerance import LEVELS, smallest_t
 NUM_PLACES = 8
 """Places that are read in one call, over all outputs: work that left out a share f of an output
 goes unseen in one call with probability (1 - f)^8, in fifty calls with (1 - f)^400."""
-
 RUN_ELEMENTS = 64
 """Neighbouring elements that are read at a place, where the memory order allows."""
 

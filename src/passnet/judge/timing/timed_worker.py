@@ -33,24 +33,19 @@ from passnet.judge.timing.probes import (
 
 BURST_BYTES = 4 * 2**20
 """Memory of a burst's arguments and outputs: those of all workers fit their shared cache."""
-
 FEW_CALLS, MAX_BURST_BYTES = 8, 16 * 2**20
 """Calls that may take more memory, up to this: over fewer, the effect of addresses does not average
 out. A call that alone needs more is made twice in a burst."""
-
 LEAST_CALLS = 2
 """Least calls of a burst, so that a call can be seen to overwrite the output of another."""
 MAX_SEEN = 2
 """Calls of a burst that are checked, drawn when it has ended."""
-
 LATE_WAIT_MS = 8
 """Time that a worker runs before its outputs are read again: long enough for a Python thread that
 sleeps a while and then waits for its turn (see `worker.SWITCH_INTERVAL_S`)."""
-
 EAGER_POLLS = 24
 """Questions without a pause whether a worker stands still again, while its time does not count:
 waking up takes longer than most such orders. On a device wall time counts: no pause."""
-
 INPUT_RUN = 256
 """Neighbouring elements of an argument that are checked after a call."""
 

@@ -42,7 +42,7 @@ def packaged(
 
 
 def _loaded(path: Path, folder: str) -> Any:
-    """Load a package from a temporary folder inside Inductor's, so that a hundred fill no disk."""
+    """Load a package from a folder that is removed at once: ended workers would fill the disk."""
     usual = os.environ.get("TMPDIR")
     os.environ["TMPDIR"] = folder  # the only way to say where
     try:

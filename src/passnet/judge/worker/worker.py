@@ -45,7 +45,6 @@ from passnet.passes.load import load_passes
 MAX_ERROR_CHARACTERS = 2000
 SWITCH_INTERVAL_S = 0.0005
 """Longest wait of another Python thread for its turn: work after a call is seen in an idle run."""
-
 INDUCTOR_SETTINGS: dict[str, dict[str, Any] | None] = {
     "inductor": None,
     "inductor-precise": {"emulate_precision_casts": True},
