@@ -184,9 +184,7 @@ class JudgeDesk:
         )
 
     def _refused(self, inspected: InspectedFolders, folder: Path) -> tuple[Finding, ...]:
-        """Return the findings for which a folder is not run; text cannot decide on methods of
-        tensors.
-        """
+        """Return the findings that forbid to run a folder; none on methods of possible tensors."""
         return tuple(
             replace(finding, weight="reject")
             for finding in inspected.findings(self._candidate(folder))

@@ -28,9 +28,7 @@ INPUT_MEMORY = "passnet-inputs"
 
 @dataclass(frozen=True, slots=True)
 class PreparedGraph:
-    """A graph with its input sets; `content` is the input memory before a call, with all their
-    values.
-    """
+    """A graph with its input sets; `content` is the input memory before any call."""
 
     text: str
     tensors: tuple[TensorSpec, ...]
@@ -62,9 +60,7 @@ def prepare_graph(graph: Graph, input_sets: Sequence[Sequence[InputValue]]) -> P
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """The outputs of a call (None unless tensors) and the arguments it changed, at addresses it
-    claims.
-    """
+    """A call's outputs (None unless tensors), changed arguments, and claimed addresses."""
 
     forms: tuple[messages.OutputForm, ...]
     outputs: tuple[Array | None, ...]

@@ -151,9 +151,7 @@ def restrict_proc() -> None:
 
 
 def _allow(rules: int, path: Path, rights: int) -> None:
-    """Add a rule; its descriptor stays open, as Linux drops an unheld file of /proc without the
-    rule.
-    """
+    """Add a rule; its descriptor stays open, or Linux would drop the rule of a file of /proc."""
     with suppress(OSError):  # an unopenable file cannot be read either
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         record = rights.to_bytes(8, "little") + descriptor.to_bytes(4, "little")

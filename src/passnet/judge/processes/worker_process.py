@@ -85,9 +85,7 @@ class Worker:
         self.close()
 
     def close(self, is_awaited: bool = True) -> int:
-        """End the worker and all it started; return its exit code, that of a killed worker if
-        unawaited.
-        """
+        """End the worker and all it started; return its exit code, or a killed worker's."""
         if not self._open:
             return 0
         self._open = False
@@ -170,9 +168,7 @@ class Worker:
         return self._allowed_s - self._spent_s
 
     def spend(self, seconds: float) -> None:
-        """Count time that the judge waited; raises WorkerFailureError once the allowed total is
-        over.
-        """
+        """Count time that the judge waited, or raise WorkerFailureError if it is used up."""
         self._spent_s += seconds
         if self.left_s <= 0:
             text = f"all calls together took more than {self._allowed_s:g} s"

@@ -22,9 +22,7 @@ class _MemoryOutputs:
         self._pointers: list[list[int]] = []
 
     def fetch(self, calls: Sequence[int], pointers: list[list[int]], is_whole: bool) -> int | None:
-        """Prepare to read some calls of the last burst; return the nanoseconds of the delivery, if
-        any.
-        """
+        """Prepare to read calls of the last burst; return the nanoseconds of any delivery."""
         self._pointers = [pointers[number] for number in calls]
         return None
 

@@ -47,9 +47,7 @@ class Roofline:
         return max(self.write_ms, arithmetic_ms) / self.num_threads
 
     def proof(self, measured_ms: float, reference_ms: float) -> Finding | None:
-        """Return the proof that a time is impossible, if it is; no floor above the reference's
-        counts.
-        """
+        """Return the proof that a time is impossible, if the floor suits the reference."""
         least_ms = MARGIN * self.ms
         if measured_ms >= least_ms or reference_ms < least_ms:
             return None

@@ -56,9 +56,7 @@ SLOT_MEMORY = "passnet-slots"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The places to check in `chosen` calls of a burst: in outputs, at spots (0 to 1) of arguments,
-    or all.
-    """
+    """The places to check in `chosen` calls: in outputs, at spots (0 to 1) in arguments, or all."""
 
     chosen: tuple[int, ...]
     probes: list[ProbedPlaces]
@@ -234,9 +232,7 @@ class TimedWorker:
         np.copyto(self.argument(slot, index), values)
 
     def warm_up(self, count: int, num_bytes_aside: int) -> None:
-        """Call the graph on slots as they are, with allocations moved by so many bytes, and free
-        all.
-        """
+        """Call the graph on slots as they are, allocations moved by so many bytes; free all."""
         if self.is_on_device and count:
             self.order(ControlPage.UP, count)
         self._words[ControlPage.ASIDE] = num_bytes_aside
@@ -287,9 +283,7 @@ class TimedWorker:
         return self._still.returns(*stops) if self._still and stops else []
 
     def still_same(self, offsets: Sequence[int]) -> list[int]:
-        """Return the `stop_offsets` with the same addresses once more; remains of calls may lack
-        some.
-        """
+        """Return the `stop_offsets` with the same addresses again; remains of calls can differ."""
         stops = self._stops()
         if stops is None:
             return list(offsets)
