@@ -118,9 +118,9 @@ class Program:
 class TensorSpec:
     """The record of one argument of a graph.
 
-    `dtype` is torch's name without prefix ("float32"); `mean` and `std` describe the captured
-    values (None if not measured); `min_val` and `max_val` bound integers; `data` holds few values,
-    flat. `keys` lists the fields as they stood in the file, and `role` names that meta file.
+    `dtype` is torch's name without prefix; `mean` and `std` describe captured values; `min_val` and
+    `max_val` bound integers; `data` holds few values, flat. `keys` are the fields in the file, in
+    order; `role` names that file.
     """
 
     name: str
@@ -192,9 +192,8 @@ _TAKES_DEVICE_TEXT = ("Tensor.to", "torch.amp.autocast_mode._enter_autocast")
 def retarget(graph: Graph, kind: str, index: int | None = None) -> Graph:
     """Return the same graph with every device literal and every argument on one device.
 
-    Device objects change wherever they stand; device text ("cuda:0") changes as a `device=`
-    keyword and as an argument of `Tensor.to` and of autocast. `kind` is "cpu" or "cuda", `index`
-    the number of the device among its kind; None is the current one.
+    `kind` is "cpu" or "cuda", `index` None the current one. Device text ("cuda:0") changes as a
+    `device=` keyword and as an argument of `Tensor.to` and of autocast.
     """
     device = Device(kind, index)
     program = graph.program

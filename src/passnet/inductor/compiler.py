@@ -1,7 +1,4 @@
-"""Calls of torch's compilers: Dynamo, AOTAutograd, Inductor and AOTInductor.
-
-Torch's modules are imported on use: they take seconds, and many callers never compile.
-"""
+"""Calls of torch's compilers, whose modules are imported on use: they take seconds."""
 
 import copy
 import shutil

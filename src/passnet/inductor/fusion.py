@@ -1,8 +1,4 @@
-"""Inductor's fusion plan for a graph, read before any code is made.
-
-A graph is lowered once, under fake tensors, and stopped when Inductor has decided on its kernels.
-Every kernel is traced back to the ops that it computes. Nothing is compiled, run or allocated.
-"""
+"""Inductor's fusion plan for a graph under fake tensors, each kernel traced back to its ops."""
 
 import operator
 from bisect import bisect_right

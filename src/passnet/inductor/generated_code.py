@@ -1,7 +1,6 @@
 """Inductor's generated code for a graph, as data: kernels, calls and memory.
 
-A graph is lowered under fake tensors and stopped where the generated module would be written out.
-Nothing is compiled or run: for a CPU it takes no C++ compiler, for CUDA neither a GPU nor Triton.
+Lowering stops before the module is written, so that no compiler, GPU or Triton is needed.
 """
 
 import ast

@@ -1,8 +1,7 @@
 """Answers to Inductor's questions about a GPU while it plans, without a GPU.
 
-It asks for the GPU's properties, for a device guard, and for three choices of a CUDA build: a
-convolution's layout, attention's kernel, and whether Triton is there. Answers are alike on every
-machine, but for the properties of a GPU that is present.
+It asks for the GPU's properties, a device guard, and three choices of a CUDA build: a convolution's
+layout, attention's kernel, and whether Triton is there.
 """
 
 import contextlib

@@ -32,8 +32,7 @@ HEADERS_VARIABLE = "PASSNET_HEADERS"
 def build(source: str, flags: Sequence[str] = ()) -> Path:
     """Return the shared object of C++ text, compiled or cached; `flags` come after `FLAGS`.
 
-    Raises:
-        PassError: no compiler, or the source does not compile (the compiler's words are given).
+    Without a compiler, or if it refuses the source, a PassError gives its words.
     """
     compiler = find_compiler()
     if compiler is None:

@@ -83,11 +83,8 @@ def run_actors(
     """Yield the results of all items, in any order, from `num_workers` actors.
 
     An actor calls `open_worker` once, and takes items first whose `home` is its machine or None.
-    The items of a lost actor are done again.
-
-    Raises:
-        InputError: Ray is not installed, or no machine of the cluster has such a device.
-        MeasureError: an item cost several actors.
+    The items of a lost actor are done again; an item that costs several is a MeasureError. A
+    cluster without such a device is an InputError.
     """
     if not inputs:
         return

@@ -17,10 +17,8 @@ def unpacked_bytes(data: bytes | mmap, chunk: pq.ColumnChunkMetaData) -> int:
     """Return the bytes that a column chunk's pages unpack to, by the page headers.
 
     Readers allocate by these headers, not by the footer. Each value counts for `VALUE_BYTES` more,
-    as a run of equal values is packed into a few bytes. `data` is the whole file.
-
-    Raises:
-        ValueError, IndexError: the pages do not fill the chunk, or a header ends outside the file.
+    as a run of equal values is packed into a few bytes. `data` is the whole file. Pages that do not
+    fit the chunk are a ValueError or IndexError.
 
     Source:
         The Parquet format, `PageHeader` in parquet.thrift (fields 2 and 3: sizes unpacked, packed;

@@ -1,8 +1,7 @@
 """The allow-list: every function, method, operator and attribute that a graph may call.
 
-A graph comes from a file that nobody vouches for, so it may name only what stands here: pure tensor
-ops, their in-place forms, and the few state switches that Dynamo records. Nothing here reads or
-writes files, imports, evaluates text, or hands out raw memory.
+These are pure tensor ops, their in-place forms, and the state switches that Dynamo records. None
+reads or writes files, imports, evaluates text, or hands out raw memory.
 """
 
 import operator

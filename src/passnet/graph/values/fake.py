@@ -33,8 +33,7 @@ class ValueShape:
 def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]]:
     """Return the values that each op of a graph makes on the CPU; a tuple makes several.
 
-    Raises:
-        GraphError: the graph cannot be built, or an op fails; the text names line, op and reason.
+    A failure is a GraphError that names the line, the op and the reason.
     """
     import torch
 

@@ -94,8 +94,7 @@ def _check_number(value: Any) -> None:
 class SmallConstants(TorchDispatchMode):
     """A mode over a FakeTensorMode that sees every torch op of a run.
 
-    That mode computes with tensors of one element for real, so that `item()` works. Only ops whose
-    result has one element too may do so: `repeat` of a constant would fill real memory.
+    Only ops with a one-element result may compute for real, as `item()` does.
     """
 
     def __init__(self) -> None:
@@ -145,10 +144,7 @@ def _constants_hidden(func: Any, args: Any, kwargs: Any) -> Iterator[None]:
 
 @cache
 def _keeps_size(func: Any) -> bool:
-    """Return whether an op makes one element from one-element operands, or no memory at all.
-
-    In-place ops do, and must see the constants, so that those they overwrite are given up.
-    """
+    """Return whether an op keeps one-element operands small, makes no memory, or writes in place."""
     if not isinstance(func, torch._ops.OpOverload):
         return False
     aten = torch.ops.aten

@@ -50,10 +50,8 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
     activations with every fourth row small, weights scaled by 1/sqrt(fan-in), affine parameters
     around 1 and 0, variances within [0.5, 1.5], masks a quarter masked; integers within the size
     they index and the recorded range, reordered where `Use.is_pinned`. `extreme` has large and
-    shifted rows besides. Scalars keep their recorded value.
-
-    Raises:
-        GraphError: an argument has no spec or cannot be drawn, or they are too large together.
+    shifted rows besides. Scalars keep their recorded value. Arguments without a spec, or too large,
+    are GraphErrors.
     """
     if len(graph.tensors) != len(graph.program.params):
         raise GraphError("the graph has no shapes and dtypes for its arguments")

@@ -18,9 +18,8 @@ norm's affine parameters, `positive` is a variance or the operand of a root or l
 class Use:
     """The requirements of a graph's ops on one argument.
 
-    `bound` is the smallest size that it indexes, None if unknown. `is_pinned`: its integers or
-    booleans reach an op that may not take any value, such as a divisor, a number of repeats, or a
-    mask that decides a size.
+    `bound` is the smallest size that it indexes, None if unknown. `is_pinned`: its integers reach
+    an op that may not take any value, such as a divisor, a number of repeats, or a size.
     """
 
     role: ArgumentRole = "plain"

@@ -1,7 +1,6 @@
 """Replacements as custom ops of torch, so that Inductor compiles around them.
 
-Inductor must know what a replacement returns without running it. The pattern says so: run under
-fake tensors, it gives the shapes, dtypes and strides that the replacement owes.
+The pattern, run under fake tensors, gives the shapes, dtypes and strides of the results.
 """
 
 import itertools
@@ -36,10 +35,10 @@ def wrap_sites(
 ) -> None:
     """Turn the call at every site into a call of a custom op, and recompile the module.
 
-    The op calls the replacement with its literals, and gives results the pattern's strides; its
-    fake form runs the pattern. Unless judged, a replacement whose first call returns another form
-    gives way to the pattern. With `sees_through`, replacements of torch ops stay calls, for inputs
-    of the examples' forms alone. A pattern that returns a view of an argument is a PassError.
+    The op gives results the pattern's strides; its fake form runs the pattern. Unless judged, a
+    replacement whose first call returns another form gives way to the pattern. With `sees_through`,
+    replacements of torch ops stay calls. A pattern that returns a view of an argument is a
+    PassError.
     """
     if not sites:
         return

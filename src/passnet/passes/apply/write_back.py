@@ -30,9 +30,8 @@ _ENDS = ("", "_")
 class WriteBack:
     """The handling of a match's writes into outside values.
 
-    `copied` maps calls of the match that the pattern returns to the value that they write into, in
-    order; `staying` are the writing calls that stay. `lost` are writes that cannot be made, each
-    with the value that is written into and who would miss it.
+    `copied` maps returned calls of the match to the value that they write into, in order; `staying`
+    are the writing calls that stay; `lost` are impossible writes, each with who would miss it.
     """
 
     copied: dict[torch.fx.Node, torch.fx.Node] = field(default_factory=dict)

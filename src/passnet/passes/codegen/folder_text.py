@@ -109,9 +109,8 @@ def pattern_imports(text: str) -> list[str]:
 def pass_folder(sources: Sequence[RangeSource], is_strided: bool = False) -> Files:
     """Return the pass folder that replaces some ranges, larger ones first.
 
-    With `is_strided` a pass is only for arguments with the strides of its kernels; without, others
-    are copied. A pass of views alone is always for these strides, as at others eager torch may
-    return a view. A source that is too long for a file is an AuthorError.
+    With `is_strided` a pass is only for the strides of its kernels; without, other arguments are
+    copied, except for views alone. A source that is too long for a file is an AuthorError.
     """
     by_pattern: dict[str, list[RangeSource]] = {}
     for source in sources:

@@ -90,9 +90,8 @@ class LoweredRange:
 class GraphLowering:
     """A lowering of ranges of one graph, each once for the same options.
 
-    `refused` says why a span cannot be cut out, lowered or written. Ops before `first_op` are in
-    none of the largest spans. `is_library_only`: the graph computes by library calls alone. A graph
-    whose shapes cannot be inferred is an AuthorError, which names `where`.
+    `refused` says why a span cannot be cut out, lowered or written. Ops before `first_op` are in no
+    largest span. A graph whose shapes cannot be inferred is an AuthorError.
     """
 
     def __init__(

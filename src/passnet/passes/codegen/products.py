@@ -1,11 +1,10 @@
 """Passes for matrix products and convolutions that run faster than in eager torch.
 
-- float32 products with a weight matrix, by oneDNN's op: up to twice as fast as torch's BLAS. The
-  weight may be updated in place. Epilogues are left to other passes, as oneDNN makes 0 of NaN in a
-  ReLU, and another value of -inf in a GELU.
+- float32 products with a weight matrix, by oneDNN's op: up to twice as fast as torch's BLAS. Its
+  epilogues are not used, as they change NaN and -inf.
 - float16 products and convolutions, in float32, on processors without float16 arithmetic: up to 35
-  times as fast (AMD EPYC Turin), with the same number or its neighbour. Attention and transposed
-  convolutions are left out, as eager torch rounds within them.
+  times as fast (AMD EPYC Turin). Attention and transposed convolutions are left out, as eager
+  torch rounds within them.
 """
 
 from collections.abc import Mapping, Sequence

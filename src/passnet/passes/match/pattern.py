@@ -26,8 +26,8 @@ class Pattern:
     """A pattern to search for.
 
     `body` are its calls in topological order, `calls` their normal forms. `literals` maps
-    parameters annotated with one of `LITERAL_TYPES` to the type of literal they stand for. `stale`
-    are the uses of a value under an older name than that of a write into it.
+    parameters annotated by `LITERAL_TYPES` to that type. `stale` are uses of a value under an older
+    name than that of a write into it.
     """
 
     name: str
