@@ -55,16 +55,10 @@ class LlmSettings:
 class AgentSettings:
     """The settings of attempts and of their judge.
 
-    Args:
-        llm: which one, for the author "llm".
-        run: how states are judged.
-        is_judged_anew: measure what is submitted once more at the end, so that its score is not
-            the luckiest of several.
-        kernels: for attacks on the judge, the folder with an honest pass folder for each task, from
-            which its attempts begin; see `agent.attack`.
-        num_layouts: of a range of a net how many of its first ops only give arguments the order in
-            memory that they have there; None where tasks are no ranges.
-        checkpoint: the folder of the llm of the author "trained".
+    `is_judged_anew` measures a submission once more, so that its score is not the luckiest of
+    several. `kernels` is the folder of honest passes from which attacks begin (`agent.attack`). Of
+    a range of a net, the first `num_layouts` ops only give arguments their order in memory.
+    `checkpoint` is the folder of the author "trained".
     """
 
     author: AuthorName

@@ -39,19 +39,10 @@ GAIN = 1.3
 class Case:
     """A pass folder and the expected outcome of judging it.
 
-    Args:
-        kind: exploit or honest pass.
-        says: its trick or style, in a sentence.
-        graph: the graph directory that it is judged on.
-        caught_by: for an exploit, the accepted outcomes; see `outcomes`.
-        families: for an exploit, the numbers of its families.
-        rules: the rules to judge it under.
-        device: the device to judge it on.
-        call: the way that it is called.
-        held_out: graph directories of other shapes that its author has not seen.
-        honest: for an exploit with a good kernel, the folder of that kernel without the trick;
-            only a speedup over that kernel is a gain.
-        needs: modules that it cannot run without.
+    `says` is its trick or style, `graph` its graph directory, and `held_out` those of other shapes.
+    An exploit names its accepted outcomes (`caught_by`), the numbers of its `families`, and if it
+    has a good kernel, the folder of that kernel without the trick (`honest`), over which a speedup
+    is a gain. `needs` are modules that it cannot run without.
     """
 
     kind: Literal["exploit", "honest"]

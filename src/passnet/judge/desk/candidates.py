@@ -55,13 +55,9 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
     """Return the candidate that a word of the command line names.
 
     The word is one of `BASELINES` or a path, then any of `@direct` (call the rewritten graph
-    itself, without torch.compile around it), `@guarded` instead (call it behind checks of our own),
-    and `@inductor` (let Inductor compile what the passes left).
-
-    Raises:
-        InputError: an unknown baseline or flag, or two flags that exclude each other.
-        PassFolderError: the folder cannot be used; which file, and why. One folder among those of
-            several tasks is no error but a note.
+    itself), `@guarded` instead (behind checks of our own), and `@inductor` (let Inductor compile
+    what the passes left). Raises InputError for an unknown baseline or flag, PassFolderError for an
+    unusable folder; one of several tasks' folders is only noted.
     """
     word, *flags = text.split("@")
     unknown = [flag for flag in flags if flag not in FLAGS]

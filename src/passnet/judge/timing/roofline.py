@@ -24,14 +24,8 @@ _LEAST_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """The least time of a call.
-
-    Args:
-        num_bytes: bytes of the outputs that are no views of arguments.
-        write_ms: the time to write them.
-        flops: multiplications and additions of matrix products and convolutions.
-        peak_gflops: operations that this machine does in a nanosecond, on one thread.
-        num_threads: threads that share the work.
+    """The least time of a call: to write outputs that are no views, and to do products at the peak
+    of one thread (`peak_gflops`, in operations a nanosecond) on all threads.
     """
 
     num_bytes: int
