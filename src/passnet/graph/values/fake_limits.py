@@ -144,7 +144,7 @@ def _constants_hidden(func: Any, args: Any, kwargs: Any) -> Iterator[None]:
 
 @cache
 def _keeps_size(func: Any) -> bool:
-    """Return whether an op keeps one-element operands small, makes no memory, or writes in place."""
+    """Return whether an op keeps one-element size, makes no memory, or writes in place."""
     if not isinstance(func, torch._ops.OpOverload):
         return False
     aten = torch.ops.aten
