@@ -9,6 +9,7 @@ import shutil
 import sys
 import tarfile
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +41,16 @@ tempfile.tempdir = os.environ["TMPDIR"]
 # What Inductor compiled is kept over runs, where there is a place for it.
 if (ROOT / ".venv").is_dir():
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(ROOT / ".venv" / "inductor-cache"))
+
+
+SLOW = tomllib.loads((Path(__file__).parent / "slow.toml").read_text(encoding="utf-8"))["listed"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests as slow that `slow.toml` lists."""
+    for item in items:
+        if item.nodeid.startswith(tuple(SLOW)):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_unconfigure() -> None:
