@@ -64,7 +64,7 @@ async def judge_all(
     at_once = asyncio.Semaphore(address.num_at_once)
     limits = httpx.Limits(max_connections=address.num_at_once)
     timeout = httpx.Timeout(address.wait_s + 15.0, pool=None)
-    headers = {"Authorization": f"Bearer {address.token}"}
+    headers = {"Authorization": f"Bearer {address.token.strip()}"}  # a file ends with a newline
     async with httpx.AsyncClient(
         base_url=address.url, headers=headers, timeout=timeout, limits=limits, trust_env=False
     ) as http:
