@@ -70,21 +70,17 @@ def file_finds(
         root = Path(name).resolve()
         for attempt in attempts:
             finds: list[Find] = []
-            for number in _promising(attempt.evaluations):
+            passing = {
+                number: evaluation.score or 0.0
+                for number, evaluation in enumerate(attempt.evaluations)
+                if evaluation.is_passing and not evaluation.exploits
+            }
+            for number in sorted(passing, key=lambda number: -passing[number]):
                 finds.append(_find(parents, root, corpus, attempt, number, settings))
                 if finds[-1].folder is not None:
                     break
             yield attempt, finds
             report(attempt.task)
-
-
-def _promising(evaluations: Sequence[Evaluation]) -> list[int]:
-    passing = {
-        number: evaluation.score or 0.0
-        for number, evaluation in enumerate(evaluations)
-        if evaluation.is_passing and not evaluation.exploits
-    }
-    return sorted(passing, key=lambda number: -passing[number])
 
 
 def _find(

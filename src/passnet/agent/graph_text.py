@@ -73,7 +73,9 @@ def _op_costs(
         if not may_alias(op.target):
             num_bytes = sum(sizes.get(name, 0) for name in set(op_refs(op)))
             num_bytes += sum(map(_num_bytes, results[index]))
-        costs.append((num_bytes, _least_us(num_bytes, _num_flops(parent, index))))
+        num_flops = _num_flops(parent, index)
+        arithmetic_us = num_flops / peak_gflops() / 1e3 if num_flops else 0.0
+        costs.append((num_bytes, max(num_bytes / bytes_per_us(), arithmetic_us)))
     return costs
 
 
@@ -85,11 +87,6 @@ def _one_kernel_us(single: Graph, sizes: Mapping[str, int]) -> float:
     ends = {spec.name for spec in single.tensors}
     ends |= {arg.name for arg in single.program.outputs if isinstance(arg, Ref)}
     return sum(sizes.get(name, 0) for name in ends) / bytes_per_us()
-
-
-def _least_us(num_bytes: int, num_flops: int) -> float:
-    arithmetic_us = num_flops / peak_gflops() / 1e3 if num_flops else 0.0
-    return max(num_bytes / bytes_per_us(), arithmetic_us)
 
 
 def _num_flops(parent: Parent, number: int) -> int:

@@ -78,7 +78,6 @@ ALLOWED = {
     "into others.",
 }
 """Allowed names in replacements, by rules."""
-
 FOUND_BY_RUNNING = (
     "Results are compared on values that you have not seen, in every call that is timed; what is "
     "cached between calls, computed early or late, or on another thread, is found out and scores "

@@ -83,15 +83,8 @@ def run_agent(
     content_hash = held_out.content_hash if held_out else None
     settings = replace(settings, run=replace(settings.run, held_out=content_hash))
     tasks = tasks_of_part(suite, plan.shard)
-    run = RunFolder(
-        out,
-        "agent.json",
-        AgentRun,
-        ATTEMPTS_FILE,
-        Attempt,
-        attrgetter("task", "number"),
-        "attempts",
-    )
+    key = attrgetter("task", "number")
+    run = RunFolder(out, "agent.json", AgentRun, ATTEMPTS_FILE, Attempt, key, "attempts")
     info = AgentRun(SCHEMA_VERSION, suite.name, suite.content_hash, settings)
     others = _attempts_of_parts(run, info, plan.parts)
     complaint = f"{out}: was made with another suite or other settings; choose another --out"
@@ -157,10 +150,6 @@ class _AttemptLog:
         self._lock = threading.Lock()
         self._refusals: list[OSError | InputError] = []
 
-    def keep_passes(self, attempt: Attempt) -> None:
-        """Write the pass folder of an attempt if it is the best of its task."""
-        _keep_passes(self._folder, attempt, list(self.attempts.values()))
-
     def keep(self, attempt: Attempt) -> None:
         """Store an attempt that has ended, and its passes if they are the best."""
         with self._lock:
@@ -168,7 +157,7 @@ class _AttemptLog:
                 self._record(attempt)
                 self.attempts[attempt.task, attempt.number] = attempt
                 if attempt.last_score is not None or not self._is_guarded:
-                    self.keep_passes(attempt)
+                    _keep_passes(self._folder, attempt, list(self.attempts.values()))
             except (OSError, InputError) as cause:
                 self._refusals.append(cause)
                 raise
@@ -193,8 +182,8 @@ def _opened_log(
     run.take(others, attempts, lambda _: True)
     with run.recorder(len(attempts)) as record:
         log = _AttemptLog(info, run.out / PASSES_FOLDER, attempts, record, plan.progress)
-        for attempt in attempts.values():
-            log.keep_passes(attempt)  # after a full disk they may be missing
+        for attempt in attempts.values():  # after a full disk their passes may be missing
+            _keep_passes(run.out / PASSES_FOLDER, attempt, list(attempts.values()))
             if plan.shard.has(attempt.task):
                 plan.progress(attempt)
         yield log

@@ -19,7 +19,6 @@ ATTEMPTS_FILE = "attempts.jsonl"
 
 UNCHANGED_SCORE = 1.0
 """The AS of leaving the graphs of a task alone."""
-
 Ending: TypeAlias = Literal[
     "submitted", "turns", "tokens", "time", "cost", "messages", "stalled", "error"
 ]
@@ -230,16 +229,14 @@ def read_attempts(paths: Sequence[Path]) -> list[Attempt]:
     """
     if not paths:
         raise InputError("give a run folder with attempts")
-    files = dict.fromkeys(_find_file(path).resolve() for path in paths)
+    files: dict[Path, None] = {}
+    for path in paths:
+        file = path / ATTEMPTS_FILE if path.is_dir() else path
+        if not file.is_file():
+            missing = f"holds no {ATTEMPTS_FILE}" if path.is_dir() else "no such file"
+            raise InputError(f"{path}: {missing}; give the folder of a run of an author")
+        files[file.resolve()] = None
     return [attempt for file in files for attempt in _read_file(file)]
-
-
-def _find_file(path: Path) -> Path:
-    file = path / ATTEMPTS_FILE if path.is_dir() else path
-    if not file.is_file():
-        missing = f"holds no {ATTEMPTS_FILE}" if path.is_dir() else "no such file"
-        raise InputError(f"{path}: {missing}; give the folder of a run of an author")
-    return file
 
 
 def _read_file(path: Path) -> list[Attempt]:

@@ -28,18 +28,11 @@ CANDIDATE_PHASES = ("reference", "compile", "compare", "timing", "profile", "wai
 class Session:
     """The state of one attempt at a task.
 
-    Args:
-        task: the task to solve.
-        evaluator: the judge of states.
-        unseen: graphs of the task in other shapes, on which a pass must not be wrong.
-        is_guarded: submit nothing that scores no better than leaving the graph alone.
-        known_tools: the author's tools.
-        first_op: ops of each graph before this one only give its arguments the strides that they
-            have in a net, and are not to be replaced.
-        is_strided: apply passes only where arguments have these strides.
-
-    `trials` are those of each evaluation, and `compared` the numbers of evaluations without times.
-    The other fields go into the record of the attempt; see `attempt.Attempt`.
+    `unseen` are graphs of the task in other shapes, on which a pass must not be wrong. A guarded
+    attempt submits nothing that scores no better than leaving the graph alone. Ops before
+    `first_op` only give arguments the strides that they have in a net; `is_strided` applies passes
+    only with these. `trials` are those of each evaluation; `compared` evaluations have no times.
+    The other fields go into the record; see `attempt.Attempt`.
     """
 
     task: Task
@@ -129,10 +122,8 @@ class Session:
             return self._submitted()
         finally:
             seconds = time.perf_counter() - start
-            times = attempt.ToolTime(
-                self.turn, tools.tool_name(action), seconds, seconds - foreign_s
-            )
-            self.tool_times.append(times)
+            times = (seconds, seconds - foreign_s)
+            self.tool_times.append(attempt.ToolTime(self.turn, tools.tool_name(action), *times))
 
     def _show(self, number: int) -> str:
         graphs = self.task.graphs
@@ -153,14 +144,13 @@ class Session:
             trials = self.evaluator.judge(self.task, self.files, self.unseen, is_timed)
         except PassFolderError as cause:
             raise ActionError(observations.plain(str(cause), self.evaluator.root)) from cause
-        seconds = time.perf_counter() - start
-        foreign_s = sum(_foreign_s(trial) for trial in trials)
+        seconds, root = time.perf_counter() - start, self.evaluator.root
+        phases = [trial.phases_s.get(name, 0.0) for trial in trials for name in CANDIDATE_PHASES]
+        foreign_s = sum(phases) + sum(trial.load_s or 0.0 for trial in trials)
         evaluation = attempt.Evaluation(
             turn=self.turn,
             files=dict(self.files),
-            variants=tuple(
-                observations.variant_result(trial, self.evaluator.root) for trial in trials
-            ),
+            variants=tuple(observations.variant_result(trial, root) for trial in trials),
             score=task_score(trials),
             seconds=round(seconds, 4),
             overhead_s=round(max(seconds - foreign_s, 0.0), 4),
@@ -191,11 +181,6 @@ def new_session(
         session.known_tools = tools.ATTACK_TOOLS
         session.files = read_files(Path(settings.kernels) / task.name)
     return session
-
-
-def _foreign_s(trial: Trial) -> float:
-    phases = sum(trial.phases_s.get(name, 0.0) for name in CANDIDATE_PHASES)
-    return phases + (trial.load_s or 0.0)
 
 
 def task_score(trials: Sequence[Trial]) -> float | None:

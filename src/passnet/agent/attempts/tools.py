@@ -84,18 +84,8 @@ class Submit:
     """End the attempt. The evaluated state with the highest score is what is submitted."""
 
 
-Action: TypeAlias = (
-    View
-    | Create
-    | Replace
-    | Delete
-    | ShowGraph
-    | CheckMatch
-    | Evaluate
-    | Compare
-    | JudgeSource
-    | Submit
-)
+FileAction: TypeAlias = View | Create | Replace | Delete
+Action: TypeAlias = FileAction | ShowGraph | CheckMatch | Evaluate | Compare | JudgeSource | Submit
 
 TOOLS: dict[str, type[Any]] = {
     "view": View,
@@ -112,7 +102,6 @@ ATTACK_TOOLS = {"judge_source": JudgeSource, **TOOLS}
 """Those of an attack on the judge."""
 _ALL_TOOLS = {"compare": Compare, **ATTACK_TOOLS}
 """All tools, with those that only authors which are programs have."""
-
 PARAMETERS: dict[str, str] = {
     "name": "File name as a list of files has it, such as FuseNorm.py in the pass folder.",
     "text": "The whole text of the file.",

@@ -234,7 +234,10 @@ class TaskCompiler:
             )
         for is_timed in (False, True):
             self._try_plans(is_timed)
-            failing = self._drop_wrong(is_timed)
+            failing = self.failing()
+            for number in list(failing):
+                if number in failing:
+                    failing = self._without_wrong(number, failing, is_timed)
             if self._judged == (self.plans, self.dropped, True):
                 return
             self._measure()
@@ -268,14 +271,6 @@ class TaskCompiler:
             if self.plans == before:
                 return
             self._judge(is_timed)
-
-    def _drop_wrong(self, is_timed: bool) -> list[int]:
-        """Leave out passes if that makes a graph correct; return the graphs that still fail."""
-        failing = self.failing()
-        for number in failing:
-            if number in failing:
-                failing = self._without_wrong(number, failing, is_timed)
-        return failing
 
     def _without_wrong(self, number: int, failing: list[int], is_timed: bool) -> list[int]:
         """Leave out passes of a graph if fewer graphs fail then; return the failing graphs."""

@@ -39,7 +39,8 @@ def open_llm(settings: LlmSettings) -> ai.Model:
         api_key = os.environ.get(KEY_VARIABLE) or NO_KEY
     elif settings.base_url is not None and provider == "openai":
         arguments = {"responses_api": False}
-        if not os.environ.get(KEY_VARIABLE) and _is_local(settings.base_url):
+        is_local = urlsplit(settings.base_url).hostname in ("localhost", "127.0.0.1", "::1")
+        if not os.environ.get(KEY_VARIABLE) and is_local:
             api_key = NO_KEY
     try:
         with boundary(AuthorError, f"llm {settings.name}"):
@@ -104,7 +105,3 @@ def check_price(llm: ai.Model, settings: LlmSettings) -> None:
             f"the prices of {settings.name} are not known, so its cost cannot be limited; give "
             "--price INPUT OUTPUT, dollars for a million tokens of each"
         )
-
-
-def _is_local(url: str) -> bool:
-    return urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1")

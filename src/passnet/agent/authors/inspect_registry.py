@@ -49,9 +49,6 @@ def passbench(
         sandbox: what confines candidate code.
         held_out: a suite of other shapes of the same tasks.
         guarded: submit nothing that scores no better than leaving the graph alone.
-
-    Raises:
-        InputError: there is no such suite or task; this machine lacks the device.
     """
     find_device(device)
     loaded = load_suite(suite)

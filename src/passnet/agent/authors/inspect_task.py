@@ -88,6 +88,7 @@ def _author(
     check: Callable[[], None],
 ) -> Solver:
     tasks = {task.name: task for task in suite.tasks}
+    prompt_of = system_prompt if settings.kernels is None else attack_prompt
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         check()
@@ -103,18 +104,13 @@ def _author(
             if settings.num_layouts is not None:
                 prompt += range_prompt(settings.num_layouts)
             state.messages = [
-                ai.ChatMessageSystem(content=_system_prompt(settings)),
+                ai.ChatMessageSystem(content=prompt_of(settings.run, settings.limits.turns)),
                 ai.ChatMessageUser(content=prompt),
             ]
             await _converse(state, session, settings.seed + int(state.metadata["number"]))
         return state
 
     return solver(name="write_passes")(lambda: solve)()
-
-
-def _system_prompt(settings: AgentSettings) -> str:
-    prompt = system_prompt if settings.kernels is None else attack_prompt
-    return prompt(settings.run, settings.limits.turns)
 
 
 async def _converse(state: TaskState, session: Session, seed: int) -> None:
@@ -256,10 +252,9 @@ def _recorder(
         )
         if keep is not None:
             keep(attempt)
+        value = attempt.last_score
         return Score(
-            value=math.nan
-            if attempt.last_score is None
-            else attempt.last_score,  # no mean counts it
+            value=math.nan if value is None else value,  # no mean counts it
             answer=None if attempt.best is None else f"evaluation {attempt.best}",
             explanation=attempt.error or attempt.untimed,
             metadata={"attempt": encode(attempt).decode()},

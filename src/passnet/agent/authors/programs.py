@@ -12,13 +12,11 @@ from passnet.errors import InputError, did_you_mean
 
 Author: TypeAlias = Callable[[Session, int], None]
 """Writes passes in a session, with a seed, until it submits."""
-
 AUTHORS = {
     "compiler": "passnet.agent.authors.compiler:compiler_author",
     "search": "passnet.agent.authors.search:search_author",
 }
 """The authors of passnet, imported on use."""
-
 GROUP = "passnet.authors"
 """The entry points of other packages; each opens an author from a checkpoint's folder."""
 

@@ -22,13 +22,12 @@ from passnet.agent.settings import SEARCH_TURNS
 from passnet.data.mine.cut import single_assignment
 from passnet.graph.text.render import render_program
 from passnet.inductor.schedule import TargetDevice
-from passnet.passes.codegen.lowered_ranges import Options, Span
+from passnet.passes.codegen.lowered_ranges import Options
 
 NUM_ROUNDS = 3
 """Trials of every setting: the gain may change with the ranges."""
 LEAST_GAIN = 1.02
 """The least gain of a move that is kept."""
-
 OPTIONS: dict[TargetDevice, tuple[Options, ...]] = {
     "cpu": (
         (("emulate_precision_casts", False),),
@@ -56,7 +55,6 @@ OPTIONS: dict[TargetDevice, tuple[Options, ...]] = {
     ),
 }
 """Settings of Inductor for precision, vectors, tiles, fusion, reductions and the order of loops."""
-
 THREADS: tuple[Options, ...] = (
     (("cpp.threads", 1),),
     (("cpp.min_chunk_size", 4096),),
@@ -73,7 +71,6 @@ BLOCKS: tuple[tuple[tuple[str, int], ...], ...] = (
     *((("num_stages", count),) for count in (1, 2, 4)),
 )
 """The choices for launches of Triton, by the fields of `BlockSizes`."""
-
 FolderKey: TypeAlias = tuple[tuple[str, ...], ...]
 """The identity of a folder: the ranges of each graph."""
 Change: TypeAlias = Callable[[CompilePlan], CompilePlan]
@@ -132,9 +129,9 @@ class _Search:
         self._record_speedups(compiler.plans)
 
     def moves(self) -> Iterator[Move]:
-        """Yield moves: ops left out of ranges that lose; all settings, and in between other ranges."""
-        for change in (_without_last_op, _without_first_op):
-            yield Move(change, is_shared=True, is_for_slower=True)
+        """Yield moves: ops left out of ranges that lose; settings, with other ranges between."""
+        for is_last in (True, False):
+            yield Move(partial(_without_op, is_last), is_shared=True, is_for_slower=True)
         moves = moves_for(self.compiler.device, self.compiler.num_threads > 1)
         self.draw.shuffle(moves)
         for _ in range(NUM_ROUNDS):
@@ -235,17 +232,12 @@ def _with_blocks(blocks: tuple[tuple[str, int], ...], plan: CompilePlan) -> Comp
     return replace(plan, blocks=replace(plan.blocks, **dict(blocks)))
 
 
-def _without_last_op(plan: CompilePlan) -> CompilePlan:
-    *spans, (start, stop) = plan.spans or ()
-    return _with_left([*spans, (start, stop - 1)], plan)
-
-
-def _without_first_op(plan: CompilePlan) -> CompilePlan:
-    (start, stop), *spans = plan.spans or ()
-    return _with_left([(start + 1, stop), *spans], plan)
-
-
-def _with_left(spans: list[Span], plan: CompilePlan) -> CompilePlan:
+def _without_op(is_last: bool, plan: CompilePlan) -> CompilePlan:
+    """Return a plan without the last or first op of its spans; the same plan if it has no other."""
+    spans = list(plan.spans or ())
+    number = -1 if is_last else 0
+    start, stop = spans[number]
+    spans[number] = (start, stop - 1) if is_last else (start + 1, stop)
     nonempty = tuple((start, stop) for start, stop in spans if start < stop)
     return replace(plan, spans=nonempty) if nonempty else plan
 

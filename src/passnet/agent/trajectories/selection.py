@@ -5,7 +5,7 @@ import hashlib
 import json
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -22,7 +22,6 @@ from passnet.passes.files import Files
 
 TrainingForm: TypeAlias = Literal["chat", "pairs"]
 """Whole chats with their tool calls, or tasks with their final passes."""
-
 ExclusionReason: TypeAlias = Literal[
     "nothing submitted",
     "ended before it submitted",
@@ -36,7 +35,6 @@ ExclusionReason: TypeAlias = Literal[
     "same messages",
 ]
 """The reason to leave an attempt out; the first that holds, in this order."""
-
 TaskKey: TypeAlias = tuple[str, str]
 """The content hash of the suite of a task, and its name."""
 
@@ -117,9 +115,11 @@ def select(
         else:
             dropped[reason] += 1
     examples.sort(key=lambda example: _worth(example.attempt))
-    examples = _each_once(examples, _code_key, "same code", dropped)
+    codes = [(example.task.ops, code_digest(example.attempt.files)) for example in examples]
+    examples = _each_once(examples, codes, "same code", dropped)
     if form == "chat":
-        examples = _each_once(examples, _chat_key, "same messages", dropped)
+        chats = [chat_digest(example.attempt.messages) for example in examples]
+        examples = _each_once(examples, chats, "same messages", dropped)
     if not examples:
         counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
         raise InputError(f"none of {len(attempts)} attempts is left to learn from: {counts}")
@@ -212,24 +212,15 @@ def _unfit(
 
 
 def _each_once(
-    examples: Iterable[TrainingExample],
-    key: Callable[[TrainingExample], object],
+    examples: Sequence[TrainingExample],
+    keys: Sequence[object],
     reason: ExclusionReason,
     dropped: Counter[ExclusionReason],
 ) -> list[TrainingExample]:
-    first: dict[object, TrainingExample] = {}
-    for example in examples:
-        if first.setdefault(key(example), example) is not example:
-            dropped[reason] += 1
-    return list(first.values())
-
-
-def _code_key(example: TrainingExample) -> object:
-    return example.task.ops, code_digest(example.attempt.files)
-
-
-def _chat_key(example: TrainingExample) -> object:
-    return chat_digest(example.attempt.messages)
+    first = dict(zip(reversed(keys), reversed(examples), strict=True))
+    if len(first) < len(examples):
+        dropped[reason] += len(examples) - len(first)
+    return [first[key] for key in dict.fromkeys(keys)]
 
 
 def _worth(attempt: Attempt) -> tuple[float, int, tuple[str | int, ...]]:

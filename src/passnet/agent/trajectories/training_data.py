@@ -18,7 +18,6 @@ from passnet.agent.attempts.attempt import Attempt, Message
 from passnet.agent.attempts.tools import tool_schemas
 from passnet.agent.trajectories.selection import (
     Selection,
-    TrainingExample,
     TrainingInfo,
     call_arguments,
 )
@@ -57,7 +56,15 @@ def write_pairs(
     out: Path, selection: Selection, instruction: Callable[[Task], str]
 ) -> TrainingInfo:
     """Write tasks and the passes that were submitted for them, in the same way."""
-    rows = [_pair_row(example, instruction) for example in selection.examples]
+    rows = []
+    for example in selection.examples:
+        prompt = instruction(example.task).rstrip() + "\n" + ANSWER_FORM.rstrip()
+        answer = folder_text(example.attempt.files)
+        row = {
+            "prompt": [{"role": "user", "content": prompt}],
+            "completion": [{"role": "assistant", "content": answer}],
+        }
+        rows.append(row | _facts(example.attempt))
     return _write(out, rows, selection.info)
 
 
@@ -76,16 +83,6 @@ def _chat_row(attempt: Attempt, until_best: bool) -> dict[str, Any]:
         names |= {call.id: call.name for call in message.tool_calls}
         messages.append(_chat_message(message, names))
     return {"messages": messages, "tools": tool_schemas(), **_facts(attempt)}
-
-
-def _pair_row(example: TrainingExample, instruction: Callable[[Task], str]) -> dict[str, Any]:
-    prompt = instruction(example.task).rstrip() + "\n" + ANSWER_FORM.rstrip()
-    answer = folder_text(example.attempt.files)
-    return {
-        "prompt": [{"role": "user", "content": prompt}],
-        "completion": [{"role": "assistant", "content": answer}],
-        **_facts(example.attempt),
-    }
 
 
 def _facts(attempt: Attempt) -> dict[str, Any]:
