@@ -1,6 +1,6 @@
 """The figure of scores by tolerance: a line a candidate, with a band for its interval."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,17 +67,15 @@ def _coinciding(scores: Sequence[CandidateScore]) -> list[list[int]]:
     """Return the numbers of the candidates, grouped by coinciding lines."""
     groups: list[list[int]] = []
     for index, score in enumerate(scores):
+        es = score.suite.es
         for group in groups:
-            if _distance(scores[group[0]].suite.es, score.suite.es) < COINCIDING:
+            first = scores[group[0]].suite.es
+            if max(abs(float(np.log(first[t] / es[t]))) for t in first) < COINCIDING:
                 group.append(index)
                 break
         else:
             groups.append([index])
     return groups
-
-
-def _distance(first: Mapping[int, float], second: Mapping[int, float]) -> float:
-    return max(abs(float(np.log(first[t] / second[t]))) for t in first)
 
 
 def _label_ends(axes: Any, scores: Sequence[CandidateScore], groups: list[list[int]]) -> None:

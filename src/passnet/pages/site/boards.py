@@ -175,14 +175,11 @@ def board_scores(board: Board) -> BoardScores:
         fitting = (g for g in graphs if all(group.get(g) == name for group, name in limits))
         if subset := frozenset(fitting):
             choices[choice] = subset
-    by_subset = {
-        subset: {line.name: _score(line, subset) for line in board.lines}
-        for subset in set(choices.values())
-    }
+    by_subset: dict[frozenset[str], LineScores] = {}
+    for subset in set(choices.values()):
+        by_subset[subset] = {}
+        for line in board.lines:
+            trials = [trial for trial in line.trials if trial.graph in subset]
+            by_subset[subset][line.name] = scores_of(trials).get(line.candidate)
     scores = {choice: by_subset[subset] for choice, subset in choices.items()}
     return BoardScores(names, choices, scores)
-
-
-def _score(line: Line, graphs: frozenset[str]) -> CandidateScore | None:
-    trials = [trial for trial in line.trials if trial.graph in graphs]
-    return scores_of(trials).get(line.candidate)

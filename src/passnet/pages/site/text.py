@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from difflib import unified_diff
 from typing import Any
 
@@ -97,13 +97,7 @@ def folder_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     """Return the changes between two states of a folder as one text; empty if there are none."""
     parts: list[str] = []
     for name in sorted({*before, *after}):
-        old, new = before.get(name), after.get(name)
-        if old != new:
-            parts += unified_diff(
-                _lines(old), _lines(new), f"{name} before", f"{name} after", lineterm="", n=3
-            )
+        if before.get(name) != after.get(name):
+            old, new = (files.get(name, "").splitlines() for files in (before, after))
+            parts += unified_diff(old, new, f"{name} before", f"{name} after", lineterm="")
     return "\n".join(parts)
-
-
-def _lines(text: str | None) -> Sequence[str]:
-    return [] if text is None else text.splitlines()

@@ -59,7 +59,7 @@ def counts_in_words(counts: Mapping[str, int]) -> str:
 
 
 def failures_in_words(statuses: Mapping[str, int]) -> str:
-    """Return the numbers of trials by status, but those that are ok."""
+    """Return the numbers of trials by status, without ok."""
     return counts_in_words({name: count for name, count in statuses.items() if name != "ok"})
 
 

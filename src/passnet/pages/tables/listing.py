@@ -17,7 +17,9 @@ def list_graph(graph: Graph, where: str, shapes: bool = True) -> Iterator[str]:
     values = infer_shapes(graph, where) if shapes else None
     yield f"{len(graph.program.params)} arguments, {len(graph.program.ops)} ops"
     for spec in graph.tensors:
-        yield f"  {spec.name}: {_form(spec.dtype, spec.shape)}{_values(spec.mean, spec.std)}"
+        has_moments = spec.mean is not None and spec.std is not None
+        moments = f"  mean {spec.mean:.3g}, std {spec.std:.3g}" if has_moments else ""
+        yield f"  {spec.name}: {_form(spec.dtype, spec.shape)}{moments}"
     for number, op in enumerate(graph.program.ops):
         text = render_statement(op)
         if values is not None:
@@ -45,10 +47,6 @@ def list_task(task: Task) -> Iterator[str]:
 
 def _form(dtype: str, shape: tuple[int, ...]) -> str:
     return f"{dtype}{list(shape)}"
-
-
-def _values(mean: float | None, std: float | None) -> str:
-    return "" if mean is None or std is None else f"  mean {mean:.3g}, std {std:.3g}"
 
 
 def _shape(value: ValueShape) -> str:
