@@ -114,11 +114,7 @@ def _author(
 
 
 async def _converse(state: TaskState, session: Session, seed: int) -> None:
-    """Let the LLM speak and act until it submits, stalls, reaches a limit, or fails.
-
-    Raises:
-        LimitExceededError: a limit of Inspect's.
-    """
+    """Let the LLM speak and act until it submits, stalls, reaches a limit of Inspect, or fails."""
     llm = ai.get_model()
     llm = ai.Model(llm.api, llm.config.merge(ai.GenerateConfig(seed=seed)), llm.model_args)
     agent_state = AgentState(messages=list(state.messages))
