@@ -44,13 +44,11 @@ class RememberedDict:
 
 @dataclass(frozen=True, slots=True)
 class RememberedWeight:
-    """A parameter or buffer, and the former address of its values."""
+    """A parameter or buffer, with the former address, dtype and layout of its values."""
 
     name: str
     tensor: torch.Tensor
-    address: int
-    dtype: torch.dtype
-    layout: tuple[Any, ...]
+    state: tuple[Any, ...]
     version: int
 
 
@@ -165,20 +163,14 @@ def remember_weights(
             )
         if tensor.layout is not torch.strided:
             raise InputError(f"weight {name} is {tensor.layout}; only dense weights can be watched")
-        remembered[id(tensor)] = RememberedWeight(
-            name, tensor, address(tensor), tensor.dtype, _layout(tensor), tensor._version
-        )
+        state = _state(tensor)
+        remembered[id(tensor)] = RememberedWeight(name, tensor, state, tensor._version)
     return tuple(remembered.values())
 
 
 def moved_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
     """Return the name of a weight that was moved, converted or reshaped, or None."""
-    for weight in remembered:
-        tensor = weight.tensor
-        is_in_place = address(tensor) == weight.address and tensor.dtype is weight.dtype
-        if not is_in_place or _layout(tensor) != weight.layout:
-            return weight.name
-    return None
+    return next((w.name for w in remembered if _state(w.tensor) != w.state), None)
 
 
 def is_moved(net: torch.nn.Module, remembered: tuple[RememberedWeight, ...]) -> bool:
@@ -203,9 +195,10 @@ def remember_storages(weights: tuple[RememberedWeight, ...]) -> tuple[Remembered
                 "at each call; say by freeze=True that weights will not change"
             )
         storage = weight.tensor.untyped_storage()
-        if weight.address not in remembered and storage.nbytes():
+        address = storage.data_ptr()
+        if address not in remembered and storage.nbytes():
             contents = torch.empty(0, dtype=torch.uint8).set_(storage)
-            remembered[weight.address] = RememberedStorage(weight.name, contents, _digest(contents))
+            remembered[address] = RememberedStorage(weight.name, contents, _digest(contents))
     return tuple(remembered.values())
 
 
@@ -214,14 +207,12 @@ def changed_storage(remembered: tuple[RememberedStorage, ...]) -> str | None:
     return next((s.name for s in remembered if _digest(s.contents) != s.digest), None)
 
 
-def address(tensor: torch.Tensor) -> int:
-    """Return the address of the storage of a tensor; 0 for none."""
-    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
-
-
 def _digest(contents: torch.Tensor) -> str:
     return hashlib.sha256(contents.numpy().data).hexdigest()
 
 
-def _layout(tensor: torch.Tensor) -> tuple[Any, ...]:
-    return (tensor.shape, tensor.stride(), tensor.storage_offset())
+def _state(tensor: torch.Tensor) -> tuple[Any, ...]:
+    if tensor.layout is not torch.strided:
+        return ()
+    address, offset = tensor.untyped_storage().data_ptr(), tensor.storage_offset()
+    return address, tensor.dtype, tensor.shape, tensor.stride(), offset

@@ -38,30 +38,33 @@ def hostile_tensors(
 
     The last ones are scaled so that their largest magnitude is the bound.
     """
-    if not any(tensor.is_floating_point() and tensor.numel() for tensor in call.tensors()):
+    if not any(map(_has_floats, call.tensors())):
         return
     for value in HOSTILE:
-        generator = torch.Generator().manual_seed(seed)
-        tensors = fresh_tensors(call, seed)
-        for tensor in tensors:
-            if tensor.is_floating_point() and tensor.numel():
-                tensor[_random_index(tensor, generator)] = value
-        yield value, tensors
+        yield value, _with_value(call, seed, value, _has_floats)
     yield bound, [_up_to(bound, tensor) for tensor in fresh_tensors(call, seed)]
 
 
 def hostile_indices(call: NetCall, seed: int) -> Iterator[tuple[int, list[torch.Tensor]]]:
     """Return fresh tensors with one whole number each that is hardly an index of anything."""
-    if not any(may_index(tensor) for tensor in call.tensors()):
+    if not any(map(may_index, call.tensors())):
         return
     for value in HOSTILE_INDICES:
-        generator = torch.Generator().manual_seed(seed)
-        tensors = fresh_tensors(call, seed)
-        for tensor in tensors:
-            if may_index(tensor):
-                largest = torch.iinfo(tensor.dtype).max
-                tensor[_random_index(tensor, generator)] = min(value, largest)
-        yield value, tensors
+        yield value, _with_value(call, seed, value, may_index)
+
+
+def _with_value(
+    call: NetCall, seed: int, value: float, applies: Callable[[torch.Tensor], bool]
+) -> list[torch.Tensor]:
+    """Return fresh tensors with a value in one element of each to which it applies."""
+    generator = torch.Generator().manual_seed(seed)
+    tensors = fresh_tensors(call, seed)
+    for tensor in filter(applies, tensors):
+        position = torch.randint(tensor.numel(), (), generator=generator)
+        is_float = tensor.is_floating_point()
+        limited = value if is_float else min(value, torch.iinfo(tensor.dtype).max)
+        tensor[torch.unravel_index(position, tensor.shape)] = limited
+    return tensors
 
 
 def drawn_within(
@@ -83,6 +86,10 @@ def drawn_within(
     return tensors
 
 
+def _has_floats(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() and bool(tensor.numel())
+
+
 def may_index(tensor: torch.Tensor) -> bool:
     """Return whether a tensor has a dtype of indices."""
     return tensor.dtype in (torch.int32, torch.int64) and bool(tensor.numel())
@@ -95,11 +102,6 @@ def _up_to(bound: float, tensor: torch.Tensor) -> torch.Tensor:
     most = min(bound, torch.finfo(tensor.dtype).max)
     largest = float(tensor.abs().max())
     return tensor * (most / largest) if largest else tensor
-
-
-def _random_index(tensor: torch.Tensor, generator: torch.Generator) -> tuple[torch.Tensor, ...]:
-    position = torch.randint(tensor.numel(), (), generator=generator)
-    return torch.unravel_index(position, tensor.shape)
 
 
 def _fresh(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
