@@ -50,12 +50,16 @@ class ToldJudges:
     def _judge(self, order: JudgeOrder, tasks: Sequence[Task], _: int, done: Recorder) -> None:
         for task in tasks:
             for graph in task.graphs:
-                missing = [entry.name for entry in order.entries
-                           if (graph.name, entry.name) not in order.finished]  # fmt: skip
+                missing = [
+                    entry.name
+                    for entry in order.entries
+                    if (graph.name, entry.name) not in order.finished
+                ]
                 self.asked += [(graph.name, name) for name in missing]
-                done(graph.name, [
-                    Trial(task.name, graph.name, name, self.status) for name in missing
-                ])  # fmt: skip
+                done(
+                    graph.name,
+                    [Trial(task.name, graph.name, name, self.status) for name in missing],
+                )
 
 
 def test_parts_of_a_run_are_put_together(tmp_path: Path, suite: Suite) -> None:
@@ -69,8 +73,12 @@ def test_parts_of_a_run_are_put_together(tmp_path: Path, suite: Suite) -> None:
         )
         assert {trial.graph for trial in trials} == names
         folders.append(out)
-    wanted = {(graph.name, name) for task in suite.tasks for graph in task.graphs
-              for name in ("eager", "null")}  # fmt: skip
+    wanted = {
+        (graph.name, name)
+        for task in suite.tasks
+        for graph in task.graphs
+        for name in ("eager", "null")
+    }
     assert sorted(judges.asked) == sorted(wanted)
     judges.asked.clear()
     whole = run_suite(
@@ -85,7 +93,14 @@ def test_parts_of_a_run_are_put_together(tmp_path: Path, suite: Suite) -> None:
     assert set(run_folder(tmp_path / "all").records()) == wanted
     assert not judges.asked
     # with a candidate more, and a part less, only what is missing is judged
-    run_suite(suite, entries(suite, "eager", "inductor"), SETTINGS, tmp_path / "more", RunPlan(parts=folders[:1]), judges=judges.judges)  # fmt: skip
+    run_suite(
+        suite,
+        entries(suite, "eager", "inductor"),
+        SETTINGS,
+        tmp_path / "more",
+        RunPlan(parts=folders[:1]),
+        judges=judges.judges,
+    )
     first = {graph.name for task in tasks_of_part(suite, PARTS[0]) for graph in task.graphs}
     assert not {(name, "eager") for name in first} & set(judges.asked)
     assert {name for _, name in judges.asked} == {"eager", "inductor"}
@@ -98,7 +113,14 @@ def test_an_unstable_trial_gives_way_to_a_measured_one(tmp_path: Path, suite: Su
     run_suite(suite, entries(suite), SETTINGS, other, RunPlan(shard=PARTS[0]), judges=judges.judges)
     judges.asked.clear()
     for out, part in ((mine, other), (other, mine)):
-        trials = run_suite(suite, entries(suite), SETTINGS, out, RunPlan(resume=True, shard=PARTS[0], parts=[part]), judges=judges.judges)  # fmt: skip
+        trials = run_suite(
+            suite,
+            entries(suite),
+            SETTINGS,
+            out,
+            RunPlan(resume=True, shard=PARTS[0], parts=[part]),
+            judges=judges.judges,
+        )
         assert {trial.status for trial in trials} == {"ok"} and not judges.asked
 
 

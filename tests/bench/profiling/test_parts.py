@@ -85,10 +85,13 @@ def test_every_kernel_of_a_generated_program_gets_a_clock_and_nothing_else(tmp_p
             return lambda *_: calls.append(name) or name
 
     vars(module).update(
-        extern_kernels=Kernels(), aten=Kernels(), cpp_fused_mul_0=Kernels().fused,
-        assert_size_stride=lambda *_: None, empty_strided_cpu=lambda *_: "buffer",
+        extern_kernels=Kernels(),
+        aten=Kernels(),
+        cpp_fused_mul_0=Kernels().fused,
+        assert_size_stride=lambda *_: None,
+        empty_strided_cpu=lambda *_: "buffer",
         reinterpret_tensor=lambda *_: "view",
-    )  # fmt: skip
+    )
     spent = [0] * (COUNT + 1)
     program = timed_program(lambda args: None, module, spent)
     assert program.kinds == ("generated", "library", "copies")
@@ -130,7 +133,12 @@ def test_the_parts_of_a_real_call_add_up_and_a_second_run_goes_on(tmp_path: Path
             assert record.compiled_ms is not None
             assert record.parts.total == pytest.approx(record.compiled_ms, rel=RESIDUE_SHARE)
     seen: list[str] = []
-    again = profile_subjects(items[:2], settings, tmp_path / "run", RunPlan(resume=True, progress=lambda record: seen.append(record.name)))  # fmt: skip
+    again = profile_subjects(
+        items[:2],
+        settings,
+        tmp_path / "run",
+        RunPlan(resume=True, progress=lambda record: seen.append(record.name)),
+    )
     assert {record.name for record in again} == set(seen) == {item.name for item in items[:2]}
 
 

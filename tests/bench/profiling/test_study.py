@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from passnet.bench.profiling.record import ProfileInfo, ProfileSubject, ProfileSettings
+from passnet.bench.profiling.record import ProfileInfo, ProfileSettings, ProfileSubject
 from passnet.bench.profiling.run import profile_folder, profile_subjects, read_profiles
 from passnet.bench.profiling.study import slow_suite, study
 from passnet.cli.commands import main
@@ -74,8 +74,9 @@ def test_profiles_become_a_page_of_a_site(tmp_path: Path) -> None:
     assert "66.7 % of 3 subgraphs are slower" in page.finding
     assert "33.3 % when their compiled graph is called directly" in page.finding
     assert [table.title for table in page.tables] == [t.title for t in study_tables(study(RECORDS))]
-    [shown] = [path for path in (tmp_path / "site" / "studies").glob("*.html")
-               if path.name != "index.html"]  # fmt: skip
+    [shown] = [
+        path for path in (tmp_path / "site" / "studies").glob("*.html") if path.name != "index.html"
+    ]
     assert "66.7 % of 3 subgraphs are slower" in shown.read_text()
 
 
@@ -93,7 +94,10 @@ def test_runs_are_shown_together_and_a_measured_item_counts(tmp_path: Path) -> N
     first = write_run(tmp_path / "first", [LOST, UNSTABLE])
     again = write_run(tmp_path / "again", [WON, UNSTABLE])
     assert {each.name: each.status for each in read_profiles([first, again])} == {
-        "lost": "ok", "won": "ok", "unstable": "unstable"}  # fmt: skip
+        "lost": "ok",
+        "won": "ok",
+        "unstable": "unstable",
+    }
     done = CliRunner().invoke(main, ["profile", str(first), str(again), "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["num_measured"] == 2
@@ -124,7 +128,12 @@ def test_parts_are_put_together_and_nothing_is_measured_twice(tmp_path: Path) ->
     assert {record.name: record for record in whole} == known
     assert profile_folder(tmp_path / "all").records() == known
     assert not asked
-    profile_subjects(items, ProfileSettings(), tmp_path / "all", RunPlan(executor=told, resume=True, retry=True, parts=parts))  # fmt: skip
+    profile_subjects(
+        items,
+        ProfileSettings(),
+        tmp_path / "all",
+        RunPlan(executor=told, resume=True, retry=True, parts=parts),
+    )
     assert asked == ["unstable"]
     with pytest.raises(InputError, match="no part of this run"):
         profile_subjects(
