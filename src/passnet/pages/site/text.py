@@ -82,14 +82,11 @@ def coloured(name: str, text: str) -> str:
 
 def colours_css() -> str:
     """Return the style sheet of `coloured`, for light and dark pages."""
-    light, dark = (
-        "\n".join(
-            line
-            for line in HtmlFormatter(style=style).get_style_defs(".src").splitlines()
-            if line.startswith(".src .")
-        )
-        for style in _COLOURS.values()
-    )
+    styles = []
+    for style in _COLOURS.values():
+        lines = HtmlFormatter(style=style).get_style_defs(".src").splitlines()
+        styles.append("\n".join(line for line in lines if line.startswith(".src .")))
+    light, dark = styles
     return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 
