@@ -1,5 +1,7 @@
 """Differences between pages and their tests: shorter runs, and commands that come before."""
 
+from importlib.util import find_spec
+
 Exchange = dict[str, str]
 
 _ONE = "--task gelu_tanh --seconds 0.1 --self-tolerance 100"
@@ -115,6 +117,12 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     ("integrations.harbor", "needs a wheel; tests/integrations runs it"),
 )
 """Parts of commands that are only parsed -> the reason."""
+
+if find_spec("trl") is None or find_spec("pytorch_optimizer") is None:
+    NOT_RUN += tuple(
+        (part, "needs passnet[train]")
+        for part in ("train answer", "train evaluate", "--author trained")
+    )
 
 BEFORE: dict[str, tuple[tuple[str, str], ...]] = {
     "docs/dataset.md": (
