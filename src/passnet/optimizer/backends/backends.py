@@ -1,4 +1,4 @@
-"""The backends by name, most of them torch's own; each can be loaded from the files that it saves."""
+"""The backends by name, most of them torch's own; each loads from the files that it saves."""
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
