@@ -34,6 +34,7 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
         (
             {
                 "train-tasks": "demo",
+                "passbench-v1": "passbench-v1-single-small",
                 "runs/name runs/other": "runs/script",
                 "runs/name": "runs/script",
             },
@@ -98,7 +99,7 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
     (
         "passnet train evaluate ",
         (
-            {"passbench-v1": "demo-small", "runs/first runs/second": "training/llm"},
+            {"runs/first runs/second": "training/llm"},
             "--tasks 1 --draw 2",
         ),
     ),
@@ -136,7 +137,8 @@ BEFORE: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         (
             "python -m recipes.publication",
-            "passnet agent export runs/script --suite demo --eval passbench-v1 --out chats.jsonl",
+            "passnet agent export runs/script --suite demo --eval passbench-v1-single-small"
+            " --out chats.jsonl",
         ),
     ),
     "docs/library.md": (
