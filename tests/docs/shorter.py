@@ -113,6 +113,7 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     ("--device cuda", "needs a GPU"),
     ("examples/triton", "needs Triton"),
     ("train sft", "needs TRL, and minutes; tests/loops runs it where TRL is installed"),
+    ("--out site-of-entries", "needs entries; docs/leaderboard.md runs it with some"),
     ("judge serve", "serves until it is stopped; tests/train/service runs it"),
     ("recipes/captures.py", "captures whole libraries; tests/recipes runs it"),
     ("integrations.harbor", "needs a wheel; tests/integrations runs it"),
