@@ -26,7 +26,7 @@ from passnet.agent.authors.compiler import compile_plans, range_source
 from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
-from passnet.optimizer.compare.interleaved import time_calls
+from passnet.judge.timing.rounds import time_calls
 from passnet.pages.tables.tables import Table, print_table
 from passnet.passes import cpp
 from passnet.passes.backend import compile_graph, compile_with_inductor, loaded_passes
@@ -176,7 +176,8 @@ def measure(case: Case, rows: int, folder: Path) -> Measured:
         calls["kernel"] = kernel
     exact = eager(*(value.double() for value in inputs))[0]
     errors = [_error(calls[name]()[0], exact) for name in ("eager", "pass")]
-    return Measured(dict(time_calls(calls, SECONDS, tuple(calls)).ms), errors[0], errors[1])
+    times = time_calls(calls, SECONDS, tuple(calls))
+    return Measured({name: times.ms(name) for name in calls}, errors[0], errors[1])
 
 
 def _compiled_ranges(

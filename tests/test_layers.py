@@ -246,3 +246,16 @@ def test_parser_judge_and_score_need_no_torch() -> None:
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "recipes", "integrations"])
+def test_what_stands_beside_the_package_imports_names_that_exist(folder: str) -> None:
+    import importlib
+
+    for path in sorted((SOURCE.parents[1] / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("passnet."):
+                module = importlib.import_module(node.module or "")
+                for alias in node.names:
+                    if not hasattr(module, alias.name):
+                        importlib.import_module(f"{node.module}.{alias.name}")
