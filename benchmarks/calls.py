@@ -18,11 +18,10 @@ import torch
 from rich.console import Console
 from torch.utils._pytree import tree_flatten
 
-from passnet.optimizer.call.net_call import BuiltBackend
 from passnet.optimizer.call.call_check import input_signature, python_check
 from passnet.optimizer.call.compiled_check import compiled_check, num_watched_bytes
 from passnet.optimizer.call.fast_net import FastNet
-from passnet.optimizer.call.net_call import weights_of
+from passnet.optimizer.call.net_call import BuiltBackend, weights_of
 from passnet.pages.tables.tables import Table, print_table
 
 NUM_WEIGHTS = (10, 300)

@@ -15,7 +15,7 @@ from passnet.cli.output import print_json, print_notes, print_tables
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.bench.profiling.record import ProfileSubject, ProfileRecord, ProfileSettings
+    from passnet.bench.profiling.record import ProfileRecord, ProfileSettings, ProfileSubject
     from passnet.core.jobs.run_plan import RunPlan
 
 MAX_LEFT_OUT = 0.05
