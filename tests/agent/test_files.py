@@ -52,7 +52,7 @@ def test_files_are_created_viewed_changed_and_deleted() -> None:
 def test_a_text_that_is_not_there_just_once_is_not_replaced() -> None:
     files = {"a.py": "x x"}
     for old in ("x", "y", ""):
-        with pytest.raises(ActionError, match="just once"):
+        with pytest.raises(ActionError, match="occurs once"):
             replaced(files, "a.py", old, "z")
 
 

@@ -18,7 +18,7 @@ def test_a_broken_ray_is_named(broken):
 
 def test_a_broken_inspect_is_named_before_anything_is_written(broken, monkeypatch, tmp_path):
     broken("inspect_ai", "AttributeError('no such type')")
-    for name in [name for name in sys.modules if name.startswith("passnet.agent.inspect")]:
+    for name in [name for name in sys.modules if name.startswith("passnet.agent.authors.inspect")]:
         monkeypatch.delitem(sys.modules, name)
     command = ["agent", "run", "--suite", "demo-small", "--llm", "mockllm/model", "--out"]
     result = CliRunner().invoke(main, [*command, str(tmp_path / "run")])
