@@ -10,6 +10,7 @@ import sys
 import tarfile
 import tempfile
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,14 +44,21 @@ if (ROOT / ".venv").is_dir():
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(ROOT / ".venv" / "inductor-cache"))
 
 
-SLOW = tomllib.loads((Path(__file__).parent / "slow.toml").read_text(encoding="utf-8"))["listed"]
+SELECTION = tomllib.loads((Path(__file__).parent / "slow.toml").read_text(encoding="utf-8"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests as slow that `slow.toml` lists."""
+    """Mark the tests as slow that `slow.toml` lists, and all but every n-th of those it samples."""
+    num_cases: Counter[str] = Counter()
     for item in items:
-        if item.nodeid.startswith(tuple(SLOW)):
+        name = item.nodeid
+        if name.startswith(tuple(SELECTION["listed"])):
             item.add_marker(pytest.mark.slow)
+        for start, (step, _) in SELECTION["sampled"].items():
+            if name.startswith(start):
+                if num_cases[start] % step:
+                    item.add_marker(pytest.mark.slow)
+                num_cases[start] += 1
 
 
 def pytest_unconfigure() -> None:
