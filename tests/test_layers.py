@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,7 @@ def layer(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+@cache
 def imported_modules(path: Path) -> set[str]:
     """The modules that a file imports, by a statement or by a name in a string."""
     names: set[str] = set()
