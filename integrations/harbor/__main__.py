@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from integrations.harbor.export import HarborPlan, export_harbor
-from passnet.cli import fields as opt
+from passnet.cli.terminal import fields as opt
 from passnet.errors import PassnetError
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import Suite

@@ -4,8 +4,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from passnet.cli import fields as opt
-from passnet.cli.output import print_result
+from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.output import print_result
 from passnet.core.terminal.progress import late_progress
 from passnet.data.dataset.splits import read_split
 from passnet.errors import InputError, PassnetError

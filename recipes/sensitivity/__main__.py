@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from passnet.cli import fields as opt
-from passnet.cli.output import print_json, print_tables
+from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.output import print_json, print_tables
 from passnet.errors import InputError, PassnetError
 from recipes.sensitivity import sensitivity
 from recipes.sensitivity.tables import draw_sensitivity, sensitivity_table, write_sensitivity

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passnet.cli import fields as opt
-from passnet.cli.output import print_json, print_result, print_tables
+from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.output import print_json, print_result, print_tables
 from passnet.core.jobs.run_plan import seconds_of
 from passnet.errors import InputError
 
@@ -88,7 +88,7 @@ def train_data(options: TrainDataOptions) -> None:
     from passnet.core.records.serialise import SCHEMA_VERSION
     from passnet.core.terminal.progress import progress
     from passnet.judge.suite.suite import read_suite_keys
-    from passnet_loops.build import (
+    from passnet_loops.data.build import (
         DataInfo,
         DataSettings,
         Excluded,
@@ -97,7 +97,7 @@ def train_data(options: TrainDataOptions) -> None:
         merge_rows,
         mine_rows,
     )
-    from passnet_loops.judge_rows import deadline, judge_rows
+    from passnet_loops.data.judge_rows import deadline, judge_rows
 
     if not options.evaluation:
         raise InputError("give --eval SUITE: a suite to keep out of the training data")
@@ -141,7 +141,7 @@ def train_judge(options: TrainJudgeOptions) -> None:
 
     The data is written anew, with all verdicts and without wrong rows.
     """
-    from passnet_loops.judge_rows import deadline, judge_training
+    from passnet_loops.data.judge_rows import deadline, judge_training
 
     is_over = deadline(options.budget and options.budget / 60)
     manifest = judge_training(options.folder, options.out, _checked(options.plan), is_over)
@@ -260,7 +260,7 @@ def train_answer(options: TrainAnswerOptions) -> None:
     They are training data for `passnet train sft --with`: expert iteration, without a teacher. An
     answer is right if its loops, run in torch, compute what eager torch does; some are judged too.
     """
-    from passnet_loops.own_answers import AnswerSettings, answer_rows, open_asked
+    from passnet_loops.data.own_answers import AnswerSettings, answer_rows, open_asked
 
     settings = AnswerSettings(
         num_drawn=options.draw,

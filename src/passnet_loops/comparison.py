@@ -12,8 +12,10 @@ from passnet.errors import InputError
 from passnet.judge.settings import TimingPlan
 from passnet.judge.suite.suite import Suite, read_suite_keys
 from passnet.pages.tables.tables import Table
-from passnet_loops.build import check_apart, read_training
 from passnet_loops.checkpoint import INFO_FILE, TrainInfo
+from passnet_loops.data.build import check_apart, read_training
+from passnet_loops.data.row_judge import open_judge
+from passnet_loops.data.training_rows import TextPair, pairs_of
 from passnet_loops.evaluate import (
     NEAREST,
     TEACHER,
@@ -29,7 +31,6 @@ from passnet_loops.evaluate import (
 from passnet_loops.language.prompt import Prompt
 from passnet_loops.language.run_answer import not_shown_wrong
 from passnet_loops.policy import Sampling, open_policy
-from passnet_loops.row_judge import open_judge
 from passnet_loops.summaries import (
     PairedGain,
     SystemSummary,
@@ -38,7 +39,6 @@ from passnet_loops.summaries import (
     summary,
     summary_table,
 )
-from passnet_loops.training_rows import TextPair, pairs_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.errors import InputError, PassnetError
 from passnet.judge.suite.suite import Suite
 from passnet.judge.task import TaskGraph
-from passnet_loops.examples import time_limit, whole_or_ranges
+from passnet_loops.data.examples import time_limit, whole_or_ranges
+from passnet_loops.data.row_judge import AnswerJudge, JudgedAnswer
 from passnet_loops.language.answer_text import print_answer
 from passnet_loops.language.prompt import Prompt, prompt_or_none
-from passnet_loops.row_judge import AnswerJudge, JudgedAnswer
 
 TEACHER, NEAREST = "teacher", "nearest neighbour"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from passnet_loops.checkpoint import load_llm
+from passnet_loops.data.training_rows import words_of
 from passnet_loops.decoding import DecodingPlan, decode
 from passnet_loops.language.grammar import DONE, AnswerGrammar
 from passnet_loops.language.prompt import Prompt
-from passnet_loops.training_rows import words_of
 
 MAX_ROWS = 128
 """Answers that are decoded side by side."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from passnet.core.records.serialise import SCHEMA_VERSION, drop_torn_line, read_json, read_lines
 from passnet.errors import InputError
-from passnet_loops.build import read_training
 from passnet_loops.checkpoint import (
     INFO_FILE,
     SftSettings,
@@ -21,8 +20,9 @@ from passnet_loops.checkpoint import (
     new_llm,
     require_trl,
 )
-from passnet_loops.examples import OWN_AUTHOR, TrainingRow
-from passnet_loops.training_rows import (
+from passnet_loops.data.build import read_training
+from passnet_loops.data.examples import OWN_AUTHOR, TrainingRow
+from passnet_loops.data.training_rows import (
     TextPair,
     first_structures,
     pairs_of,

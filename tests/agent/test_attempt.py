@@ -7,8 +7,8 @@ import pytest
 from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt, read_attempts
 from passnet.core.records.serialise import LineWriter
 from passnet.errors import InputError
-from passnet.judge.findings import Finding
 from passnet.judge.trial import Trial
+from passnet.judge.verdict.findings import Finding
 from tests.agent.attempts import ATTEMPT, attempt, evaluation
 
 

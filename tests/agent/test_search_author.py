@@ -13,7 +13,7 @@ from passnet.agent.attempts.session import Session
 from passnet.agent.authors.compiler import CompilePlan, TaskCompiler
 from passnet.agent.authors.search import OPTIONS, _Search, search_author
 from passnet.agent.settings import SEARCH_TURNS
-from passnet.cli.fields import turns_of
+from passnet.cli.terminal.fields import turns_of
 from passnet.core.records.serialise import read_lines
 from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.task import Task, TaskGraph

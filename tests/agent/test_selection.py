@@ -15,9 +15,9 @@ from passnet.agent.trajectories.selection import (
 from passnet.data.dataset.splits import SuiteKeys
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
-from passnet.judge.findings import Finding
 from passnet.judge.suite.suite import Suite, make_suite
 from passnet.judge.trial import Trial
+from passnet.judge.verdict.findings import Finding
 from tests.agent.attempts import ATTEMPT, SUITE, attempt, chat, different, evaluation, folder
 
 NOTHING = SuiteKeys({}, {}, {})

@@ -12,9 +12,9 @@ from passnet.agent.attempts.session import Session, task_score
 from passnet.agent.attempts.tools import Compare, Evaluate, parse_action
 from passnet.errors import ActionError
 from passnet.judge.desk.desk import JudgeDesk
-from passnet.judge.findings import Finding
 from passnet.judge.task import Task
 from passnet.judge.trial import Trial
+from passnet.judge.verdict.findings import Finding
 from tests.agent.brief import brief_settings
 from tests.judge.folders import GOOD, PATTERN, small_graph
 

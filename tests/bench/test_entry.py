@@ -26,9 +26,9 @@ from passnet.bench.leaderboard.rejudging import (
 from passnet.bench.run_record import BenchRunInfo, run_folder
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.errors import InputError
-from passnet.judge.findings import Finding
 from passnet.judge.timing.estimate import speedup
 from passnet.judge.trial import Trial
+from passnet.judge.verdict.findings import Finding
 from tests.bench.runs import passnet, write_small_suite
 from tests.judge.folders import GOOD, write_passes
 from tests.pages.site.runs import hostile_suite, write_hostile_passes, write_run

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from passnet.cli import main
-from passnet.cli.exits import CODES
+from passnet.cli.terminal.exits import CODES
 from tests.bench.runs import QUICK, passnet, write_small_suite
 from tests.conftest import ROOT
 from tests.judge.folders import write_passes

@@ -12,7 +12,7 @@ from passnet.agent.trajectories.selection import TrainingForm
 from passnet.bench.cluster import JUDGES
 from passnet.bench.groups import GROUPINGS
 from passnet.cli import main
-from passnet.cli.fields import DTYPES, KINDS
+from passnet.cli.terminal.fields import DTYPES, KINDS
 from passnet.core.jobs.executors import EXECUTORS
 from passnet.data.dataset.layouts.export import Layout
 from passnet.data.mine import dtypes, subgraphs

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from passnet.data.dataset.store import write_dataset
-from passnet_loops.build import read_training, write_rows
+from passnet_loops.data.build import read_training, write_rows
 from tests.bench.runs import command, write_small_suite
 from tests.data.dataset.test_build import captured, net, row
 from tests.judge.suite.test_assembly import ADD_RELU

@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from passnet.cli import main
-from passnet.cli.parser import MAX_REAL, MAX_WHOLE, FiniteRange
+from passnet.cli.terminal.parser import MAX_REAL, MAX_WHOLE, FiniteRange
 from tests.cli.test_help import commands, options_of
 
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from passnet.cli.output import fitting_blocks
+from passnet.cli.terminal.output import fitting_blocks
 from passnet.pages.tables.tables import Table, print_table
 
 NUMBERS = tuple(f"{1000.125 + number:.3f} – {2000.5 + number:.3f}" for number in range(9))

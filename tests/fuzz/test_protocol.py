@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from passnet.errors import WorkerError
 from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import Candidate
-from passnet.judge.compare import compare_forms, compare_values
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.processes.worker_process import WorkerFailureError
@@ -54,6 +53,7 @@ from passnet.judge.timing.probes import (
     read_whole,
     shared,
 )
+from passnet.judge.verdict.compare import compare_forms, compare_values
 from tests.fuzz.hostile import fuzz
 from tests.judge.fake_worker import HEADER, NUM_UNREAD, FakeParent, framed
 from tests.judge.folders import small_graph

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from passnet.judge.findings import Finding
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import Rules
+from passnet.judge.verdict.findings import Finding
 from passnet.passes.folder import inspect_folder
 
 PASS = """

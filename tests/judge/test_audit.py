@@ -3,9 +3,9 @@
 import pytest
 
 from passnet.judge.audit import Audited, Case, count
-from passnet.judge.findings import Finding
 from passnet.judge.score.status import Status
 from passnet.judge.trial import Trial
+from passnet.judge.verdict.findings import Finding
 
 FLAG = (Finding("flag", "late_work", "3 us"),)
 NOTE = (Finding("note", "nothing_varies", "none"),)

@@ -16,8 +16,6 @@ import pytest
 
 from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE
-from passnet.judge.check import EXTREME, FRESH, RECORDED
-from passnet.judge.compare import Comparison
 from passnet.judge.judge import prepared_graph
 from passnet.judge.processes.loaded_worker import LoadedWorker
 from passnet.judge.processes.parent_pool import ParentPool
@@ -27,6 +25,8 @@ from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.timing import clock
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
 from passnet.judge.timing.timed_worker import Look, Seen, TimedWorker, burst_ns
+from passnet.judge.verdict.check import EXTREME, FRESH, RECORDED
+from passnet.judge.verdict.compare import Comparison
 from tests.judge.folders import small_graph
 
 pytestmark = pytest.mark.xdist_group("worker")

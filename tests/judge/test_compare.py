@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from passnet.judge.compare import compare_forms, compare_values, same_order
 from passnet.judge.protocol.messages import OutputForm
+from passnet.judge.verdict.compare import compare_forms, compare_values, same_order
 from passnet.judge.worker.worker import _form
 
 

@@ -5,8 +5,14 @@ import re
 
 import pytest
 
-from passnet.judge.findings import CATALOGUE, Finding, finding, findings_table, forbids_running
 from passnet.judge.inspection.rules import RULES
+from passnet.judge.verdict.findings import (
+    CATALOGUE,
+    Finding,
+    finding,
+    findings_table,
+    forbids_running,
+)
 from tests.conftest import ROOT
 
 SOURCES = [path.read_text(encoding="utf-8") for path in (ROOT / "src/passnet/judge").rglob("*.py")]
@@ -14,7 +20,9 @@ SOURCES = [path.read_text(encoding="utf-8") for path in (ROOT / "src/passnet/jud
 
 def test_the_table_in_the_documentation_is_that_of_the_catalogue() -> None:
     page = (ROOT / "docs" / "judging.md").read_text(encoding="utf-8")
-    assert findings_table() in page, "paste what passnet.judge.findings:findings_table gives"
+    assert findings_table() in page, (
+        "paste what passnet.judge.verdict.findings:findings_table gives"
+    )
 
 
 def test_each_name_is_described_by_one_sentence_and_one_severity_or_more() -> None:

@@ -10,11 +10,16 @@ from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
 from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
-from passnet.judge.precision import Accuracy, not_finite, precision_findings, relative_error
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.task import TaskGraph
 from passnet.judge.trial import Trial
+from passnet.judge.verdict.precision import (
+    Accuracy,
+    not_finite,
+    precision_findings,
+    relative_error,
+)
 from tests.judge.folders import some_slow, write_passes
 
 pytestmark = pytest.mark.xdist_group("precision")  # they share parents of workers

@@ -19,8 +19,6 @@ from passnet.core.jobs.run_plan import RunPlan
 from passnet.errors import GraphError
 from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import Candidate
-from passnet.judge.check import Expected
-from passnet.judge.compare import compare_forms
 from passnet.judge.desk.candidates import CandidateEntry
 from passnet.judge.desk.judge_task import judge_task
 from passnet.judge.inspection.inspected_folders import InspectedFolders
@@ -42,6 +40,8 @@ from passnet.judge.protocol.messages import (
 from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.judge.suite.suite import load_suite
 from passnet.judge.trial import Trial
+from passnet.judge.verdict.check import Expected
+from passnet.judge.verdict.compare import compare_forms
 from passnet.pages.tables.tables import Table, failure_lines, markdown, print_table
 from tests.bench.runs import write_small_suite
 from tests.judge.fake_worker import FakeParent, framed

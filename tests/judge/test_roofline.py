@@ -6,12 +6,12 @@ from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
 from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE
-from passnet.judge.check import KINDS, Expected
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.timing.roofline import Roofline, cpu_ms, measure_roofline, peak_gflops, write_ms
+from passnet.judge.verdict.check import KINDS, Expected
 
 
 def test_a_time_below_half_of_the_floor_is_rejected_with_the_arithmetic() -> None:

@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 
 from passnet.judge.candidate import Candidate
-from passnet.judge.check import CheckResult
-from passnet.judge.compare import Comparison
-from passnet.judge.findings import Finding, finding
 from passnet.judge.judge import confirmed_evidence
-from passnet.judge.precision import Accuracy
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.score.status import STATUSES
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.timing.measurement import WorkerTiming
-from passnet.judge.verdict import Evidence, decide
+from passnet.judge.verdict.check import CheckResult
+from passnet.judge.verdict.compare import Comparison
+from passnet.judge.verdict.findings import Finding, finding
+from passnet.judge.verdict.precision import Accuracy
+from passnet.judge.verdict.verdict import Evidence, decide
 
 SETTINGS = JudgeSettings(self_tolerance=0.1)
 STEADY = WorkerTiming(

@@ -13,7 +13,7 @@ from passnet.core.jobs.executors import run_ray
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.judge.suite.suite import load_suite, read_suite_keys
-from passnet_loops.build import (
+from passnet_loops.data.build import (
     VERDICTS_FILE,
     DataInfo,
     DataSettings,
@@ -24,7 +24,7 @@ from passnet_loops.build import (
     read_training,
     row_key,
 )
-from passnet_loops.judge_rows import judging_run
+from passnet_loops.data.judge_rows import judging_run
 from tests.bench.ray_actors import cluster, judges_of
 from tests.bench.runs import command, passnet
 from tests.loops.test_training_rows import captured

@@ -14,6 +14,7 @@ from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 from passnet_loops.checkpoint import INFO_FILE, SftSettings, TrainInfo
 from passnet_loops.comparison import seeds_together
+from passnet_loops.data.row_judge import AnswerJudge
 from passnet_loops.evaluate import (
     AnswerEvaluation,
     AnswerRecord,
@@ -25,7 +26,6 @@ from passnet_loops.evaluate import (
     teacher_answers,
 )
 from passnet_loops.language.prompt import Prompt, loops_prompt
-from passnet_loops.row_judge import AnswerJudge
 from passnet_loops.summaries import log_scores, paired_gain, summary
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from passnet.core.jobs.run_plan import RunPlan, RunShard
 from passnet.errors import InputError
-from passnet_loops.build import VERDICTS_FILE, read_training, row_key, write_rows
-from passnet_loops.judge_rows import judge_training, judging_run
+from passnet_loops.data.build import VERDICTS_FILE, read_training, row_key, write_rows
+from passnet_loops.data.judge_rows import judge_training, judging_run
 
 SHIPPED = Path(__file__).parents[2] / "training"
 HALVES = (RunShard(1, 2), RunShard(2, 2))

@@ -16,11 +16,10 @@ from passnet.errors import InputError
 from passnet.judge.task import Task
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
-from passnet_loops.build import TrainingManifest, read_training, write_rows
 from passnet_loops.checkpoint import SftSettings, TrainInfo
-from passnet_loops.examples import OWN_AUTHOR, TrainingRow
-from passnet_loops.language.run_answer import EagerRun
-from passnet_loops.own_answers import (
+from passnet_loops.data.build import TrainingManifest, read_training, write_rows
+from passnet_loops.data.examples import OWN_AUTHOR, TrainingRow
+from passnet_loops.data.own_answers import (
     AnsweringSummary,
     AnswerSettings,
     AskedLlm,
@@ -30,9 +29,10 @@ from passnet_loops.own_answers import (
     own_answers,
     unlearned_rows,
 )
-from passnet_loops.row_judge import AnswerJudge
+from passnet_loops.data.row_judge import AnswerJudge
+from passnet_loops.data.training_rows import split_rows_to_watch
+from passnet_loops.language.run_answer import EagerRun
 from passnet_loops.scripted_policy import ScriptedPolicy
-from passnet_loops.training_rows import split_rows_to_watch
 
 SHIPPED = Path(__file__).parents[2] / "training"
 

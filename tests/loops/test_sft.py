@@ -7,7 +7,6 @@ import pytest
 from passnet.core.records.serialise import read_json
 from passnet.errors import InputError
 from passnet.judge.suite.suite import load_suite
-from passnet_loops.build import read_training, write_rows
 from passnet_loops.checkpoint import (
     CARD_FILE,
     INFO_FILE,
@@ -17,13 +16,14 @@ from passnet_loops.checkpoint import (
     TrainInfo,
     llm_digest,
 )
-from passnet_loops.examples import OWN_AUTHOR
+from passnet_loops.data.build import read_training, write_rows
+from passnet_loops.data.examples import OWN_AUTHOR
+from passnet_loops.data.training_rows import first_structures, split_rows_to_watch
 from passnet_loops.language.expand import expand_answer
 from passnet_loops.language.grammar import AnswerGrammar, first_misfit
 from passnet_loops.language.prompt import loops_prompt
 from passnet_loops.policy import Sampling, open_policy
 from passnet_loops.sft import SftPlan, muon_optimizer, run_sft
-from passnet_loops.training_rows import first_structures, split_rows_to_watch
 
 SHIPPED = Path(__file__).parents[2] / "training"
 

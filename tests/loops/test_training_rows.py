@@ -14,7 +14,8 @@ from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.text.render import render_program
 from passnet.judge.suite.suite import load_suite, read_suite_keys
 from passnet.judge.task import TaskGraph
-from passnet_loops.build import (
+from passnet_loops.comparison import NearestNeighbour
+from passnet_loops.data.build import (
     DataInfo,
     DataSettings,
     Excluded,
@@ -26,9 +27,8 @@ from passnet_loops.build import (
     read_training,
     select_rows,
 )
-from passnet_loops.comparison import NearestNeighbour
-from passnet_loops.examples import TrainingRow, time_limit
-from passnet_loops.training_rows import TextPair, first_structures, pairs_of, renamed
+from passnet_loops.data.examples import TrainingRow, time_limit
+from passnet_loops.data.training_rows import TextPair, first_structures, pairs_of, renamed
 
 PROMPT = "sizes N0 e9\na0 : float32 N0\nt0 : float32 N0 = mul a0 F0\nreturn ( t0 )\nanswer"
 LOOPS = "range t0 t0\nfor i0 N0 :\n  put t0 [ i0 ] mul a0 [ i0 ] F0\nend"

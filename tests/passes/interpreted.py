@@ -22,8 +22,8 @@ from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
 from passnet.graph.text.render import render_program
 from passnet.graph.values.inputs import InputKind, make_inputs
-from passnet.judge.compare import same_order
 from passnet.judge.score.tolerance import smallest_t
+from passnet.judge.verdict.compare import same_order
 from passnet.passes.apply.rewrite import apply_passes
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from passnet.errors import TrainingStoppedError
-from passnet.judge.findings import finding
 from passnet.judge.trial import Trial
+from passnet.judge.verdict.findings import finding
 from passnet.train.rewards.monitors import (
     MONITORS,
     MonitorLimits,

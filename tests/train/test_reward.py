@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from passnet.judge.findings import finding
 from passnet.judge.trial import Trial
+from passnet.judge.verdict.findings import finding
 from passnet.train.rewards.reward import (
     RewardSettings,
     replaced_share,

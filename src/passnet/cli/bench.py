@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passnet.cli import fields as opt
-from passnet.cli.exits import fail, fail_below
-from passnet.cli.output import print_json, print_notes, print_tables
+from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.exits import fail, fail_below
+from passnet.cli.terminal.output import print_json, print_notes, print_tables
 from passnet.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from passnet.cli.exits import FAILURE, HELP, USAGE_ERROR
-from passnet.cli.interruption import interruptible
+from passnet.cli.terminal.exits import FAILURE, HELP, USAGE_ERROR
+from passnet.cli.terminal.interruption import interruptible
 from passnet.errors import InputError, PassnetError, boundary, os_error_sentence
 from passnet.version import __version__
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 COMMANDS = {
     "agent": "passnet.cli.agent:agent",
     "bench": "passnet.cli.bench:bench",
-    "dataset": "passnet.cli.dataset:dataset",
-    "extract": "passnet.cli.extract:extract",
+    "dataset": "passnet.cli.data.dataset:dataset",
+    "extract": "passnet.cli.data.extract:extract",
     "graph": "passnet.cli.graph:graph",
     "judge": "passnet.cli.judge:judge_group",
     "leaderboard": "passnet.cli.leaderboard:leaderboard_group",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passnet.cli import fields as opt
-from passnet.cli.output import print_result
+from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passnet.cli import fields as opt
-from passnet.cli.exits import fail
-from passnet.cli.output import print_json, print_notes, print_result, print_tables
+from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.exits import fail
+from passnet.cli.terminal.output import print_json, print_notes, print_result, print_tables
 from passnet.errors import InputError
 
 if TYPE_CHECKING:

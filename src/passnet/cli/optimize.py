@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passnet.cli import fields as opt
-from passnet.cli.output import print_json, print_tables
+from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.output import print_json, print_tables
 from passnet.errors import InputError
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passnet.cli import fields as opt
-from passnet.cli.exits import fail
-from passnet.cli.output import print_notes
+from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.exits import fail
+from passnet.cli.terminal.output import print_notes
 
 if TYPE_CHECKING:
     from passnet.judge.match_check import GraphMatches

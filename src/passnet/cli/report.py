@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passnet.cli import fields as opt
-from passnet.cli.output import print_json
+from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.output import print_json
 
 if TYPE_CHECKING:
     from passnet.judge.suite.suite import Suite

@@ -9,13 +9,13 @@ import signal
 from dataclasses import replace
 
 from passnet.judge.candidate import Candidate
-from passnet.judge.check import Expected
-from passnet.judge.findings import finding
 from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.verdict import Evidence
+from passnet.judge.verdict.check import Expected
+from passnet.judge.verdict.findings import finding
+from passnet.judge.verdict.verdict import Evidence
 
 _FAULTS = (signal.SIGSEGV, signal.SIGBUS)
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from passnet.judge.candidate import Candidate
-from passnet.judge.findings import Finding, finding
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
@@ -13,6 +12,7 @@ from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.suite.suite import Suite
 from passnet.judge.task import TaskGraph
+from passnet.judge.verdict.findings import Finding, finding
 
 WRONG: tuple[Status, ...] = ("wrong_shape", "wrong_dtype", "crash", "timeout")
 """Statuses that are wrong on any shape: a pass may fail to match, or say that it cannot run."""

@@ -14,11 +14,8 @@ from passnet.errors import GraphError
 from passnet.graph.spec import retarget
 from passnet.graph.values.inputs import integer_pools, make_inputs, varies
 from passnet.judge.candidate import REFERENCE, Candidate
-from passnet.judge.check import EXTREME, FRESH, KINDS, RECORDED, CheckResult, Expected, num_written
 from passnet.judge.fenced import fenced, is_worth_fencing
-from passnet.judge.findings import Finding, finding, forbids_running
 from passnet.judge.inspection.inspected_folders import InspectedFolders
-from passnet.judge.precision import Accuracy, precision_findings, worst_accuracy
 from passnet.judge.processes.device_lock import DeviceTurns
 from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph, prepare_graph
 from passnet.judge.processes.parent_pool import ParentPool
@@ -36,7 +33,18 @@ from passnet.judge.timing.measurement import Measurement, WorkerTiming
 from passnet.judge.timing.roofline import NO_ROOFLINE, measure_roofline
 from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.judge.trial import Trial
-from passnet.judge.verdict import Evidence, decide
+from passnet.judge.verdict.check import (
+    EXTREME,
+    FRESH,
+    KINDS,
+    RECORDED,
+    CheckResult,
+    Expected,
+    num_written,
+)
+from passnet.judge.verdict.findings import Finding, finding, forbids_running
+from passnet.judge.verdict.precision import Accuracy, precision_findings, worst_accuracy
+from passnet.judge.verdict.verdict import Evidence, decide
 
 
 def judge_graph(

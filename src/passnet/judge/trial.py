@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from passnet.judge.findings import Finding
 from passnet.judge.processes.sandbox import SandboxName
 from passnet.judge.protocol.messages import Profiled
 from passnet.judge.score.status import Status
 from passnet.judge.timing.measurement import Rounds
+from passnet.judge.verdict.findings import Finding
 
 MAX_TEXT = 600
 """Most characters of a trial's error."""

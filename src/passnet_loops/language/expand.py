@@ -15,10 +15,10 @@ from passnet.passes.codegen.folder_text import RangeSource, pass_folder
 from passnet.passes.codegen.lowered_ranges import LoweredRange, Span, parameter_orders
 from passnet.passes.files import Files
 from passnet_loops.language.answer_text import parse_answer
-from passnet_loops.language.cpp_text import MemoryLayout, cpp_of_nests
+from passnet_loops.language.cpp.cpp_text import MemoryLayout, cpp_of_nests
 from passnet_loops.language.language import FusedRange, Index
+from passnet_loops.language.nests.range_memory import spanned_elements
 from passnet_loops.language.prompt import Prompt
-from passnet_loops.language.range_memory import spanned_elements
 from passnet_loops.language.symbols import Symbols
 
 MAX_BUFFER_ELEMENTS = 2**30

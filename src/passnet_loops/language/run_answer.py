@@ -19,8 +19,8 @@ from passnet.graph.values.effects import writes_first
 from passnet_loops.language.answer_text import parse_answer
 from passnet_loops.language.expand import span_of
 from passnet_loops.language.language import FusedRange
+from passnet_loops.language.nests.range_memory import spanned_elements
 from passnet_loops.language.prompt import Prompt
-from passnet_loops.language.range_memory import spanned_elements
 from passnet_loops.language.run_nest import NestRun, RunLimits, UnknownLoopsError, WrongLoopsError
 
 WRONG_SHARE = 1e-3

@@ -11,9 +11,9 @@ from passnet.inductor.loops import inductor_loops
 from passnet.passes.codegen.eager_steps import in_eager_steps
 from passnet.passes.codegen.lowered_ranges import GraphLowering, Options, Span
 from passnet_loops.language.language import FusedRange
+from passnet_loops.language.nests.range_memory import RangeMemory
+from passnet_loops.language.nests.range_writer import written_nests
 from passnet_loops.language.prompt import Prompt
-from passnet_loops.language.range_memory import RangeMemory
-from passnet_loops.language.range_writer import written_nests
 
 
 def teacher_answer(

@@ -3,7 +3,7 @@ import random
 import pytest
 
 from passnet.errors import InputError
-from passnet_loops.examples import whole_or_ranges
+from passnet_loops.data.examples import whole_or_ranges
 from passnet_loops.language.answer_text import parse_answer, print_answer
 from passnet_loops.language.expand import expand_answer
 from passnet_loops.language.grammar import DONE, AnswerGrammar, first_misfit

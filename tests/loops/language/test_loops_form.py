@@ -12,11 +12,11 @@ from passnet.judge.suite.suite import load_suite
 from passnet.passes import cpp
 from passnet.passes.codegen.cpp_source import ENTRY
 from passnet.passes.compilation import FLAGS, INCLUDE
-from passnet_loops.examples import whole_or_ranges
+from passnet_loops.data.examples import whole_or_ranges
+from passnet_loops.data.own_answers import share_of_answer
 from passnet_loops.language.answer_text import parse_answer, print_answer
 from passnet_loops.language.expand import answer_sources, expand_answer
 from passnet_loops.language.prompt import loops_prompt
-from passnet_loops.own_answers import share_of_answer
 from tests.loops.softmax import ANSWER, SOFTMAX, softmax_graph
 
 
@@ -163,7 +163,7 @@ def test_an_answer_is_worth_more_the_more_of_the_graph_it_replaces() -> None:
 
 @pytest.mark.slow
 def test_the_teacher_through_text_is_judged_correct_on_the_demo_tasks() -> None:
-    from passnet_loops.row_judge import open_judge
+    from passnet_loops.data.row_judge import open_judge
 
     with open_judge() as judge:
         for task in load_suite("demo").tasks:

@@ -12,9 +12,9 @@ from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
 from passnet.passes import cpp
 from passnet.passes.codegen.cpp_source import ENTRY
+from passnet_loops.language.cpp.offsets import Atom, Offset, Part, offset_of
 from passnet_loops.language.expand import answer_sources
 from passnet_loops.language.language import Index, IndexCall
-from passnet_loops.language.offsets import Atom, Offset, Part, offset_of
 from passnet_loops.language.prompt import loops_prompt
 
 NAMES = ("i0", "i1", "r0")

@@ -9,7 +9,7 @@ from passnet.api import optimize_calls
 from passnet.bench.environment import Environment
 from passnet.core.hardware import this_hardware
 from passnet.core.records.serialise import decode, encode, read_json
-from passnet.judge.findings import Finding
+from passnet.judge.verdict.findings import Finding
 from passnet.optimizer.choose.judging import JudgedPass, judging_settings, pass_outcome
 from passnet.optimizer.choose.kept_passes import KeptPass, keep_passes, read_kept_passes
 from passnet.optimizer.record import (

@@ -10,12 +10,12 @@ from passnet.bench.run_record import RUN_FILE, TRIALS_FILE, BenchRunInfo
 from passnet.core.records.serialise import SCHEMA_VERSION, LineWriter, write_json
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import parse_candidate
-from passnet.judge.findings import Finding
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import Suite, make_suite
 from passnet.judge.task import TaskGraph
 from passnet.judge.timing.estimate import low_mean, self_ratio, speedup
 from passnet.judge.trial import Trial
+from passnet.judge.verdict.findings import Finding
 from passnet.pages.figures.study_page import StudyFigure, StudyPage, write_study_page
 from passnet.pages.tables.tables import Table
 from tests.agent.attempts import MACHINE

@@ -12,7 +12,7 @@ from passnet.bench.environment import Gpu
 from passnet.bench.scores import read_rows, score_rows
 from passnet.core.records.serialise import LineWriter
 from passnet.errors import InputError
-from passnet.judge.findings import CATALOGUE
+from passnet.judge.verdict.findings import CATALOGUE
 from passnet.pages.site.boards import board_scores, boards_of
 from passnet.pages.site.build import build_site, read_parts
 from passnet.pages.site.measured import KnownSuites, read_run

@@ -12,10 +12,10 @@ from pathlib import Path
 from passnet import judge
 from passnet.agent.attempts.attempt import Evaluation, VariantResult
 from passnet.errors import ActionError
-from passnet.judge.findings import Finding
 from passnet.judge.match_check import GraphMatches
 from passnet.judge.task import Task
 from passnet.judge.trial import Trial
+from passnet.judge.verdict.findings import Finding
 from passnet.passes.files import Files, lines_of
 
 MAX_PROBLEM = 400

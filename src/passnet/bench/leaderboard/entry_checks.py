@@ -11,10 +11,10 @@ from passnet.bench.leaderboard.entry import LeaderboardEntry, candidate_entry, c
 from passnet.bench.run_record import BenchRunInfo
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import PassnetError
-from passnet.judge.findings import CATALOGUE
 from passnet.judge.suite.suite import Suite
 from passnet.judge.timing.estimate import self_ratio, speedup
 from passnet.judge.trial import Trial
+from passnet.judge.verdict.findings import CATALOGUE
 from passnet.version import __version__
 
 LEAST_SECONDS = 0.4

@@ -71,7 +71,7 @@ def silent(_: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """The plan of a run over many items; its fields make options (see `passnet.cli.parser`)."""
+    """The plan of a run over many items; its fields make options of commands."""
 
     resume: bool = False
     """Continue an interrupted run and keep what it finished."""

@@ -17,7 +17,6 @@ from passnet.errors import GraphError
 from passnet.judge.candidate import CallMode, Candidate
 from passnet.judge.desk.candidates import CandidateEntry
 from passnet.judge.desk.judge_task import judge_task
-from passnet.judge.findings import Finding
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.inspection.rules import METHOD
 from passnet.judge.judge import prepared_graph
@@ -28,7 +27,8 @@ from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import RunSettings
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
-from passnet.judge.verdict import Evidence, decide
+from passnet.judge.verdict.findings import Finding
+from passnet.judge.verdict.verdict import Evidence, decide
 from passnet.passes.files import Files, write_files
 from passnet.passes.folder import inspect_folder
 

@@ -9,7 +9,6 @@ from passnet.core.jobs.actors import this_machine
 from passnet.errors import MeasureError, WorkerError, boundary
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.desk.candidates import CandidateEntry
-from passnet.judge.findings import Finding, finding
 from passnet.judge.held_out import held_out_findings
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.judge import judge_graph
@@ -18,7 +17,8 @@ from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
-from passnet.judge.verdict import Evidence, decide
+from passnet.judge.verdict.findings import Finding, finding
+from passnet.judge.verdict.verdict import Evidence, decide
 
 T = TypeVar("T")
 

@@ -12,9 +12,9 @@ from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
 from passnet.core.records.serialise import decode, encode, write_json
 from passnet.errors import PassFolderError, WorkerError
 from passnet.judge.candidate import Candidate
-from passnet.judge.findings import Finding
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import RULES, RulesName
+from passnet.judge.verdict.findings import Finding
 from passnet.passes.folder import inspect_folder
 
 MAX_FRAMES = 20_000

@@ -18,13 +18,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from passnet.errors import PassFolderError
-from passnet.judge.findings import Finding
 from passnet.judge.inspection import rules as meaning
 from passnet.judge.inspection import sources
 from passnet.judge.inspection.bindings import bind_names, is_plain_class
 from passnet.judge.inspection.excuses import excuse
 from passnet.judge.inspection.names import UNKNOWN, attributes_by_name, follow, resolve
 from passnet.judge.inspection.rules import Rules, Uses
+from passnet.judge.verdict.findings import Finding
 from passnet.passes.folder import MAX_FILE_BYTES, PACKAGE, PassFolder
 
 MAX_EVIDENCE_CHARS = 100

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from passnet.judge.findings import Severity
+from passnet.judge.verdict.findings import Severity
 
 RulesName: TypeAlias = Literal["strict", "open"]
 RuleVerdict: TypeAlias = tuple[Severity, str]

@@ -17,8 +17,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from passnet.judge.compare import Comparison, compare_values, worse
-from passnet.judge.findings import Finding, finding
 from passnet.judge.processes.loaded_worker import PreparedGraph
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import MAX_REPORTS, Observed
@@ -41,6 +39,8 @@ from passnet.judge.timing.timed_worker import (
     burst_ns,
 )
 from passnet.judge.timing.wrong_answers import explain
+from passnet.judge.verdict.compare import Comparison, compare_values, worse
+from passnet.judge.verdict.findings import Finding, finding
 
 FRESH_SET, RECORDED_SET, EXTREME_SET = range(3)
 """The input sets of a `FreshInputs`: recorded values are never timed, extreme ones can miss."""

@@ -6,13 +6,13 @@ from typing import TypeAlias
 import numpy as np
 
 from passnet.core.records.dtypes import Array
-from passnet.judge.compare import Comparison, worse
-from passnet.judge.findings import Finding
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import Observed
 from passnet.judge.timing.estimate import self_ratio
 from passnet.judge.timing.fresh_inputs import Draw
 from passnet.judge.timing.probes import SharedPair
+from passnet.judge.verdict.compare import Comparison, worse
+from passnet.judge.verdict.findings import Finding
 
 UNSURE = ("early_work", "late_work")
 """Findings that a busy machine can cause, though not again and again."""

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passnet.judge.findings import Finding, finding
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.processes.loaded_worker import LoadedWorker
 from passnet.judge.protocol.messages import Observed
 from passnet.judge.timing.estimate import low_mean
 from passnet.judge.timing.measurement import Rounds
 from passnet.judge.timing.roofline import Roofline
+from passnet.judge.verdict.findings import Finding, finding
 
 MAX_NAMED_OPS = 8
 

@@ -7,10 +7,10 @@ from typing import TypeAlias
 import numpy as np
 
 from passnet.core.records.dtypes import Array, from_storage, storage
-from passnet.judge.compare import Comparison, worse
 from passnet.judge.processes.worker_process import Worker
 from passnet.judge.protocol.messages import OutputForm
 from passnet.judge.score.tolerance import LEVELS, smallest_t
+from passnet.judge.verdict.compare import Comparison, worse
 
 NUM_PLACES = 8
 """Places that are read in one call, over all outputs: work that left out a share f of an output

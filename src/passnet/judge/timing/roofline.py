@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from passnet.judge.findings import Finding, finding
+from passnet.judge.verdict.findings import Finding, finding
 
 MARGIN = 0.5
 """A time below this share of the floor is impossible; the rest allows for errors of the floor."""

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from passnet.core.records.dtypes import Array, from_storage
-from passnet.judge.compare import compare_values
-from passnet.judge.findings import Finding, finding
 from passnet.judge.processes.loaded_worker import PreparedGraph
 from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
 from passnet.judge.timing.timed_worker import LEAST_CALLS, Look, TimedWorker
+from passnet.judge.verdict.compare import compare_values
+from passnet.judge.verdict.findings import Finding, finding
 
 MAX_ARGUMENTS = 24
 """Most arguments that are tried one by one; beyond, only all weights together."""

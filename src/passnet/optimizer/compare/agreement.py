@@ -11,7 +11,12 @@ from typing import Any
 
 import torch
 
-from passnet.judge.precision import DOWNGRADE, DOWNGRADE_RATIO, UNSTABLE, relative_error
+from passnet.judge.verdict.precision import (
+    DOWNGRADE,
+    DOWNGRADE_RATIO,
+    UNSTABLE,
+    relative_error,
+)
 from passnet.optimizer.call.call_check import can_be_bounded, is_dense_in_memory
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.compare import fresh_values

@@ -10,10 +10,10 @@ from passnet.core.records.serialise import write_text
 from passnet.data.dataset.store import main_dtype
 from passnet.errors import GraphError
 from passnet.graph.text.render import render_program
-from passnet.judge.findings import CATALOGUE
 from passnet.judge.suite.suite import Suite
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
+from passnet.judge.verdict.findings import CATALOGUE
 from passnet.pages.figures.drawing import draw
 from passnet.pages.site.board_pages import (
     TABLE_HEIGHT,

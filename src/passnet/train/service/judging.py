@@ -19,7 +19,7 @@ from passnet.errors import InputError, PassFolderError, PassnetError
 from passnet.judge.desk.desk import NAME, JudgeDesk
 from passnet.judge.score.status import Status
 from passnet.judge.suite.suite import graph_of_row, make_suite
-from passnet.judge.verdict import Evidence, decide
+from passnet.judge.verdict.verdict import Evidence, decide
 from passnet.train.service.settings import ServiceSettings
 from passnet.train.service.submission import Judged, JudgeJob
 

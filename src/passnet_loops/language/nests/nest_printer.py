@@ -6,7 +6,7 @@ from typing import Any
 from passnet.errors import InputError
 from passnet_loops.language import language as lang
 from passnet_loops.language.indices import Bounds, axis_indices, index_words
-from passnet_loops.language.nest_values import (
+from passnet_loops.language.nests.nest_values import (
     LoopSizes,
     NestPhase,
     NestPlan,
@@ -14,7 +14,7 @@ from passnet_loops.language.nest_values import (
     inner_variable,
     outer_variable,
 )
-from passnet_loops.language.range_memory import RangeMemory
+from passnet_loops.language.nests.range_memory import RangeMemory
 from passnet_loops.language.symbols import LARGEST_PLAIN
 
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from passnet.judge.check import CheckResult
-from passnet.judge.compare import worse
-from passnet.judge.findings import Finding
 from passnet.judge.processes.sandbox import SandboxName
 from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.timing.estimate import low_mean, self_ratio, speedup
 from passnet.judge.timing.measurement import UNSURE, WorkerTiming
 from passnet.judge.trial import MAX_TEXT, Trial
+from passnet.judge.verdict.check import CheckResult
+from passnet.judge.verdict.compare import worse
+from passnet.judge.verdict.findings import Finding
 
 _DOUBTFUL = "loop_taken_over"
 

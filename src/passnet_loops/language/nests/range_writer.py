@@ -12,15 +12,15 @@ import sympy
 
 from passnet.inductor.loops import InductorLoops, LoopNode, LoopValue
 from passnet_loops.language.language import LOW_FLOATS, Memory, Nest
-from passnet_loops.language.nest_printer import NestPrinter
-from passnet_loops.language.nest_values import (
+from passnet_loops.language.nests.nest_printer import NestPrinter
+from passnet_loops.language.nests.nest_values import (
     LoopSizes,
     NestPhase,
     NestPlan,
     ValueBuilder,
     loop_variables,
 )
-from passnet_loops.language.range_memory import RangeMemory
+from passnet_loops.language.nests.range_memory import RangeMemory
 
 
 def written_nests(

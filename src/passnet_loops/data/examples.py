@@ -18,12 +18,12 @@ from passnet.graph.text.render import render_program
 from passnet.graph.values.effects import last_name
 from passnet.passes.codegen.lowered_ranges import TRIMS
 from passnet.passes.files import Files
+from passnet_loops.data.mining import LIBRARY_CALLS
 from passnet_loops.language.answer_text import print_answer
 from passnet_loops.language.expand import expand_answer
 from passnet_loops.language.language import FusedRange
 from passnet_loops.language.prompt import Prompt, loops_prompt
 from passnet_loops.language.teacher import teacher_answer
-from passnet_loops.mining import LIBRARY_CALLS
 
 JudgeVerdict: TypeAlias = Literal["correct", "wrong", "not judged"]
 

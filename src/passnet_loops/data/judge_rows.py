@@ -19,7 +19,7 @@ from passnet.core.terminal.progress import progress
 from passnet.errors import InputError
 from passnet.graph.text.files import graph_from_row
 from passnet.judge.task import TaskGraph
-from passnet_loops.build import (
+from passnet_loops.data.build import (
     VERDICTS_FILE,
     DataInfo,
     RowVerdict,
@@ -32,9 +32,9 @@ from passnet_loops.build import (
     with_verdicts,
     write_rows,
 )
-from passnet_loops.examples import TrainingRow
+from passnet_loops.data.examples import TrainingRow
+from passnet_loops.data.row_judge import AnswerJudge, open_judge
 from passnet_loops.language.prompt import loops_prompt
-from passnet_loops.row_judge import AnswerJudge, open_judge
 
 I = TypeVar("I")  # noqa: E741 (the beginning of a run)
 

@@ -9,7 +9,7 @@ import sympy
 from passnet.errors import InputError
 from passnet.inductor.loops import LoopNode, LoopValue
 from passnet_loops.language.language import ARITY, BOOLEAN_CALLS, LOW_FLOATS
-from passnet_loops.language.range_memory import RangeMemory
+from passnet_loops.language.nests.range_memory import RangeMemory
 
 FLOATS = (*LOW_FLOATS, "float32", "float64")
 _RENAMED = {"remainder": "mod", "and_": "bitwise_and", "or_": "bitwise_or", "xor": "bitwise_xor"}

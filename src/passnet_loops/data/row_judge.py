@@ -13,7 +13,7 @@ from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.judge.task import TaskGraph, task_of
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
-from passnet_loops.examples import JudgeVerdict
+from passnet_loops.data.examples import JudgeVerdict
 from passnet_loops.language.expand import expand_answer
 from passnet_loops.language.prompt import Prompt
 

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import click
 
-from passnet.cli.exits import SIGNALLED
+from passnet.cli.terminal.exits import SIGNALLED
 from passnet.core.jobs.children import adopt_orphans, end_descendants
 from passnet.core.jobs.run_folder import used_runs
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from passnet.errors import InputError
 from passnet.passes.codegen.cpp_source import CPP_TYPES, ENTRY
 from passnet_loops.language import language as lang
-from passnet_loops.language.accumulators import Accumulators
-from passnet_loops.language.cpp_calls import PRELUDE, call_text, real_text
-from passnet_loops.language.offsets import Offset, offset_of, words_of
-from passnet_loops.language.steps import accesses, index_values, names_of, words
+from passnet_loops.language.cpp.accumulators import Accumulators
+from passnet_loops.language.cpp.cpp_calls import PRELUDE, call_text, real_text
+from passnet_loops.language.cpp.offsets import Offset, offset_of, words_of
+from passnet_loops.language.cpp.steps import accesses, index_values, names_of, words
 from passnet_loops.language.symbols import Symbols
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from passnet_loops.language import language as lang
-from passnet_loops.language.offsets import words_of
+from passnet_loops.language.cpp.offsets import words_of
 
 
 def names_of(step: lang.LoopStep) -> tuple[str, ...]:

@@ -12,9 +12,6 @@ import numpy as np
 from passnet.core.records.dtypes import from_storage
 from passnet.errors import GraphError
 from passnet.graph.values.inputs import InputKind
-from passnet.judge.compare import Comparison, compare_forms, compare_values, worse
-from passnet.judge.findings import Finding
-from passnet.judge.precision import Accuracy, not_finite, precision_findings, worst_accuracy
 from passnet.judge.processes.loaded_worker import (
     CallOutcome,
     Float64Result,
@@ -26,6 +23,14 @@ from passnet.judge.protocol.messages import OutputForm
 from passnet.judge.score.tolerance import LEVELS, smallest_t
 from passnet.judge.settings import StridesName
 from passnet.judge.timing.probes import SharedPair, compare_shared, outputs_in, shared
+from passnet.judge.verdict.compare import Comparison, compare_forms, compare_values, worse
+from passnet.judge.verdict.findings import Finding
+from passnet.judge.verdict.precision import (
+    Accuracy,
+    not_finite,
+    precision_findings,
+    worst_accuracy,
+)
 
 KINDS: tuple[InputKind, ...] = ("recorded", "fresh", "extreme")
 """The kinds of input sets, in the order of the calls."""

@@ -28,8 +28,8 @@ from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.spec import Graph, main_float
 from passnet.graph.text.files import graph_from_row
 from passnet.graph.text.syntax import gc_paused
-from passnet_loops.examples import TRAINING, JudgeVerdict, TrainingRow, make_row, time_limit
-from passnet_loops.mining import windows
+from passnet_loops.data.examples import TRAINING, JudgeVerdict, TrainingRow, make_row, time_limit
+from passnet_loops.data.mining import windows
 
 INFO_FILE = "data.json"
 MADE_FILE = "made.jsonl"

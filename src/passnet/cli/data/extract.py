@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passnet.cli import fields as opt
-from passnet.cli.output import print_result
+from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:

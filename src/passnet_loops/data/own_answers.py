@@ -25,16 +25,16 @@ from passnet.graph.spec import Graph
 from passnet.graph.text.files import graph_from_row
 from passnet.judge.task import TaskGraph
 from passnet.train.rewards.reward import replaced_share
-from passnet_loops.build import TrainingManifest, read_training, row_key, write_rows
 from passnet_loops.checkpoint import INFO_FILE, TrainInfo, llm_digest
-from passnet_loops.examples import OWN_AUTHOR, JudgeVerdict, TrainingRow
+from passnet_loops.data.build import TrainingManifest, read_training, row_key, write_rows
+from passnet_loops.data.examples import OWN_AUTHOR, JudgeVerdict, TrainingRow
+from passnet_loops.data.row_judge import AnswerJudge, open_judge
+from passnet_loops.data.training_rows import first_structures, split_rows_to_watch
 from passnet_loops.language.answer_text import parse_answer
 from passnet_loops.language.expand import expand_answer, span_of
 from passnet_loops.language.prompt import Prompt, loops_prompt
 from passnet_loops.language.run_answer import eager_run, is_right_where_run
 from passnet_loops.policy import TEMPERATURE, AnswerPolicy, Sampling, open_policy
-from passnet_loops.row_judge import AnswerJudge, open_judge
-from passnet_loops.training_rows import first_structures, split_rows_to_watch
 
 CHUNK = 128
 """Prompts that are answered before their answers are run."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from passnet.core.records.dtypes import Array, from_storage, is_float
-from passnet.judge.findings import Finding, finding
 from passnet.judge.protocol.messages import OutputForm
+from passnet.judge.verdict.findings import Finding, finding
 
 DOWNGRADE = {"float64": 2.0**-26, "float32": 2.0**-14, "float16": 2.0**-6, "bfloat16": 2.0**-5}
 """Relative error of an output computed in the next lower precision: half a unit of float32 for

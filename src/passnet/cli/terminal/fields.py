@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passnet.cli.parser import (
+from passnet.cli.terminal.parser import (
     PATH,
     OptionPart,
     argument,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passnet_loops.examples import TrainingRow
+from passnet_loops.data.examples import TrainingRow
 
 NUM_SYMBOLS = {"N": 16, "F": 6, "a": 12}
 """Names that symbols of a kind are drawn from, at least."""

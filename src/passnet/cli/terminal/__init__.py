@@ -1,0 +1,6 @@
+"""What all commands share.
+
+parser, fields       options of a command from the fields of a dataclass, and shared options
+output               tables and JSON
+exits, interruption  exit codes, and Ctrl-C
+"""
