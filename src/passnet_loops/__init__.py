@@ -2,6 +2,7 @@
 
 cli                                      `passnet train`
 language                                 the language: loop nests and arithmetic
+settings                                 settings, and options of commands
 data                                     training data, and answers judged
 checkpoint, sft                          LLMs on disk, and fine-tuned
 policy, decoding, scripted_policy        prompts answered

@@ -9,50 +9,11 @@ from typing import Any
 from passnet.core.records.serialise import write_json
 from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.errors import InputError
+from passnet_loops.settings import LlmShape, SftSettings
 
 MODEL_FOLDER = "model"
 INFO_FILE = "train.json"
 CARD_FILE = "README.md"
-
-
-@dataclass(frozen=True, slots=True)
-class LlmShape:
-    """The size of a new LLM: LFM2, alternating a convolution over three words with attention.
-
-    Words are tied to the output. Where each layer sees its neighbours, attention that copies names
-    is learned in fewer steps.
-    """
-
-    width: int = 192
-    num_layers: int = 4
-    num_heads: int = 4
-    max_words: int = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class SftSettings:
-    """Settings of fine-tuning."""
-
-    shape: LlmShape = LlmShape()
-    num_copies: int = 6
-    """Copies of each row."""
-
-    batch_size: int = 16
-    learning_rate: float = 2e-3
-    """Rate of AdamW for embeddings and gains; Muon has five times that for the other matrices."""
-
-    max_words: int = 330
-    """Most words of a row's prompt and answer."""
-
-    seed: int = 0
-    num_structures: int | None = None
-    """Learn from this many structures only; None for all."""
-
-    is_renamed: bool = True
-    """Give every second copy of a row other names."""
-
-    is_bfloat16: bool = False
-    """Compute in bfloat16, which is slow unless `has_bfloat16`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.output import print_json, print_result, print_tables
-from passnet.core.jobs.run_plan import seconds_of
 from passnet.errors import InputError
+from passnet_loops.settings import (
+    AnswerSettings,
+    DataSettings,
+    EvaluationPlan,
+    SftPlan,
+    SftSettings,
+)
 
 if TYPE_CHECKING:
     from passnet.core.jobs.run_plan import RunPlan
@@ -31,24 +37,6 @@ def _checked(plan: RunPlan) -> RunPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainShared:
-    """Options of several commands of `passnet train`."""
-
-    budget: float | None = opt.field(None, type=str, convert=seconds_of)
-    """Stop after this time, such as 90s, 10m or 1h; --resume goes on."""
-
-    draw: int = 1
-    """Sample this many answers to a graph."""
-
-    judge: int = 16
-    """Judge one in this many of the answers to be kept."""
-
-
-def _shared(name: str) -> Any:
-    return opt.part(lambda _, __: opt.field_part(TrainShared, name))
-
-
-@dataclass(frozen=True, kw_only=True)
 class TrainDataOptions:
     """Options of `passnet train data`."""
 
@@ -59,15 +47,11 @@ class TrainDataOptions:
 
     evaluation: tuple[str, ...] = opt.shared("evaluation")
 
-    structures: int = 6000
-    """Stop mining after this many structures."""
-
-    per_sequence: int = 8
-    """Take at most this many structures of one op sequence."""
+    settings: DataSettings = opt.fields_of(DataSettings, "num_structures", "max_per_sequence")
 
     plan: RunPlan = opt.plan("resume", "shard", "parts", "executor", "num_workers", jobs=1)
 
-    budget: float | None = _shared("budget")
+    budget: float | None = opt.shared("budget")
 
     unjudged: bool = False
     """Write rows that were not judged yet too."""
@@ -90,7 +74,6 @@ def train_data(options: TrainDataOptions) -> None:
     from passnet.judge.suite.suite import read_suite_keys
     from passnet_loops.data.build import (
         DataInfo,
-        DataSettings,
         Excluded,
         captured_graphs,
         known_rows,
@@ -103,11 +86,10 @@ def train_data(options: TrainDataOptions) -> None:
         raise InputError("give --eval SUITE: a suite to keep out of the training data")
     plan, out = _checked(options.plan), options.out
     keys = read_suite_keys(options.evaluation)
-    shard = (plan.shard.number, plan.shard.total)
-    settings = DataSettings(options.structures, options.per_sequence, shard=shard)
+    settings = replace(options.settings, shard=(plan.shard.number, plan.shard.total))
     info = DataInfo(SCHEMA_VERSION, options.captures.name, keys.hashes, settings)
     rows = captured_graphs(options.captures, settings.shard)
-    is_over = deadline(options.budget and options.budget / 60)
+    is_over = deadline(options.budget)
     with progress("mining graphs", len(rows)) as step:
         structures = {row.structure for part in plan.parts for row in known_rows(part)}
         plan = replace(plan, progress=step)
@@ -130,7 +112,7 @@ class TrainJudgeOptions:
 
     plan: RunPlan = opt.plan("resume", "shard", "parts", "executor", "num_workers", jobs=1)
 
-    budget: float | None = _shared("budget")
+    budget: float | None = opt.shared("budget")
 
     json: bool = opt.shared("json")
 
@@ -143,7 +125,7 @@ def train_judge(options: TrainJudgeOptions) -> None:
     """
     from passnet_loops.data.judge_rows import deadline, judge_training
 
-    is_over = deadline(options.budget and options.budget / 60)
+    is_over = deadline(options.budget)
     manifest = judge_training(options.folder, options.out, _checked(options.plan), is_over)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in manifest.verdicts.items())
     wrong = manifest.left_out.get("wrong", 0)
@@ -160,66 +142,41 @@ class TrainSftOptions:
     out: Path
     """Write the run to this folder."""
 
-    plan: RunPlan = opt.plan("resume")
+    plan: SftPlan = opt.fields_of(SftPlan, "resume", "start", "is_untrained", "others")
 
-    start: Path | None = opt.field(None, option="from")
-    """Begin with the LLM of this run; by default with an untrained one."""
-
-    copies: int = 6
-    """Learn each row this often."""
+    settings: SftSettings = opt.fields_of(
+        SftSettings,
+        "num_copies",
+        "batch_size",
+        "learning_rate",
+        "shape.width",
+        "shape.num_layers",
+        "num_structures",
+        "max_words",
+        "seed",
+    )
 
     same_names: bool = False
     """Learn all copies of a row under the same names."""
 
-    batch: int = 16
-    """Learn this many rows in one step."""
-
-    rate: float = 2e-3
-    """Learn at this rate."""
-
-    width: int = 192
-    """Make an untrained LLM of this width."""
-
-    layers: int = 4
-    """Make an untrained LLM of this many layers."""
-
-    structures: int | None = None
-    """Learn from this many structures only."""
-
-    words: int = 330
-    """Leave out rows with more words of prompt and answer than this."""
-
-    seed: int = opt.shared("seed")
-
-    others: tuple[Path, ...] = opt.field((), option="with")
-    """Also learn all of this training data, such as answers of `passnet train answer`."""
-
     float32: bool = False
     """Compute in float32 also where the processor has bfloat16."""
-
-    untrained: bool = False
-    """Only write the untrained LLM, as a baseline."""
 
 
 @opt.command("sft", train)
 def train_sft(options: TrainSftOptions) -> None:
     """Fine-tune a small LLM on the training data in FOLDER, with TRL."""
-    from passnet_loops.checkpoint import LlmShape, SftSettings, has_bfloat16
-    from passnet_loops.sft import SftPlan, run_sft
+    from passnet_loops.checkpoint import has_bfloat16
+    from passnet_loops.sft import run_sft
 
-    settings = SftSettings(
-        shape=LlmShape(options.width, options.layers, max(1, options.width // 48)),
-        num_copies=options.copies,
-        batch_size=options.batch,
-        learning_rate=options.rate,
-        max_words=options.words,
-        seed=options.seed,
-        num_structures=options.structures,
+    shape = options.settings.shape
+    settings = replace(
+        options.settings,
+        shape=replace(shape, num_heads=max(1, shape.width // 48)),
         is_renamed=not options.same_names,
         is_bfloat16=has_bfloat16() and not options.float32,
     )
-    plan = SftPlan(options.start, options.plan.resume, options.untrained, options.others)
-    info = run_sft(options.folder, options.out, settings, plan)
+    info = run_sft(options.folder, options.out, settings, options.plan)
     click.echo(
         f"{info.num_parameters / 1e6:.1f}M parameters, {info.num_rows} rows of "
         f"{info.num_structures} structures, {info.seconds:.0f} s: {options.out}"
@@ -240,15 +197,9 @@ class TrainAnswerOptions:
 
     plan: RunPlan = opt.plan("resume", "shard")
 
-    draw: int = 4
-    """Sample this many answers where the greedy one is wrong."""
-
-    judge: int = _shared("judge")
-
-    limit: int | None = None
-    """Ask for at most this many rows, chosen at random."""
-
-    seed: int = opt.shared("seed")
+    settings: AnswerSettings = opt.fields_of(
+        AnswerSettings, "num_drawn", "judge_every", "num_rows", "seed"
+    )
 
     json: bool = opt.shared("json")
 
@@ -260,15 +211,9 @@ def train_answer(options: TrainAnswerOptions) -> None:
     They are training data for `passnet train sft --with`: expert iteration, without a teacher. An
     answer is right if its loops, run in torch, compute what eager torch does; some are judged too.
     """
-    from passnet_loops.data.own_answers import AnswerSettings, answer_rows, open_asked
+    from passnet_loops.data.own_answers import answer_rows, open_asked
 
-    settings = AnswerSettings(
-        num_drawn=options.draw,
-        judge_every=options.judge,
-        num_rows=options.limit,
-        shard=options.plan.shard,
-        seed=options.seed,
-    )
+    settings = replace(options.settings, shard=options.plan.shard)
     llm = open_asked(options.llm)
     answered = answer_rows(options.folder, llm, options.out, settings, options.plan.resume)
     line = (
@@ -290,38 +235,22 @@ class TrainEvaluateOptions:
     out: Path
     """Write the evaluation to this folder, and go on with one in it."""
 
-    data: Path | None = None
-    """Compare with the nearest neighbour in this training data."""
-
-    teacher: bool = False
-    """Evaluate the compiler author too."""
-
-    tasks: int | None = opt.field(None, option="tasks")
-    """Evaluate on this many tasks, chosen at random."""
-
-    per_task: int = 1
-    """Evaluate on this many graphs of each task, chosen at random."""
-
-    draw: int = _shared("draw")
-
-    check: bool = False
-    """Run the loops of answers with torch first, and pass over wrong ones."""
-
-    samples: int = 1
-    """Judge this many answers, the likeliest first; the first correct one counts."""
-
-    timed: bool = False
-    """Time the answers too."""
-
-    answers: tuple[Path, ...] = ()
-    """Judge the answers of the evaluation in this folder again, without asking anew."""
-
-    free: bool = False
-    """Let LLMs say any word, not only those that the grammar allows."""
+    plan: EvaluationPlan = opt.fields_of(
+        EvaluationPlan,
+        "data",
+        "has_teacher",
+        "num_tasks",
+        "per_task",
+        "num_drawn",
+        "is_checked",
+        "num_samples",
+        "is_timed",
+        "answered",
+        "is_free",
+        "seed",
+    )
 
     figure: Path | None = opt.shared("figure")
-
-    seed: int = opt.shared("seed")
 
     json: bool = opt.shared("json")
 
@@ -332,23 +261,10 @@ def train_evaluate(options: TrainEvaluateOptions) -> None:
 
     CHECKPOINTS are folders of `passnet train sft`. The figure has the curves of training.
     """
-    from passnet_loops.comparison import EvaluationPlan, compare
+    from passnet_loops.comparison import compare
     from passnet_loops.curves import draw_training
 
-    plan = EvaluationPlan(
-        num_tasks=options.tasks,
-        per_task=options.per_task,
-        num_samples=options.samples,
-        is_timed=options.timed,
-        seed=options.seed,
-        is_free=options.free,
-        num_drawn=options.draw,
-        is_checked=options.check,
-        data=options.data,
-        has_teacher=options.teacher,
-        answered=options.answers,
-    )
-    comparison = compare(options.suite, options.checkpoints, options.out, plan)
+    comparison = compare(options.suite, options.checkpoints, options.out, options.plan)
     if options.figure is not None:
         draw_training(options.checkpoints, comparison.systems, options.figure)
     if options.json:

@@ -31,6 +31,7 @@ from passnet_loops.evaluate import (
 from passnet_loops.language.prompt import Prompt
 from passnet_loops.language.run_answer import not_shown_wrong
 from passnet_loops.policy import Sampling, open_policy
+from passnet_loops.settings import EvaluationPlan
 from passnet_loops.summaries import (
     PairedGain,
     SystemSummary,
@@ -39,44 +40,6 @@ from passnet_loops.summaries import (
     summary,
     summary_table,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationPlan:
-    """The systems and tasks of an evaluation, and how they are asked and judged."""
-
-    num_tasks: int | None = None
-    """Evaluate on this many tasks, drawn."""
-
-    per_task: int = 1
-    """Graphs of each task, drawn."""
-
-    num_samples: int = 1
-    """Judge this many answers, the likeliest first; the first correct one counts."""
-
-    is_timed: bool = False
-    """Time the answers too."""
-
-    seed: int = 0
-    """Seed of tasks, graphs and samples."""
-
-    is_free: bool = False
-    """Allow any word, not only those of the grammar."""
-
-    num_drawn: int = 1
-    """Answers to each graph, of which the likeliest is judged."""
-
-    is_checked: bool = False
-    """Run the loops of answers first, and drop those that fail."""
-
-    data: Path | None = None
-    """Training data, for the nearest neighbour as a baseline."""
-
-    has_teacher: bool = False
-    """Evaluate the author `compiler` too."""
-
-    answered: tuple[Path, ...] = ()
-    """Folders of evaluations whose answers are judged again."""
 
 
 @dataclass(frozen=True, slots=True)

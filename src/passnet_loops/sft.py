@@ -11,7 +11,6 @@ from passnet.core.records.serialise import SCHEMA_VERSION, drop_torn_line, read_
 from passnet.errors import InputError
 from passnet_loops.checkpoint import (
     INFO_FILE,
-    SftSettings,
     TrainInfo,
     has_bfloat16,
     keep_llm,
@@ -29,6 +28,7 @@ from passnet_loops.data.training_rows import (
     split_rows_to_watch,
     word_tokenizer,
 )
+from passnet_loops.settings import SftPlan, SftSettings
 
 CURVE_FILE = "curve.jsonl"
 
@@ -37,23 +37,6 @@ STATES = "states"
 
 NUM_WATCHED = 60
 """Rows to watch the loss on."""
-
-
-@dataclass(frozen=True, slots=True)
-class SftPlan:
-    """The start of fine-tuning, and its data."""
-
-    start: Path | None = None
-    """The folder of a run to begin with, instead of an untrained LLM."""
-
-    resume: bool = False
-    """Go on with the last state of the run."""
-
-    is_untrained: bool = False
-    """Write the LLM as it is before it learns anything."""
-
-    others: tuple[Path, ...] = ()
-    """More training data, all of it learned too."""
 
 
 def run_sft(

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
-from passnet_loops.checkpoint import INFO_FILE, SftSettings, TrainInfo
+from passnet_loops.checkpoint import INFO_FILE, TrainInfo
 from passnet_loops.curves import draw_training, learning_curve
+from passnet_loops.settings import SftSettings
 from passnet_loops.sft import CURVE_FILE, curve_callback
 from passnet_loops.summaries import SystemSummary
 

@@ -16,7 +16,6 @@ from passnet.judge.suite.suite import load_suite, read_suite_keys
 from passnet_loops.data.build import (
     VERDICTS_FILE,
     DataInfo,
-    DataSettings,
     Excluded,
     data_run,
     merge_rows,
@@ -25,6 +24,7 @@ from passnet_loops.data.build import (
     row_key,
 )
 from passnet_loops.data.judge_rows import judging_run
+from passnet_loops.settings import DataSettings
 from tests.bench.ray_actors import cluster, judges_of
 from tests.bench.runs import command, passnet
 from tests.loops.test_training_rows import captured

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 import torch
 
-from passnet_loops.checkpoint import LlmShape, new_llm, require_trl
+from passnet_loops.checkpoint import new_llm, require_trl
 from passnet_loops.data.training_rows import word_tokenizer
 from passnet_loops.decoding import ROOM, DecodingPlan, decode
+from passnet_loops.settings import LlmShape
 
 WORDS = [f"w{number}" for number in range(40)]
 PROMPTS = ["w1 w2 w3 w4 w5 w6 w7", "w9", "w3 w3 w8"]

@@ -12,7 +12,7 @@ from passnet.judge.suite.suite import load_suite
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
-from passnet_loops.checkpoint import INFO_FILE, SftSettings, TrainInfo
+from passnet_loops.checkpoint import INFO_FILE, TrainInfo
 from passnet_loops.comparison import seeds_together
 from passnet_loops.data.row_judge import AnswerJudge
 from passnet_loops.evaluate import (
@@ -26,6 +26,7 @@ from passnet_loops.evaluate import (
     teacher_answers,
 )
 from passnet_loops.language.prompt import Prompt, loops_prompt
+from passnet_loops.settings import SftSettings
 from passnet_loops.summaries import log_scores, paired_gain, summary
 
 

@@ -16,12 +16,11 @@ from passnet.errors import InputError
 from passnet.judge.task import Task
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
-from passnet_loops.checkpoint import SftSettings, TrainInfo
+from passnet_loops.checkpoint import TrainInfo
 from passnet_loops.data.build import TrainingManifest, read_training, write_rows
 from passnet_loops.data.examples import OWN_AUTHOR, TrainingRow
 from passnet_loops.data.own_answers import (
     AnsweringSummary,
-    AnswerSettings,
     AskedLlm,
     answer_rows,
     answer_run,
@@ -33,6 +32,7 @@ from passnet_loops.data.row_judge import AnswerJudge
 from passnet_loops.data.training_rows import split_rows_to_watch
 from passnet_loops.language.run_answer import EagerRun
 from passnet_loops.scripted_policy import ScriptedPolicy
+from passnet_loops.settings import AnswerSettings, SftSettings
 
 SHIPPED = Path(__file__).parents[2] / "training"
 

@@ -11,8 +11,6 @@ from passnet_loops.checkpoint import (
     CARD_FILE,
     INFO_FILE,
     MODEL_FOLDER,
-    LlmShape,
-    SftSettings,
     TrainInfo,
     llm_digest,
 )
@@ -23,7 +21,8 @@ from passnet_loops.language.expand import expand_answer
 from passnet_loops.language.grammar import AnswerGrammar, first_misfit
 from passnet_loops.language.prompt import loops_prompt
 from passnet_loops.policy import Sampling, open_policy
-from passnet_loops.sft import SftPlan, muon_optimizer, run_sft
+from passnet_loops.settings import LlmShape, SftPlan, SftSettings
+from passnet_loops.sft import muon_optimizer, run_sft
 
 SHIPPED = Path(__file__).parents[2] / "training"
 

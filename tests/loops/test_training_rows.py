@@ -17,7 +17,6 @@ from passnet.judge.task import TaskGraph
 from passnet_loops.comparison import NearestNeighbour
 from passnet_loops.data.build import (
     DataInfo,
-    DataSettings,
     Excluded,
     check_apart,
     data_run,
@@ -29,6 +28,7 @@ from passnet_loops.data.build import (
 )
 from passnet_loops.data.examples import TrainingRow, time_limit
 from passnet_loops.data.training_rows import TextPair, first_structures, pairs_of, renamed
+from passnet_loops.settings import DataSettings
 
 PROMPT = "sizes N0 e9\na0 : float32 N0\nt0 : float32 N0 = mul a0 F0\nreturn ( t0 )\nanswer"
 LOOPS = "range t0 t0\nfor i0 N0 :\n  put t0 [ i0 ] mul a0 [ i0 ] F0\nend"

@@ -30,6 +30,7 @@ from passnet.graph.text.files import graph_from_row
 from passnet.graph.text.syntax import gc_paused
 from passnet_loops.data.examples import TRAINING, JudgeVerdict, TrainingRow, make_row, time_limit
 from passnet_loops.data.mining import windows
+from passnet_loops.settings import DataSettings
 
 INFO_FILE = "data.json"
 MADE_FILE = "made.jsonl"
@@ -42,23 +43,6 @@ ROW_LIMIT_S = 20.0
 
 DTYPES = ("float32", "float32", "bfloat16", "float16")
 """Dtypes of subgraphs, each as often as it is listed."""
-
-
-@dataclass(frozen=True, slots=True)
-class DataSettings:
-    """Settings of the making of training data."""
-
-    num_structures: int = 6000
-    """Stop mining after this many structures."""
-
-    max_per_sequence: int = 8
-    """The most structures of one op sequence."""
-
-    max_windows: int = 60
-    """The most subgraphs of one captured graph."""
-
-    shard: tuple[int, int] = (1, 1)
-    """Part of the captured graphs: its number from 1, and the number of parts."""
 
 
 @dataclass(frozen=True, slots=True)

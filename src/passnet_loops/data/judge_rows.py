@@ -47,9 +47,9 @@ class JudgingInfo:
     data: tuple[str, ...]
 
 
-def deadline(minutes: float | None) -> Callable[[], bool]:
-    """Return a function that returns True once the minutes have passed; None never pass."""
-    end = None if minutes is None else time.monotonic() + 60 * minutes
+def deadline(seconds: float | None) -> Callable[[], bool]:
+    """Return a function that returns True once the seconds have passed; None never pass."""
+    end = None if seconds is None else time.monotonic() + seconds
     return lambda: end is not None and time.monotonic() > end
 
 

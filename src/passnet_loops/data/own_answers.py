@@ -17,7 +17,6 @@ from pathlib import Path
 from passnet.agent.graph_text import op_times_us
 from passnet.agent.trajectories.training_data import folder_text
 from passnet.core.jobs.run_folder import RunFolder, unchanged
-from passnet.core.jobs.run_plan import WHOLE, RunShard
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json
 from passnet.core.terminal.progress import progress
 from passnet.errors import GraphError, InputError
@@ -35,35 +34,10 @@ from passnet_loops.language.expand import expand_answer, span_of
 from passnet_loops.language.prompt import Prompt, loops_prompt
 from passnet_loops.language.run_answer import eager_run, is_right_where_run
 from passnet_loops.policy import TEMPERATURE, AnswerPolicy, Sampling, open_policy
+from passnet_loops.settings import AnswerSettings
 
 CHUNK = 128
 """Prompts that are answered before their answers are run."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerSettings:
-    """Settings of asking an LLM."""
-
-    num_drawn: int = 4
-    """Sample this many answers where the greedy one is wrong."""
-
-    judge_every: int = 16
-    """Judge one in this many of the answers to be kept."""
-
-    max_words: int = 220
-    """Length of an answer."""
-
-    max_prompt_words: int = 220
-    """Pass over longer prompts."""
-
-    num_rows: int | None = None
-    """Ask for at most this many rows, drawn."""
-
-    shard: RunShard = WHOLE
-    """Part of the rows to ask for."""
-
-    seed: int = 0
-    """Seed of the samples."""
 
 
 @dataclass(frozen=True, slots=True)

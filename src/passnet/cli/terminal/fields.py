@@ -21,6 +21,7 @@ from passnet.cli.terminal.parser import (
     fields_of,
     part,
 )
+from passnet.core.jobs.run_plan import seconds_of
 
 if TYPE_CHECKING:
     from passnet.agent.settings import AgentLimits, AgentSettings, AuthorName, LlmSettings
@@ -103,6 +104,9 @@ class Shared:
 
     seed: int = 0
     """Seed random choices with this number."""
+
+    budget: float | None = field(None, type=str, convert=seconds_of)
+    """Stop after this time, such as 90s, 10m or 1h; --resume goes on."""
 
     figure: Path | None = None
     """Draw the figure in this file, NAME.svg or NAME.png."""
