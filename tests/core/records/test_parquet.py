@@ -7,7 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from passnet.core.records.parquet import FileLimits, Format, check_shards, write_shards
+from passnet.core.records.parquet import (
+    ROW_GROUP_ROWS,
+    FileLimits,
+    Format,
+    check_shards,
+    write_shards,
+)
 from passnet.errors import InputError
 
 
@@ -78,14 +84,13 @@ def test_other_columns_are_refused(tmp_path):
         list(ROWS.read(path))
 
 
-def test_a_set_is_split_by_size_and_checked(tmp_path, monkeypatch):
-    monkeypatch.setattr("passnet.core.records.parquet.SHARD_TEXT_BYTES", 10)
+def test_a_set_is_split_by_size_and_checked(tmp_path):
     rows = [Row(str(k), k, (), "a", ()) for k in range(5)]
-    shards = write_shards(tmp_path, "part", rows, ROWS, lambda row: 6)
+    shards = write_shards(tmp_path, "part", rows, ROWS, lambda row: 150 * 2**20)
     assert [shard.num_rows for shard in shards] == [2, 2, 1]
     files = check_shards(tmp_path, shards, "manifest")
     assert [row for file in files for row in ROWS.read(file)] == rows
-    write_shards(tmp_path, "part", rows[:1], ROWS, lambda row: 6)
+    write_shards(tmp_path, "part", rows[:1], ROWS, lambda row: 150 * 2**20)
     assert len(list(tmp_path.glob("part-*"))) == 1
     with pytest.raises(InputError, match=r"part-000\.parquet: not the file that manifest"):
         check_shards(tmp_path, shards, "manifest")
@@ -136,15 +141,15 @@ def test_a_list_with_a_part_that_is_missing_is_named(tmp_path):
         list(ROWS.read(path))
 
 
-def test_a_text_that_rows_share_is_counted_for_each(tmp_path, monkeypatch):
+def test_a_text_that_rows_share_is_counted_for_each(tmp_path):
     path = tmp_path / "r.parquet"
     ROWS.write(path, [Row("x" * 10_000, 1, ("y" * 1000,) * 20, "a", ()) for _ in range(100)])
     assert path.stat().st_size < 100_000
-    monkeypatch.setattr("passnet.core.records.parquet.MAX_BATCH_BYTES", 3_100_000)
-    assert len(list(ROWS.read(path))) == 100
-    monkeypatch.setattr("passnet.core.records.parquet.MAX_BATCH_BYTES", 2_900_000)
+    limited = Format(Row, "test rows", limits=FileLimits(batch_bytes=3_100_000))
+    assert len(list(limited.read(path))) == 100
+    limited = Format(Row, "test rows", limits=FileLimits(batch_bytes=2_900_000))
     with pytest.raises(InputError, match="100 rows have 300.... bytes, more than 2900000"):
-        list(ROWS.read(path))
+        list(limited.read(path))
     limited = Format(Row, "test rows", limits=FileLimits(unpacked_bytes=2_900_000))
     with pytest.raises(InputError, match="unpacks to 300.... bytes, more than 2900000"):
         list(limited.read(path))
@@ -191,11 +196,11 @@ def test_a_text_that_may_be_missing_comes_back_as_it_was(tmp_path):
     assert list(optional.read(tmp_path / "r.parquet")) == [Optional("x"), Optional(None)]
 
 
-def test_many_rows_are_groups_that_cores_share(tmp_path, monkeypatch):
-    monkeypatch.setattr("passnet.core.records.parquet.ROW_GROUP_ROWS", 2)
-    ROWS.write(tmp_path / "r.parquet", SOME * 3)
-    assert pq.read_metadata(tmp_path / "r.parquet").num_row_groups == 3
-    assert list(ROWS.read(tmp_path / "r.parquet")) == SOME * 3
+def test_many_rows_are_groups_that_cores_share(tmp_path):
+    rows = SOME * (ROW_GROUP_ROWS // len(SOME) + 1)
+    ROWS.write(tmp_path / "r.parquet", rows)
+    assert pq.read_metadata(tmp_path / "r.parquet").num_row_groups == 2
+    assert list(ROWS.read(tmp_path / "r.parquet")) == rows
 
 
 def test_lists_that_outgrow_their_dictionary_are_read(tmp_path):

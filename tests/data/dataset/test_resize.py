@@ -102,10 +102,9 @@ def test_what_is_not_made_has_a_cause(tmp_path, name, index, cause, reason):
     assert (outcome.cause, rows) == (cause, []) and reason in outcome.reason
 
 
-def test_a_graph_that_takes_too_much_memory_is_not_made(tmp_path, monkeypatch):
+def test_a_graph_that_takes_too_much_memory_is_not_made(tmp_path):
     jobs, _ = jobs_of("words", tmp_path)
-    monkeypatch.setattr("passnet.data.dataset.resize.MAX_BYTES", 1000)
-    record, rows = resized(jobs[0])
+    record, rows = resized(jobs[0], most_bytes=1000)
     assert record.graphs[0].cause == "too_large" and not rows
 
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 
 from benchmarks.folding import UNLIMITED, coverage
-from passnet.data.mine import repeats
 from passnet.data.mine.folding import (
     FoldingPlan,
     Range,
@@ -14,7 +13,7 @@ from passnet.data.mine.folding import (
     fold,
     ranges,
 )
-from passnet.data.mine.repeats import disjoint, repeated_windows
+from passnet.data.mine.repeats import TOKENS_WITH_INDEX, disjoint, repeated_windows
 from passnet.errors import InputError
 
 TOKENS = st.lists(st.integers(0, 3), max_size=24)
@@ -212,9 +211,7 @@ def test_repeats_are_the_same_where_pairs_have_no_room_for_an_index(tokens, long
     tokens = np.array(tokens)
     lengths = None if longest is None else np.full(len(tokens), longest)
     packed = repeated_windows(tokens, lengths)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repeats, "TOKENS_WITH_INDEX", 0)
-        sorted_by_index = repeated_windows(tokens, lengths)
+    sorted_by_index = repeated_windows(tokens, lengths, tokens_with_index=0)
     for name in ("order", "low", "high", "length", "first", "last"):
         np.testing.assert_array_equal(getattr(sorted_by_index, name), getattr(packed, name))
 
@@ -222,7 +219,7 @@ def test_repeats_are_the_same_where_pairs_have_no_room_for_an_index(tokens, long
 @pytest.mark.slow
 def test_more_tokens_than_three_numbers_of_21_bits_can_name_are_folded():
     tokens = np.tile(np.arange(700), 3200)  # as many as our captured graphs have, and some more
-    assert len(tokens) > repeats.TOKENS_WITH_INDEX
+    assert len(tokens) > TOKENS_WITH_INDEX
     found = repeated_windows(tokens, np.full(len(tokens), 4))
     assert set(found.length.tolist()) == {2, 3, 4}
     assert (found.high - found.low).max() == 3200

@@ -3,20 +3,25 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import patch
+from typing import Any
 
 import numpy as np
 import pytest
+from torch.overrides import TorchFunctionMode
 
 from passnet.core.records.serialise import decode, encode
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
-from passnet.graph.values import inputs
-from passnet.graph.values.inputs import InputKind, InputValue
-from passnet.judge.suite.admission import INPUT_KINDS, Admission, admit_graph, admit_suite
+from passnet.graph.values.inputs import InputKind, InputValue, make_inputs
+from passnet.judge.suite.admission import (
+    INPUT_KINDS,
+    Admission,
+    admit_graph,
+    admit_suite,
+    agrees,
+)
 from passnet.judge.suite.suite import Suite, load_suite, make_suite
 from passnet.judge.suite.wrong_programs import (
-    EditedRun,
     WrongPrograms,
     make_wrong_programs,
     record_values,
@@ -299,13 +304,24 @@ def test_no_graph_of_demo_small_is_degenerate_and_six_would_be_on_recorded_input
     assert not programs(admissions, "fresh")
 
 
-def test_a_skipped_epsilon_shows_in_the_small_rows_of_fresh_inputs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_skipped_epsilon_shows_in_the_small_rows_of_fresh_inputs_alone() -> None:
     norms = only(load_suite("demo"), "residual_rms_norm")
     assert not programs(admit_suite(norms), "fresh")
-    monkeypatch.setattr(inputs, "SMALL_ROWS", ((1.0, 0.0),) * 4)
-    assert len(programs(admit_suite(norms), "fresh")) == 6  # all of them
+    for norm in norms.graphs:
+        values = make_inputs(norm.graph, "fresh", 0)
+        wrong = make_wrong_programs(norm.graph, [values])
+        [epsilon] = [op for op, each in enumerate(norm.graph.program.ops) if 1e-6 in each.args]
+        [skipped] = [
+            edit for edit in wrong.edits if (edit.kind, edit.op) == ("skipped_op", epsilon)
+        ]
+        expected, actual = run_program(wrong, values)[1], run_program(wrong, values, skipped)[1]
+        assert expected.array is not None and actual.array is not None
+        is_small = np.arange(expected.array.shape[-2]) % 4 == 1
+        agreements = [
+            agrees(actual.array[:, rows], expected.array[:, rows], expected.dtype)
+            for rows in (is_small, ~is_small)
+        ]
+        assert agreements == [False, True], norm.name
 
 
 @pytest.mark.slow
@@ -328,7 +344,7 @@ BRANCHES = (
 
 def wrong_programs(*lines: str, returns: str) -> tuple[WrongPrograms, list[InputValue]]:
     graph = graph_of(lines, (spec("in_0"), spec("in_1")), returns)
-    values = inputs.make_inputs(graph, "fresh", 0)
+    values = make_inputs(graph, "fresh", 0)
     return make_wrong_programs(graph, [values]), values
 
 
@@ -352,17 +368,29 @@ def test_an_edit_that_begins_with_kept_values_gives_what_it_gives_from_the_start
         )  # no edit changed what was kept
 
 
+class CalledFunctions(TorchFunctionMode):
+    """The names of the functions of torch that are called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
 def test_an_edit_runs_no_more_once_an_output_is_known_to_be_wrong() -> None:
     programs, values = wrong_programs(*BRANCHES, "g = torch.exp(f)", returns="a, g")
     node_values = record_values(programs, values)
     assert node_values is not None
     zeroed = next(edit for edit in programs.edits if edit.kind == "zeroed_op" and edit.op == 0)
-    with patch.object(EditedRun, "run_node", autospec=True, side_effect=EditedRun.run_node) as ran:
+    with CalledFunctions() as calls:
         outputs = run_edit(programs, zeroed, node_values)
         assert next(outputs).name == "output 0"
-        assert ran.call_count == 1
+        assert calls.names.count("add") == 1 and not {"matmul", "exp"} & set(calls.names)
         assert [value.name for value in outputs] == ["output 1"]
-        assert ran.call_count > 5
+        assert {"matmul", "exp"} <= set(calls.names)
 
 
 @pytest.mark.parametrize(
@@ -373,7 +401,7 @@ def test_where_an_op_writes_or_draws_nothing_is_kept(line: str) -> None:
     assert record_values(programs, values) is None
 
 
-def test_values_that_are_too_many_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_are_too_many_are_not_kept() -> None:
     programs, values = wrong_programs(*BRANCHES, returns="f")
-    monkeypatch.setattr("passnet.judge.suite.wrong_programs.MAX_KEPT_BYTES", 2000)
-    assert record_values(programs, values) is None
+    assert record_values(programs, values) is not None
+    assert record_values(programs, values, most_bytes=2000) is None

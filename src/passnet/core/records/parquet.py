@@ -31,9 +31,6 @@ ROWS_AT_ONCE = 256
 ROW_GROUP_ROWS = 32_768
 """Rows that a reader takes at once: with fewer a scan is slower, with more cores idle."""
 
-MAX_BATCH_BYTES = 2**30
-"""Most text of `ROWS_AT_ONCE` rows; text that rows share is stored once in a file."""
-
 _PLAIN: dict[Any, pa.DataType] = {
     str: pa.string(),
     str | None: pa.string(),
@@ -60,13 +57,15 @@ class FileLimits:
 
     `unpacked_bytes` limits the pages plus the text of all rows, shared text counted for each row;
     `ratio` limits that by the file's size, beyond `ratio_free_bytes`. The captured graphs that ship
-    with passnet unpack to 32 times their size.
+    with passnet unpack to 32 times their size. `batch_bytes` limits the text of
+    `ROWS_AT_ONCE` rows; text that rows share is stored once in a file.
     """
 
     file_bytes: int = 2 * 2**30
     unpacked_bytes: int = 8 * 2**30
     ratio: int = 256
     ratio_free_bytes: int = 2 * SHARD_TEXT_BYTES
+    batch_bytes: int = 2**30
 
     def most_unpacked(self, file_bytes: int) -> int:
         """Return the most bytes that a file of this size may unpack to."""
@@ -144,10 +143,10 @@ class Format(Generic[T]):
                     batch_bytes = _text_bytes(batch)
                     num_bytes += batch_bytes
                     self._check_unpacked(num_bytes, path)
-                    if batch_bytes > MAX_BATCH_BYTES:
+                    if batch_bytes > self.limits.batch_bytes:
                         raise InputError(
                             f"{path}: {len(batch)} rows have {batch_bytes} bytes, more than "
-                            f"{MAX_BATCH_BYTES}"
+                            f"{self.limits.batch_bytes}"
                         )
                     yield batch.cast(self.schema).to_pylist()
 

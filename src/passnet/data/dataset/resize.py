@@ -86,7 +86,7 @@ def resize_to(payload: str, folder: Path) -> None:
     write_result(folder, *resized(decode(payload, SizeJob)), SUBGRAPHS)
 
 
-def resized(job: SizeJob) -> tuple[SizedRecord, list[SubgraphRow]]:
+def resized(job: SizeJob, most_bytes: int = MAX_BYTES) -> tuple[SizedRecord, list[SubgraphRow]]:
     """Return the subgraphs of a net's graphs at one size, without unchanged ones."""
     start = time.perf_counter()
     axes: dict[str, int] = {}
@@ -109,7 +109,7 @@ def resized(job: SizeJob) -> tuple[SizedRecord, list[SubgraphRow]]:
     for original in job.graphs:
         try:
             graph = captured[original.number] if original.number < len(captured) else None
-            sized, mined = _cut_alike(original, graph)
+            sized, mined = _cut_alike(original, graph, most_bytes)
         except GraphError as error:
             reason = str(error)[:MAX_REASON_CHARACTERS]
             sized, mined = SizedGraph(original.full, cause="refused_by_op", reason=reason), {}
@@ -119,7 +119,9 @@ def resized(job: SizeJob) -> tuple[SizedRecord, list[SubgraphRow]]:
     return SizedRecord(job.key, job.entry, axes, name, tuple(graphs), wall_s), rows
 
 
-def _cut_alike(original: OriginalGraph, graph: Graph | None) -> tuple[SizedGraph, Mined]:
+def _cut_alike(
+    original: OriginalGraph, graph: Graph | None, most_bytes: int
+) -> tuple[SizedGraph, Mined]:
     """Cut the ranges of a captured graph out of its version at another size."""
     mined: Mined = {}
     if graph is None or fingerprints(graph).structure != original.structure:
@@ -131,8 +133,8 @@ def _cut_alike(original: OriginalGraph, graph: Graph | None) -> tuple[SizedGraph
         name: spec.num_elements * DTYPE_BYTES.get(spec.dtype, 1) for name, spec in specs.items()
     }
     num_bytes = sum(sizes[spec.name] for spec in graph.tensors) + max(sizes.values(), default=0)
-    if num_bytes > MAX_BYTES:
-        text = f"{num_bytes} bytes, above {MAX_BYTES}"
+    if num_bytes > most_bytes:
+        text = f"{num_bytes} bytes, above {most_bytes}"
         return SizedGraph(original.full, cause="too_large", reason=text), mined
     parent = parent_of(single.program, specs)
     num_lost = 0

@@ -34,14 +34,19 @@ class Windows:
     last: Ints
 
 
-def repeated_windows(tokens: Ints, longest: Ints | None = None) -> Windows:
+def repeated_windows(
+    tokens: Ints, longest: Ints | None = None, tokens_with_index: int = TOKENS_WITH_INDEX
+) -> Windows:
     """Return the windows that occur more than once, of two tokens or more. `longest` is the longest
-    window to consider from every start, equal for equal tokens.
+    window to consider from every start, equal for equal tokens. More than `tokens_with_index`
+    tokens are sorted without their index.
 
     Raises:
         ValueError: there are more than `MAX_TOKENS` tokens.
     """
-    order, common = _suffixes(tokens, None if longest is None else int(longest.max()))
+    order, common = _suffixes(
+        tokens, None if longest is None else int(longest.max()), tokens_with_index
+    )
     if longest is not None:
         common = np.minimum(common, longest[order])
     inner = np.flatnonzero(common >= 2)
@@ -53,7 +58,7 @@ def repeated_windows(tokens: Ints, longest: Ints | None = None) -> Windows:
     return Windows(order, low, high, common[inner], first, last)
 
 
-def _suffixes(tokens: Ints, longest: int | None) -> tuple[Ints, Ints]:
+def _suffixes(tokens: Ints, longest: int | None, tokens_with_index: int) -> tuple[Ints, Ints]:
     """Return the sorted starts of suffixes, and their common prefixes; exact up to `longest`."""
     size = len(tokens)
     if size > MAX_TOKENS:
@@ -69,7 +74,7 @@ def _suffixes(tokens: Ints, longest: int | None) -> tuple[Ints, Ints]:
         behind = np.zeros(size, np.int64)
         behind[: max(size - width, 0)] = rank[width:]
         pair = (rank << bits) | behind
-        if size <= TOKENS_WITH_INDEX:
+        if size <= tokens_with_index:
             packed = (pair << bits) | indices
             packed.sort()
             order, pair = packed & mask, packed >> bits

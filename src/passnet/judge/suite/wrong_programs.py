@@ -81,11 +81,13 @@ def make_wrong_programs(graph: Graph, input_sets: Sequence[Sequence[InputValue]]
     return WrongPrograms(graph, module, edits, idle)
 
 
-def record_values(programs: WrongPrograms, inputs: Sequence[InputValue]) -> NodeValues | None:
+def record_values(
+    programs: WrongPrograms, inputs: Sequence[InputValue], most_bytes: int = MAX_KEPT_BYTES
+) -> NodeValues | None:
     """Record all values of a right run, for edits on the same inputs.
 
-    None if they are too many, or an op writes into one, draws numbers or switches a state: then
-    edits run everything again.
+    None if they take more than `most_bytes`, or an op writes into one, draws numbers or switches a
+    state: then edits run everything again.
     """
     for op in programs.graph.program.ops:
         if writes_first(op.target, dict(op.kwargs)) or is_random(op.target) or has_state(op.target):
@@ -98,7 +100,7 @@ def record_values(programs: WrongPrograms, inputs: Sequence[InputValue]) -> Node
             value = interpreter.env[node] = interpreter.run_node(node)
             if isinstance(value, torch.Tensor):
                 num_bytes += value.untyped_storage().nbytes()
-            if num_bytes > MAX_KEPT_BYTES:
+            if num_bytes > most_bytes:
                 return None
     return interpreter.env
 

@@ -26,6 +26,7 @@ from passnet.passes.compilation import build
 _NAME = "passnet_call_check"
 _INCLUDE = Path(__file__).parent / "include"
 _WATCH = "memory_watch.h"
+_PYTHON = Path(sysconfig.get_paths()["include"])
 _ANY = (-(2**63), 2**63 - 1)
 _LETTERS = {tuple: "T", list: "L", dict: "D"}
 
@@ -102,13 +103,15 @@ def _nodes(spec: TreeSpec) -> Any:
 
 
 @cache
-def extension() -> Any:
-    """Return the compiled check, built on first use; PassError where that fails."""
+def extension(python: Path = _PYTHON) -> Any:
+    """Return the compiled check, built on first use; PassError where that fails.
+
+    `python` is the folder of Python's headers.
+    """
     if sys.version_info >= (3, 13):
         raise PassError("the check in C++ needs Python 3.12 or older, where dicts have versions")
     root = Path(torch.__file__).parent
-    python = sysconfig.get_paths()["include"]
-    if not (Path(python) / "Python.h").is_file():
+    if not (python / "Python.h").is_file():
         raise PassError(f"{python} has no Python.h; install the headers of Python")
     flags = (
         *("-std=c++20", "-fno-openmp", "-w", f"-I{root}/include", f"-I{python}", f"-L{root}/lib"),
