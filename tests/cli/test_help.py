@@ -1,5 +1,7 @@
 """What every command says of itself, and that its choices are those of the code behind it."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import get_args
 
@@ -61,6 +63,18 @@ def test_help_names_every_default(path: tuple[str, ...]) -> None:
     for option in options_of(path).values():
         if isinstance(option.default, str | int | float) and not option.is_flag:
             assert f"[default: {option.default}" in text, option.name
+
+
+def test_no_help_imports_torch() -> None:
+    script = (
+        "import sys\nfrom click.testing import CliRunner\nfrom passnet.cli import main\n"
+        "for words in sys.argv[1:]:\n"
+        "    assert CliRunner().invoke(main, [*words.split(), '--help']).exit_code == 0, words\n"
+        "    assert 'torch' not in sys.modules, words\n"
+    )
+    words = [" ".join(path) for path in commands()]
+    child = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True)
+    assert child.returncode == 0, child.stderr
 
 
 CHOICES = {

@@ -18,7 +18,6 @@ from passnet.data.mine.cut import (
 )
 from passnet.errors import CutError, FusionError, InputError
 from passnet.graph.spec import Graph, Ref
-from passnet.inductor.fusion import fusion_plan
 
 SubgraphKind: TypeAlias = Literal["classical", "fusible", "single"]
 """A pattern that repeats in the corpus, a range that a compiler fuses, or one op."""
@@ -96,6 +95,8 @@ def _fusibles(
     parent: Parent, graph: Graph, offset: int, where: str
 ) -> Iterator[Subgraph | RangeRefusal]:
     """Yield the fusible subgraphs of a graph whose first op has number `offset` in the parent."""
+    from passnet.inductor.fusion import fusion_plan  # needs torch; kinds of subgraphs do not
+
     try:
         ranges = fusible_ranges(fusion_plan(graph, where).num_kernels())
     except FusionError as cause:

@@ -18,7 +18,6 @@ from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 from passnet.core.terminal.progress import ProgressStep
-from passnet.data.capture.catalog import packages_of
 from passnet.data.capture.record import library_of
 from passnet.data.dataset import store
 from passnet.errors import InputError
@@ -226,6 +225,8 @@ def _barren(
 def _suite_graph(
     task: TaskRows, row: store.SubgraphRow, versions: Mapping[str, Sequence[str]]
 ) -> TaskGraph:
+    from passnet.data.capture.catalog import packages_of  # needs torch; the settings do not
+
     net, first = row.nets[0], row.places[0]
     package = next((name for name in packages_of(net) if name in versions), None)
     version = versions[package][-1] if package else ""
