@@ -128,7 +128,7 @@ def let_llm_write(
     little time, the result says so and is not final.
     """
     task = range_task(key)
-    suite = make_suite(task.name, task.graphs)
+    suite = make_suite(task.name, task.graphs)  # an attempt's record names a suite and its hash
     limits = AgentLimits(seconds=max(1, int(seconds)))
     fields = {"is_judged_anew": False, "num_layouts": key.num_layouts}
     settings = AgentSettings("llm", llm, evaluator.settings, "direct", limits, **fields)

@@ -18,7 +18,8 @@ from passnet.core.records.serialise import decode, encode
 from passnet.errors import InputError, PassFolderError, PassnetError
 from passnet.judge.desk.desk import NAME, JudgeDesk
 from passnet.judge.score.status import Status
-from passnet.judge.suite.suite import graph_of_row, make_suite
+from passnet.judge.suite.suite import graph_of_row
+from passnet.judge.task import Task
 from passnet.judge.verdict.verdict import Evidence, decide
 from passnet.train.service.settings import ServiceSettings
 from passnet.train.service.submission import Judged, JudgeJob
@@ -38,7 +39,7 @@ def judge_one(desk: JudgeDesk, job: JudgeJob) -> Judged:
     """Judge a job; an unusable pass folder counts as one that does not compile."""
     graphs = [graph_of_row(row, row.name) for row in job.graphs]
     unseen = [graph_of_row(row, row.name) for row in job.unseen]
-    task = make_suite("submitted", graphs).tasks[0]
+    task = Task(graphs[0].task, tuple(graphs))
     try:
         trials = desk.judge(task, job.files, unseen, job.is_timed)
     except PassFolderError as cause:
