@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 def suite_group() -> None:
     """Make, list, show and check suites: tasks of graphs that candidates are measured on.
 
-    SUITE is the name of a shipped suite, a Parquet file, or a folder of graphs.
+    SUITE is the name of a shipped suite, a Parquet file, or a folder of graphs. A folder with the
+    name of a shipped suite is ./NAME.
     """
 
 

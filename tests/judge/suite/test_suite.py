@@ -222,6 +222,17 @@ def test_a_folder_of_graphs_is_a_suite_with_a_task_for_each_op_sequence(tmp_path
     assert [graph.name for graph in task.graphs] == ["tanh"]
 
 
+def test_the_name_of_a_shipped_suite_is_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = load_suite("demo-small")
+    monkeypatch.chdir(tmp_path)
+    write_sample(tmp_path / "demo-small", GraphSample(graph_of(TANH)))
+    assert load_suite("demo-small") == shipped
+    [task] = load_suite("./demo-small").tasks
+    assert task.ops == ("torch.tanh",)
+
+
 def test_a_folder_without_graphs_is_refused(tmp_path: Path):
     with pytest.raises(GraphError, match="holds no graph"):
         load_suite(str(tmp_path))

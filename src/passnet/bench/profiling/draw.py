@@ -68,11 +68,13 @@ def draw_subjects(words: Sequence[str], limit: int | None, seed: int) -> list[Pr
 
 def _subjects_of(word: str, limit: int | None, seed: int) -> list[ProfileSubject]:
     path = Path(word)
+    if word in shipped_suites():
+        return _of_suite(load_suite(word), limit, seed)
     if (path / MANIFEST_FILE).is_file():
         return _of_dataset(path, limit, seed)
     if (path / captured.MANIFEST_FILE).is_file():
         return [_net(name) for name in _of_captures(path, limit, seed)]
-    if path.is_dir() or path.suffix == ".parquet" or word in shipped_suites():
+    if path.is_dir() or path.suffix == ".parquet":
         return _of_suite(load_suite(word), limit, seed)
     names = resolve([word])
     if limit is not None:

@@ -78,7 +78,9 @@ class Shared:
     """Exit with 1 if a candidate's AS is below this; baselines count only if there is no other."""
 
     suite: str = field("demo", metavar="SUITE")
-    """Use this suite: a shipped one by name, a Parquet file, or a folder of graphs."""
+    """Use this suite: a shipped one by name, a Parquet file, or a folder of graphs, which is ./NAME
+    if a shipped one has its name.
+    """
 
     tasks: tuple[str, ...] = field((), option="task", metavar="NAME")
     """Use only this task of the suite."""

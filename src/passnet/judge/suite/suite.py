@@ -124,21 +124,20 @@ def row_of_graph(graph: TaskGraph) -> SuiteRow:
 def load_suite(where: str) -> Suite:
     """Load a shipped suite by name, a Parquet file, or a folder of graphs.
 
-    Of a folder, graphs with one op sequence become one task; unreadable graphs are left out, with a
-    note each. Raises SuiteError or GraphError if there is no suite or graph.
+    The name of a shipped suite is never a folder beside it, which is `./NAME`. Of a folder, graphs
+    with one op sequence become one task; unreadable graphs are left out, with a note each. Raises
+    SuiteError or GraphError if there is no suite or graph.
     """
-    path = Path(where)
+    shipped = shipped_suites()
+    path = shipped.get(where, Path(where))
     if path.is_dir():
         return _suite_of_folder(path)
     if not path.is_file():
-        shipped = shipped_suites()
-        if where not in shipped:
-            hint = did_you_mean(where, [*shipped, *neighbours(path)])
-            raise SuiteError(
-                f"no suite {where!r}; shipped are {', '.join(shipped) or 'none'}, or give a "
-                f"Parquet file or a folder of graphs{hint}"
-            )
-        path = shipped[where]
+        hint = did_you_mean(where, [*shipped, *neighbours(path)])
+        raise SuiteError(
+            f"no suite {where!r}; shipped are {', '.join(shipped) or 'none'}, or give a "
+            f"Parquet file or a folder of graphs{hint}"
+        )
     return _read(path)
 
 
