@@ -54,6 +54,7 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
     ),
     ("passnet extract --catalog timm ", ({"--catalog timm": "timm/test_resnet"}, "")),
     ("passnet dataset merge runs/timm runs/hub", ({"runs/hub": "runs/nets"}, "")),
+    ("passnet dataset sample captures ", ({"captures": "runs/own"}, "")),
     ("passnet dataset build captures --out data --resume --sizes", ({}, "--num-sizes 1")),
     ("passnet dataset build captures --sizes", ({}, "--num-sizes 1")),
     ("passnet dataset verify data", ({}, "--run 2")),
@@ -78,11 +79,12 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
     (
         "passnet profile timm/resnet18",
         (
-            {"timm/resnet18": "timm/test_resnet", "transformers/Bert*": "timm/test_vit"},
+            {"timm/resnet18": "timm/test_resnet", "transformers/Bert*": "timm/test_resne*"},
             "--seconds 0.05",
         ),
     ),
     ("passnet profile runs/", ({}, "")),
+    ("passnet profile subgraphs ", ({}, "--limit 2 --seconds 0.05")),
     ("passnet profile ", ({}, "--limit 1 --seconds 0.05")),
     (
         "passnet train data ",
@@ -149,22 +151,21 @@ BEFORE: dict[str, tuple[tuple[str, str], ...]] = {
             " --out tuned/net --seconds 0.05 --budget 60s --backend graph --backend passes",
         ),
     ),
-    "docs/profiling.md": (("passnet profile data", "passnet dataset build captures --out data"),),
+    "docs/profiling.md": (
+        ("passnet profile data", "passnet extract my_nets.py:make --out runs/own"),
+        ("passnet profile data", "passnet dataset build runs/own --out data"),
+    ),
     "docs/site.md": (
         (
             "passnet report runs/mine",
             f"passnet bench run --suite demo --candidate my_passes --out runs/mine {_ONE}",
         ),
-        ("passnet report runs/mine", "passnet dataset build captures --out data"),
-    ),
-    "docs/suites.md": (
-        (
-            "passnet suite make data --out my-suite.parquet --kind",
-            "passnet dataset build captures --out data",
-        ),
     ),
 }
 """Page -> starts of its commands, and commands that run before them."""
+
+WITH_DATASET = ("docs/site.md", "docs/suites.md")
+"""Pages that begin with a dataset of the captures, in `data`."""
 
 CORPORA = (
     "tests/exploits/graphs",

@@ -14,7 +14,15 @@ from passnet.data.dataset.query import Dataset
 from passnet.judge.suite.suite import load_suite
 from tests.conftest import ROOT
 from tests.docs.pages import PAGES, Command, commands, page_name, python_blocks
-from tests.docs.shorter import BEFORE, CORPORA, NOT_RUN, PREAMBLES, PYTHON_NOT_RUN, SHORTER
+from tests.docs.shorter import (
+    BEFORE,
+    CORPORA,
+    NOT_RUN,
+    PREAMBLES,
+    PYTHON_NOT_RUN,
+    SHORTER,
+    WITH_DATASET,
+)
 
 pytestmark = pytest.mark.slow  # reason: judges, captures and compiles as the pages do
 
@@ -24,8 +32,8 @@ import torch
 
 
 def make():
-    net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU()).eval()
-    return net, torch.randn(8, 64)
+    layers = torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.LayerNorm(64)
+    return torch.nn.Sequential(*layers).eval(), torch.randn(8, 64)
 """
 TIMEOUT_S = 900
 
@@ -39,6 +47,13 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "captures"
 
 
+@pytest.fixture(scope="session")
+def dataset(captures: Path) -> Path:
+    """Return a dataset of the captured graphs."""
+    run(captures.parent, ["passnet", "dataset", "build", "captures", "--out", "data"])
+    return captures.parent / "data"
+
+
 @pytest.fixture
 def world(tmp_path: Path, page: Path, request: pytest.FixtureRequest) -> Path:
     """Return a folder that holds all that a page names."""
@@ -50,6 +65,8 @@ def world(tmp_path: Path, page: Path, request: pytest.FixtureRequest) -> Path:
     before = f"{BEFORE.get(page_name(page))}{PREAMBLES.get(page_name(page))}"
     if "captures" in page.read_text(encoding="utf-8") + before:
         (tmp_path / "captures").symlink_to(request.getfixturevalue("captures"))
+    if page_name(page) in WITH_DATASET:
+        (tmp_path / "data").symlink_to(request.getfixturevalue("dataset"))
     (tmp_path / "my_passes").symlink_to(ROOT / "examples" / "passes" / "gelu_tanh")
     graph = ROOT / "tests" / "exploits" / "graphs" / "odd_norm"
     shutil.copytree(graph, tmp_path / "my_graphs" / "rms_norm")

@@ -1,4 +1,4 @@
-"""A classifier that returns early where it is sure: a branch on a value; each call takes its own."""
+"""A classifier that returns early where it is sure: each call takes its own branch."""
 
 import torch
 from torch import nn
