@@ -23,7 +23,6 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
         "passnet bench run --suite passbench-v1 --candidate runs/name",
         ({"passbench-v1": "demo", "runs/name": "runs/script"}, _ONE),
     ),
-    ("passnet bench run --suite passbench-v1 ", ({"passbench-v1": "demo"}, _ONE)),
     ("passnet bench run --suite demo ", ({}, _ONE)),
     ("passnet suite check demo", ({}, "--task gelu_tanh")),
     ("passnet agent stats ", ({"runs/name runs/other": "runs/script"}, "")),
@@ -69,7 +68,6 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
             "",
         ),
     ),
-    ("passnet suite make mine", ({}, "")),
     ("passnet suite make ", ({}, "--tasks 2 --min-graphs 1 --max-graphs 2")),
     (
         "passnet optimize torchvision/resnet18",
