@@ -128,7 +128,8 @@ def _build_aot(
     is_frozen = bool(options.get("freezing"))
     configs = {"aot_inductor.package_constants_in_so": is_frozen, **options}
     if not is_frozen:
-        configs["always_keep_tensor_constants"] = True  # or weights of up to 8 values are folded in
+        # or weights of up to 8 values are folded in, and those of one value by uniform folding
+        configs |= {"always_keep_tensor_constants": True, "joint_graph_constant_folding": False}
     if with_passes:
         program = rewritten_program(call, chosen_passes(folder))
         shims = write_kernels(kernels_of(program.graph), folder)
