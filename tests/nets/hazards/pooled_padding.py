@@ -1,0 +1,41 @@
+"""A mean over tokens that are no padding: of a row of padding NaN, or 0 where the count is held up."""
+
+import torch
+from torch import nn
+
+KIND = "values"
+
+
+class Pooled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Embedding(50, 24, padding_idx=0), nn.Linear(24, 24), nn.GELU())
+        self.head = nn.Linear(24, 4)
+
+    def forward(self, ids):
+        keep = (ids != 0).unsqueeze(-1)
+        h = self.body(ids) * keep
+        mean = h.sum(1) / keep.sum(1)
+        held = h.sum(1) / keep.sum(1).clamp(min=1)
+        high = h.masked_fill(~keep, -float("inf")).amax(1)
+        last = (keep.squeeze(-1).long().sum(-1) - 1).clamp(min=0)
+        return self.head(held), mean, high, h[torch.arange(len(h)), last]
+
+
+def make():
+    return Pooled().eval()
+
+
+def example():
+    return (torch.randint(1, 50, (4, 9)),)
+
+
+def calls():
+    ids = torch.randint(1, 50, (4, 9))
+    ids[0, 5:] = 0
+    yield "padded", (ids.clone(),)
+    ids[2] = 0
+    yield "a row of padding", (ids.clone(),)
+    ids[:, 8] = 0
+    yield "all rows padded", (ids,)
+    yield "padding alone", (torch.zeros(4, 9, dtype=torch.long),)
