@@ -1,4 +1,4 @@
-"""Buckets of values, on the edges, outside, NaN and infinite, closed on the left or on the right."""
+"""Buckets of values on the edges, outside, NaN and infinite, closed on the left or the right."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Class targets of a cross entropy: some ignored, all ignored (NaN); out of range they must raise."""
+"""Class targets of a cross entropy: some or all ignored (NaN); out of range they must raise."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Distances of equal points and of near points far from 0: 0, and exact steps, without cancelling."""
+"""Distances of equal points, 0, and of near points far from 0, which must not cancel."""
 
 import torch
 from torch import nn

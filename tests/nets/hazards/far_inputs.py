@@ -1,4 +1,4 @@
-"""A convnet and a layer norm on inputs of 1e15 to 1e30: overflow is infinite or NaN, as in eager."""
+"""A convnet on inputs of 1e15 to 1e30: what overflows is infinite or NaN, as in eager PyTorch."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""The state of the last token by length: a length of 0 counts from the end, as eager indexing does."""
+"""The state of the last token by length: a length of 0 counts from the end, as in eager PyTorch."""
 
 import torch
 from torch import nn

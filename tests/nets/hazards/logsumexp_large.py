@@ -1,4 +1,4 @@
-"""Sums of exponentials in logarithms: of large values finite, of minus infinities minus infinity."""
+"""Logarithms of sums of exponentials: finite for large values, minus infinity for nothing."""
 
 import torch
 from torch import nn

@@ -18,7 +18,7 @@ class Padded(nn.Module):
             F.pad(x, (1, 2, 0, 1), value=-float("inf")).amax((2, 3)),
             F.pad(x, (2, 2, 0, 0), mode="replicate"),
             F.pad(x, (3, 3, 1, 1), mode="circular"),
-            F.pad(x, (1, -2, 0, 0), value=float("nan")).nan_to_num(7.0),
+            F.pad(x, (1, -2, 0, 0), value=float("nan")).nan_to_num(7.0, 1.0, -1.0),
         )
 
 

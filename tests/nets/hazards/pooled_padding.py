@@ -1,4 +1,4 @@
-"""A mean over tokens that are no padding: of a row of padding NaN, or 0 where the count is held up."""
+"""A mean over tokens that are no padding: NaN for a row of padding, or 0 where it is guarded."""
 
 import torch
 from torch import nn

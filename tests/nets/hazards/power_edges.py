@@ -1,4 +1,4 @@
-"""Powers and roots at their edges: 0^0 is 1, a root of a negative number is NaN, 0^-1 is infinite."""
+"""Powers and roots at their edges: 0^0 is 1, 0^-1 infinite, a root of a negative number NaN."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""An LSTM and a GRU on infinite, large and NaN steps: gates saturate, and later rows are as before."""
+"""An LSTM and a GRU on large and NaN steps: gates saturate, and a NaN stays in its row."""
 
 import torch
 from torch import nn

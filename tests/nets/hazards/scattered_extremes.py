@@ -18,8 +18,7 @@ class Scattered(nn.Module):
             start.scatter_reduce(0, places, x, kind) for kind in ("amax", "amin", "prod", "mean")
         ]
         out += [
-            start.scatter_reduce(0, places, x, kind, include_self=False)
-            for kind in ("amax", "amin", "prod", "mean", "sum")
+            start.scatter_reduce(0, places, x, kind, include_self=False) for kind in (*kinds, "sum")
         ]
         return (*out, start.scatter(1, places % 6, 2.0))
 

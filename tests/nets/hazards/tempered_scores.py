@@ -1,4 +1,4 @@
-"""Scores divided by a temperature: at 0 they are infinite, 0 / 0 is NaN, and argmax still answers."""
+"""Scores divided by a temperature: at 0 they are infinite, and their shares NaN."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""NaN, infinities and floats beyond 64 bits turned into whole numbers, then clamped: as in eager."""
+"""NaN, infinities and floats beyond 64 bits turned into whole numbers: as in eager PyTorch."""
 
 import torch
 from torch import nn
