@@ -14,9 +14,8 @@ class Scattered(nn.Module):
     def forward(self, x, places):
         x = x * self.scale
         start = torch.zeros_like(x) - 0.5
-        out = [
-            start.scatter_reduce(0, places, x, kind) for kind in ("amax", "amin", "prod", "mean")
-        ]
+        kinds = ("amax", "amin", "prod", "mean")
+        out = [start.scatter_reduce(0, places, x, kind) for kind in kinds]
         out += [
             start.scatter_reduce(0, places, x, kind, include_self=False) for kind in (*kinds, "sum")
         ]
