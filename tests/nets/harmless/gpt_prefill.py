@@ -22,7 +22,10 @@ class Block(nn.Module):
         q, k, v = (p.view(batch, length, HEADS, -1).transpose(1, 2) for p in parts)
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.proj(mixed.transpose(1, 2).contiguous().view(batch, length, WIDTH))
-        return x + self.down(F.gelu(self.up(self.ln2(x)), approximate="tanh")), (k, v)
+        return x + self.down(F.gelu(self.up(self.ln2(x)), approximate="tanh")), (
+            k.contiguous(),
+            v.contiguous(),
+        )
 
 
 class Gpt(nn.Module):
