@@ -81,11 +81,24 @@ def require_trl() -> None:
     Raises:
         InputError: It is not; the sentence says what to install.
     """
+    _require("training", "trl", "transformers", "pytorch_optimizer")
+
+
+def require_transformers() -> None:
+    """Check that transformers is installed; it is enough to ask an LLM.
+
+    Raises:
+        InputError: It is not; the sentence says what to install.
+    """
+    _require("a small LLM", "transformers")
+
+
+def _require(purpose: str, *names: str) -> None:
     from importlib.util import find_spec
 
-    names = ("trl", "transformers", "pytorch_optimizer")
-    if any(find_spec(name) is None for name in names):
-        raise InputError("training needs TRL and more; pip install 'passnet[train]'")
+    missing = [name for name in names if find_spec(name) is None]
+    if missing:
+        raise InputError(f"{purpose} needs {', '.join(missing)}; pip install 'passnet[train]'")
     with suppress(ImportError):  # transformers does without it, but not with half of it
         import_torchvision()
 
@@ -105,9 +118,9 @@ def load_llm(folder: Path) -> tuple[Any, Any]:
     """Load an LLM and its tokenizer from a run's folder, in float32.
 
     Raises:
-        InputError: There is none.
+        InputError: There is none, or transformers is missing.
     """
-    require_trl()
+    require_transformers()
     import torch
     from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 

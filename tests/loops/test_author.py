@@ -65,6 +65,6 @@ def test_no_answer_that_can_be_expanded_is_an_error_that_says_why(bench: JudgeDe
 def test_an_author_of_this_name_needs_a_folder_with_an_llm(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="give trained:FOLDER"):
         program_author("trained", 1)
-    pytest.importorskip("trl", reason="needs passnet[train]")
+    pytest.importorskip("transformers", reason="needs passnet[train]")
     with pytest.raises(InputError, match="holds no llm"):
         program_author(f"trained:{tmp_path}", 1)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from passnet_loops.checkpoint import new_llm, require_trl
+from passnet_loops.checkpoint import new_llm, require_transformers
 from passnet_loops.data.training_rows import word_tokenizer
 from passnet_loops.decoding import ROOM, DecodingPlan, decode
 from passnet_loops.settings import LlmShape
@@ -16,8 +16,8 @@ PROMPTS = ["w1 w2 w3 w4 w5 w6 w7", "w9", "w3 w3 w8"]
 
 @pytest.fixture(scope="module")
 def llm_of_words() -> tuple[Any, Any]:
-    pytest.importorskip("trl", reason="needs passnet[train]")
-    require_trl()
+    pytest.importorskip("transformers", reason="needs passnet[train]")
+    require_transformers()
     tokenizer = word_tokenizer([" ".join(WORDS)])
     llm = new_llm(tokenizer, LlmShape(48, 4, 2, 512), 5).eval()
     with torch.no_grad():
