@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from passnet.optimizer.call.net_call import NetCall
-from passnet.optimizer.compare.agreement import Agreement, EagerComparison, compare_outputs
+from passnet.optimizer.compare.agreement import LARGE, Agreement, EagerComparison, compare_outputs
 
 
 def relu_net(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -40,13 +40,21 @@ def test_what_differs_is_told(name: str) -> None:
     assert said in agreement(lambda tensors: function(*tensors))  # type: ignore[arg-type]
 
 
-def test_what_loses_a_nan_is_wrong_unless_arguments_are_finite() -> None:
+def test_what_loses_a_nan_is_bounded_unless_arguments_are_finite() -> None:
     def run(tensors: list[torch.Tensor]) -> Sequence[torch.Tensor]:
         return torch.relu(tensors[0]).nan_to_num(0.0), tensors[0].argmax()
 
-    assert agreement(run) == "with nan in its arguments output 0 is finite elsewhere"
-    assert "inf" in agreement(lambda tensors: relu_net(tensors[0].clamp(max=1e6)))
-    assert agreement(run, finite=True) == "right"
+    call = NetCall(relu_net, (torch.randn(4, 4),), {})
+    limit = LARGE * float(call.tensors()[0].abs().max())
+
+    def bound(run: Callable[[list[torch.Tensor]], Sequence[torch.Tensor]], finite=False) -> object:
+        found = EagerComparison(call, finite).agreement(call.built("other", run))
+        return found.wrong or found.bound
+
+    assert bound(run) == limit
+    assert bound(lambda tensors: relu_net(tensors[0].clamp(max=1e6))) == limit
+    assert bound(lambda tensors: relu_net(*tensors)) is None
+    assert bound(run, finite=True) is None
 
 
 def test_a_way_that_folds_a_weight_in_is_found_and_weights_are_put_back() -> None:
@@ -153,7 +161,7 @@ def test_a_folded_way_that_loses_a_nan_is_right_within_a_bound() -> None:
     assert found.wrong is None and found.bound == 4096.0
     assert frozen_agreement(torch.relu, torch.relu, example).bound is None
     strided = torch.randn(4, 6)[:, ::2]
-    assert "finite elsewhere" in str(frozen_agreement(torch.relu, loses_nan, strided).wrong)
+    assert "is not finite where" in str(frozen_agreement(torch.relu, loses_nan, strided).wrong)
 
 
 def test_what_overflows_within_the_bound_is_wrong() -> None:
@@ -165,7 +173,7 @@ def test_what_overflows_within_the_bound_is_wrong() -> None:
         return (x * 1e18).square() / 1e36
 
     found = frozen_agreement(torch.square, overflows, example)
-    assert found.wrong is not None and "finite elsewhere" in found.wrong
+    assert found.wrong is not None and "is not finite where" in found.wrong
 
 
 def test_a_right_value_in_places_only_is_wrong() -> None:
@@ -200,8 +208,9 @@ def test_an_index_that_is_none_must_be_an_error(case: str) -> None:
     run, is_right = WAYS_OF_INDICES[case]
     call = NetCall(embedded, (torch.tensor([1, 4, 9]),), {})
     entry = call.built(case, lambda tensors: [run(tensors[0])])
-    wrong = EagerComparison(call).agreement(entry).wrong
-    assert wrong is None if is_right else "it does not fail" in str(wrong)
+    found = EagerComparison(call).agreement(entry)
+    assert found.wrong is None
+    assert found.index_bounds == (() if is_right else ((0, 9),))
     assert EagerComparison(call, finite=True).agreement(entry).wrong is None
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from passnet.optimizer.call.net_call import NetCall
-from passnet.optimizer.compare.fresh_values import HOSTILE, fresh_tensors, hostile_tensors
+from passnet.optimizer.compare.fresh_values import Draw, draws, fresh_tensors
 
 
 def net(*tensors: torch.Tensor) -> torch.Tensor:
@@ -34,17 +34,48 @@ def test_fresh_values_are_like_those_of_the_example() -> None:
     assert all(map(torch.equal, fresh, again))
 
 
-def test_each_hostile_value_stands_once_in_each_float() -> None:
-    call = call_of(torch.ones(3, 5), torch.ones(2, dtype=torch.int64), torch.ones(0, 2))
-    *found, (bound, scaled) = hostile_tensors(call, seed=0, bound=512.0)
-    assert len(found) == len(HOSTILE)
-    assert (
-        bound == 512.0 and float(scaled[0].abs().max()) == 512.0 and scaled[1].equal(found[0][1][1])
+def drawn(call: NetCall) -> list[Draw]:
+    return list(draws(call, tuple((0, 9) for _ in call.tensors()), 2048.0, seed=0))
+
+
+def test_each_draw_has_the_signature_of_the_example() -> None:
+    mask = torch.ones(2, 6, dtype=torch.bool)
+    wide = torch.randn(1, 4).expand(3, 4)
+    call = call_of(torch.randn(6, 3).t(), torch.arange(6), mask, torch.ones(0, 2), wide)
+    kinds = set()
+    for draw in drawn(call):
+        kinds.add(draw.kind)
+        for tensor, example in zip(draw.tensors, call.tensors(), strict=True):
+            assert (tensor.shape, tensor.dtype) == (example.shape, example.dtype)
+    assert kinds == {"usual", "mask", "indices", "large", "not finite"}
+    assert all(torch.equal(x, y) for x, y in zip(call.tensors(), call.leaves, strict=True))
+
+
+def test_masks_take_both_values_and_empty_and_full_rows() -> None:
+    call = call_of(torch.ones(3, 5, dtype=torch.bool), torch.ones(3, 5, dtype=torch.int64))
+    masks = [draw.tensors[0] for draw in drawn(call) if draw.kind == "mask"]
+    assert all(
+        torch.equal(d.tensors[0], d.tensors[1].bool()) for d in drawn(call) if d.kind == "mask"
     )
-    for value, (floats, whole, empty) in found:
-        matching = floats.isnan() if math.isnan(value) else floats == torch.tensor(value)
-        assert matching.sum() == 1 and empty.numel() == 0 and whole.dtype is torch.int64
+    rows = [(bool(mask.any(-1).all()), bool(mask.all(-1).any())) for mask in masks]
+    assert {(True, True), (False, True), (False, False)} <= set(rows)
 
 
-def test_without_floats_there_is_nothing_hostile() -> None:
-    assert not list(hostile_tensors(call_of(torch.ones(3, dtype=torch.int64)), seed=0, bound=1.0))
+def test_floats_are_hostile_equal_negated_scaled_and_zero() -> None:
+    call = call_of(torch.randn(40, 50))
+    [x] = call.tensors()
+    found = {draw.says: draw.tensors[0] for draw in drawn(call)}
+    assert found["with nan in its arguments"].isnan().sum() == 1
+    assert found["with a row of NaN"].isnan().sum() == 50
+    assert found["with equal values in its arguments"].unique().numel() < 20
+    assert not found["with zeros as arguments"].any()
+    assert torch.equal(found["with arguments 1000 times as large"], x * 1000)
+    assert float(found["with arguments up to 2048"].abs().max()) == 2048.0
+
+
+def test_whole_numbers_of_every_dtype_are_drawn_within_bounds_and_beyond() -> None:
+    for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
+        call = call_of(torch.full((6,), 5, dtype=dtype))
+        tensors = [draw.tensors[0] for draw in drawn(call) if draw.kind == "indices"]
+        assert any(set(x.tolist()) >= {0, 1, 9} and int(x.max()) == 9 for x in tensors)
+        assert any(int(x.min()) < 0 or int(x.max()) > 100 for x in tensors)

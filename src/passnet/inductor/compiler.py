@@ -5,12 +5,16 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from itertools import count
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import torch
 import torch.fx
 from torch._C._dynamo import guards
+
+_numbers = count()
 
 empty_strided_cpu: Callable[..., torch.Tensor] = vars(guards)["_empty_strided_cpu"]
 """Allocator of CPU tensors, twice as fast as `torch.empty_strided`; tracers do not see it."""
@@ -30,6 +34,20 @@ def reset_dynamo() -> None:
     import torch._dynamo
 
     torch._dynamo.reset()
+
+
+def own_frame(net: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls a net, with a code object of its own.
+
+    Dynamo keeps what it compiles with code objects. Compiled like this, a net shares none with
+    the user's own compiled nets of the same class, and no reset of Dynamo is needed before.
+    """
+
+    def call_net(*args: Any, **kwargs: Any) -> Any:
+        return net(*args, **kwargs)
+
+    code = call_net.__code__.replace(co_name=f"call_net_{next(_numbers)}")
+    return FunctionType(code, globals(), code.co_name, None, call_net.__closure__)
 
 
 def dynamo_settings(**settings: Any) -> AbstractContextManager[object]:

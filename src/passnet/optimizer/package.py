@@ -14,7 +14,14 @@ from passnet.core.records.serialise import read_json
 from passnet.errors import BackendError, InputError, boundary
 from passnet.optimizer.backends.backends import BACKENDS, Backend, load_backend, with_checks
 from passnet.optimizer.call.fast_net import FastNet, copied, fast_net, process_state_kept
-from passnet.optimizer.call.net_call import BuiltBackend, NetCall, as_module, name_of, weights_of
+from passnet.optimizer.call.net_call import (
+    BuiltBackend,
+    NetCall,
+    as_module,
+    name_of,
+    state_tensors,
+    weights_of,
+)
 from passnet.optimizer.compare.agreement import compare_outputs
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
 
@@ -92,8 +99,10 @@ def _loaded(name: str, backend: Backend, call: NetCall, home: Path, folder: Path
 
 def digest_of_weights(net: Callable[..., Any], with_values: bool = False) -> str:
     """Return a digest of names, shapes and dtypes of weights, and of values if asked for."""
-    digest = hashlib.sha256()
-    for name, weight in sorted(weights_of(as_module(net)).items()):
+    digest, module = hashlib.sha256(), as_module(net)
+    # tensors in attributes may be made by a first call: they count with values alone
+    own = state_tensors(module) if with_values else weights_of(module)
+    for name, weight in sorted(own.items()):
         dtype, device = str(weight.dtype), str(weight.device)
         digest.update(repr((name, tuple(weight.shape), weight.stride(), dtype, device)).encode())
         if with_values:

@@ -14,7 +14,13 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from passnet.errors import CaptureError, boundary
-from passnet.inductor.compiler import dynamo_settings, graph_breaks, reset_dynamo, trace_backward
+from passnet.inductor.compiler import (
+    dynamo_settings,
+    graph_breaks,
+    own_frame,
+    reset_dynamo,
+    trace_backward,
+)
 
 
 class Edge(NamedTuple):
@@ -48,8 +54,10 @@ class Segment:
 
 class Trace:
     """The record of one run of a net: `segments` in the order of discovery, `calls` the numbers of
-    those that ran, `edges` the data flow between them. `keep` is called with every graph before its
-    first call, `keep_backward` with its number, backward graph and that one's arguments.
+    those that ran, `edges` the data flow between them, `breaks` why Dynamo stopped between graphs.
+    `keep` is called with every graph before its first call, `keep_backward` with its number,
+    backward graph and that one's arguments. A trace that is not alone leaves what Dynamo compiled
+    of others.
     """
 
     def __init__(
@@ -57,21 +65,26 @@ class Trace:
         net: Callable[..., Any],
         keep: Callable[[Segment], None],
         keep_backward: KeepBackward | None = None,
+        is_alone: bool = True,
     ) -> None:
         self.segments: list[Segment] = []
         self.calls: list[int] = []
         self.edges: list[Edge] = []
         self.dynamo_s = 0.0
         self.outside_s = 0.0
+        self.breaks: list[str] = []
         self._keep = keep
         self._keep_backward = keep_backward
         self._origins: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
         self._net_name = type(net).__name__
-        self._compiled = torch.compile(net, backend=self._backend, dynamic=False)
+        self._is_alone = is_alone
+        traced = net if is_alone else own_frame(net)
+        self._compiled = torch.compile(traced, backend=self._backend, dynamic=False)
 
     def run(self, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Trace the net on some inputs; return its output. Raise CaptureError if it fails."""
-        reset_dynamo()
+        if self._is_alone:
+            reset_dynamo()
         earlier_breaks = graph_breaks()
         start = time.perf_counter()
         gradients = torch.set_grad_enabled(self._keep_backward is not None)
@@ -80,11 +93,11 @@ class Trace:
         with boundary(CaptureError, f"capturing {self._net_name}"), gradients, recurrent:
             result = self._compiled(*inputs, **kwargs)
         self.dynamo_s = time.perf_counter() - start - self.outside_s
+        breaks = self.breaks = [*map(_shown_break, graph_breaks() - earlier_breaks)]
         if not self.segments:
-            breaks = [*(graph_breaks() - earlier_breaks)]
             reason = "; is the net a torch.nn.Module that computes on its inputs?"
             if breaks:
-                reason = f": {_shown_break(breaks[0])}"
+                reason = f": {breaks[0]}"
             raise CaptureError(
                 f"capturing {self._net_name}: Dynamo found no tensor op to trace{reason}"
             )

@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_leaves
 from passnet.data.capture.capture import CapturedGraph, module_graph
 from passnet.data.capture.trace import Segment, Trace
 from passnet.errors import BackendError, CaptureError, GraphError, boundary
-from passnet.inductor.compiler import dynamo_settings, reset_dynamo
+from passnet.inductor.compiler import dynamo_settings, own_frame
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, weights_of
 from passnet.passes.apply.first_call import noting_first_calls
 from passnet.passes.apply.rewrite import PassReport
@@ -62,8 +62,10 @@ class NetGraph:
     outputs: tuple[int, ...]
 
 
-def traced(call: NetCall) -> tuple[list[GraphRun], list[Any]]:
-    """Return the graphs of a net in the order of their first calls, and the net's outputs, flat."""
+def traced(call: NetCall) -> tuple[list[GraphRun], list[Any], list[str]]:
+    """Return the graphs of a net in the order of their first calls, the net's outputs, flat, and
+    why Dynamo stopped between graphs.
+    """
     runs: dict[int, GraphRun] = {}
 
     def keep(segment: Segment) -> None:
@@ -76,13 +78,12 @@ def traced(call: NetCall) -> tuple[list[GraphRun], list[Any]]:
         segment.replay = run
 
     try:
-        with dynamo_settings(recompile_limit=MAX_FORMS):
-            returned = tree_leaves(Trace(call.net, keep).run(call.args, call.kwargs))
+        with dynamo_settings(recompile_limit=MAX_FORMS), torch.compiler.set_stance("default"):
+            trace = Trace(call.net, keep, is_alone=False)
+            returned = tree_leaves(trace.run(call.args, call.kwargs))
     except CaptureError as cause:
         raise BackendError(str(cause)) from cause
-    finally:
-        reset_dynamo()
-    return list(runs.values()), returned
+    return list(runs.values()), returned, trace.breaks
 
 
 def captured_graphs(call: NetCall) -> list[tuple[CapturedGraph, torch.fx.Graph]]:
@@ -97,8 +98,13 @@ def captured_graphs(call: NetCall) -> list[tuple[CapturedGraph, torch.fx.Graph]]
 
 
 def net_graph(call: NetCall) -> NetGraph:
-    """Return the one graph that Dynamo captures of a net."""
-    runs, returned = traced(call)
+    """Return the one graph that Dynamo captures of a net.
+
+    Where Dynamo stops anywhere, even before that graph, Python may decide by a value: BackendError.
+    """
+    runs, returned, breaks = traced(call)
+    if breaks:
+        raise BackendError(f"Dynamo finds no one graph: {breaks[0][:200]}")
     if len(runs) != 1:
         raise BackendError(f"Dynamo finds {len(runs)} graphs and not one")
     [run] = runs
@@ -191,9 +197,9 @@ def _behind_guards(
         "residual": residual,
         "report": reports.append,
     }
-    reset_dynamo()
     # not dynamic: other shapes never come here, and ints of a loop are no reason for symbols
-    compiled = torch.compile(call.given, backend=passnet_backend, options=options, dynamic=False)
+    net = own_frame(call.given)
+    compiled = torch.compile(net, backend=passnet_backend, options=options, dynamic=False)
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
         return call.eager_outputs(call.filled(tensors), compiled)
@@ -225,11 +231,12 @@ class _RewrittenNet(torch.nn.Module):
             source if isinstance(source, int) else names[id(source)] for source in graph.sources
         ]
         self._outputs = graph.outputs
+        self._held = dict(call.weights)  # those in attributes are constants of a program
         self._function = rewritten(graph, passes, "eager")
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return the outputs of the net, flat."""
-        weights = weights_of(self)
+        weights = self._held | weights_of(self)
         results = self._function(
             *(tensors[name] if isinstance(name, int) else weights[name] for name in self._sources)
         )

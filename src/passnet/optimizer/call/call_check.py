@@ -20,6 +20,9 @@ from passnet.errors import InputError
 from passnet.optimizer.call import net_state
 from passnet.optimizer.call.net_call import BuiltBackend
 
+WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+"""Dtypes whose values can be kept within bounds."""
+
 
 class Misfit(IntEnum):
     """The reason why a call does not fit, in the order of the checks, as in call_check.cpp."""
@@ -185,8 +188,8 @@ def can_be_bounded(tensor: torch.Tensor) -> bool:
 
 
 def can_be_within(tensor: torch.Tensor) -> bool:
-    """Return whether each call can check the indices of a tensor: dense int32 or int64 on CPU."""
-    is_usual = tensor.dtype in (torch.int32, torch.int64)
+    """Return whether each call can check whole numbers or bools: dense ones on the CPU."""
+    is_usual = tensor.dtype in WHOLE
     return is_usual and tensor.device.type == "cpu" and is_dense_in_memory(tensor)
 
 

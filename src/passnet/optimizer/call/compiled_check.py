@@ -59,7 +59,13 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
     leaves = tuple(zip(signature.examples, constants, signature.same_as, bounds, strict=True))
     requirements = (
         leaves,
-        tuple(module.entries for module in signature.modules),
+        tuple(former.entries for former in signature.modules if isinstance(former.entries, dict)),
+        tuple(
+            (former.entries, former.values)
+            for former in signature.modules
+            if isinstance(former.entries, list)
+        ),
+        tuple(former.of for former in signature.modules if former.of is not None),
         tuple(weight.tensor for weight in signature.weights),
         signature.ignored_keys,
         signature.is_frozen,

@@ -1,27 +1,32 @@
 """The state of a net when it was optimised, and its changes since.
 
-The state is every module's dicts: attributes, parameters, buffers, submodules, hooks. Weights,
-submodules and hooks must be the same objects; attributes may also be equal numbers, strings or
-tensors. Objects that are changed in place (a config, a list) are not looked into.
+The state is every module's dicts (attributes, parameters, buffers, submodules, hooks), its class,
+and the containers that its attributes hold. Weights, submodules, hooks and methods must be the same
+objects; attributes and items may also be equal numbers, strings or tensors.
 """
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import is_
+from types import MappingProxyType
 from typing import Any
 
 import torch
 
 from passnet.errors import InputError
-from passnet.optimizer.call.net_call import weights_of
+from passnet.optimizer.call.held_objects import OF_MODULES, held_by
+from passnet.optimizer.call.net_call import state_tensors
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _WEIGHTS = ("_parameters", "_buffers")
-_DICTS = (*_WEIGHTS, "_modules", *_HOOKS)
+_DICTS = OF_MODULES
 
-_OF_TORCH = {"_is_torch_compile", "_compiled_call_impl", "__overloads__"}
-"""Attributes that torch's compilers leave in a net, without effect on its outputs."""
+_OF_TORCH = {"_is_torch_compile", "_compiled_call_impl", "__overloads__", "_abc_impl"}
+"""Attributes that torch's compilers leave in a net, without effect on outputs."""
+
+_CALLED = {"__call__", "__getattr__", "__getattribute__"}
+"""Special methods of classes that calls use; torch's compilers replace others of `Module`."""
 
 _PLAIN = (
     *(bool, int, float, complex, str, bytes, type(None), type(...), slice),
@@ -32,14 +37,20 @@ _PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class RememberedDict:
-    """One dict of a module with its former names and values; `later` may replace these."""
+    """One dict of a module with its former names and values; `later` may replace these.
+
+    `kind` is the name of the dict, `class` for the attributes of a class, `items` for a container
+    among the attributes.
+    """
 
     module: str
     kind: str
-    entries: dict[str, Any]
-    names: tuple[str, ...]
+    entries: Mapping[Any, Any] | list[Any]
+    names: tuple[Any, ...]
     values: tuple[Any, ...]
     later: Mapping[str, Any] = field(default_factory=dict)
+    of: type | None = None
+    """The class whose attributes these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +118,43 @@ def remember_net(
                 state = (path, kind, entries, (*entries,), (*entries.values(),))
                 values = (later or {}).get(path, {}) if kind == "__dict__" else {}
                 remembered.append(RememberedDict(*state, values))
+    for path, entries in held_by(net).containers.items():
+        names, values = _items(entries)
+        remembered.append(RememberedDict(path, "items", entries, names, values))
     for kind in ("_global_forward_hooks", "_global_forward_pre_hooks"):
         hooks = getattr(torch.nn.modules.module, kind)
         remembered.append(RememberedDict("all modules", kind, hooks, (*hooks,), (*hooks.values(),)))
+    classes = {base for module in net.modules() for base in type(module).__mro__} - {object}
+    for base in sorted(classes, key=lambda base: base.__qualname__):
+        names, values = _items(vars(base))
+        name = f"{base.__module__}.{base.__qualname__}"
+        remembered.append(RememberedDict(name, "class", vars(base), names, values, of=base))
     return tuple(remembered)
+
+
+def _items(entries: Mapping[Any, Any] | list[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the keys and values of a dict, the positions and items of a list, or the names and
+    values of a class that calls can depend on.
+    """
+    if isinstance(entries, list):
+        return tuple(range(len(entries))), tuple(entries)
+    if isinstance(entries, MappingProxyType):
+        used = {key: entries[key] for key in entries if key[:2] != "__" or key in _CALLED}
+        return (*used,), (*used.values(),)
+    return (*entries,), (*entries.values(),)
 
 
 def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
     """Return a description of the first change of a net, or None."""
     for former in remembered:
-        entries, names = former.entries, former.names
-        if (*entries,) == names and all(map(is_, entries.values(), former.values)):
+        names, values = _items(former.entries)
+        if names == former.names and all(map(is_, values, former.values)):
             continue
-        before = dict(zip(names, former.values, strict=True))
-        now = dict(entries)
+        before = dict(zip(former.names, former.values, strict=True))
+        now = dict(zip(names, values, strict=True))
         for name in {**before, **now}:
-            same = is_same if former.kind == "__dict__" and name not in _DICTS else is_
+            is_attribute = former.kind in ("__dict__", "items") and name not in _DICTS
+            same = is_same if is_attribute else is_
             states = [state[name] for state in (before, former.later) if name in state]
             is_known = name in now and any(same(state, now[name]) for state in states)
             if name not in _OF_TORCH and not is_known:
@@ -132,6 +164,10 @@ def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
 
 def _change_in_words(remembered: RememberedDict, name: str, value: Any) -> str:
     where = remembered.module or "the net"
+    if remembered.kind == "class":
+        return f"{name} of class {where} was replaced since the net was optimised"
+    if remembered.kind == "items":
+        return f"what attribute {where} holds was changed since the net was optimised"
     path = f"{remembered.module}.{name}" if remembered.module else name
     if remembered.kind.endswith("_hooks"):
         return f"a hook of {where} was added or removed since it was optimised"
@@ -148,7 +184,7 @@ def remember_weights(
     net: torch.nn.Module, weights: Mapping[str, torch.Tensor]
 ) -> tuple[RememberedWeight, ...]:
     """Remember the addresses of a net's weights; InputError where changes cannot be seen."""
-    own = weights_of(net)
+    own = state_tensors(net)
     remembered = {}
     for name, tensor in weights.items():
         if own.get(name) is not tensor:
@@ -175,7 +211,7 @@ def moved_weight(remembered: tuple[RememberedWeight, ...]) -> str | None:
 
 def is_moved(net: torch.nn.Module, remembered: tuple[RememberedWeight, ...]) -> bool:
     """Return whether a weight was moved, converted, reshaped, or is no longer the net's."""
-    own = weights_of(net)
+    own = state_tensors(net)
     is_own = all(own.get(weight.name) is weight.tensor for weight in remembered)
     return not is_own or moved_weight(remembered) is not None
 

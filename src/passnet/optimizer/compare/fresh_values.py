@@ -1,7 +1,13 @@
-"""Other arguments of the same input signature: fresh values, hostile ones, bounds of indices."""
+"""Other arguments of the same input signature, in kinds: usual, other masks, hostile, out of range.
 
+A backend must be right on all usual ones. Where it is wrong on those of another kind, a check at
+each call can keep them from it (`bound`, `index_bounds` of `BuiltBackend`).
+"""
+
+import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import torch
 
@@ -11,11 +17,82 @@ from passnet.optimizer.call.net_call import NetCall
 Accepts: TypeAlias = Callable[[list[torch.Tensor]], bool]
 """Return whether eager torch raises no error for these tensors."""
 
-HOSTILE = (float("nan"), float("inf"), -float("inf"), 1e-40)
-"""Values put into one element of each floating-point argument; the last is a float32 denormal."""
+Kind: TypeAlias = Literal["usual", "mask", "indices", "large", "not finite"]
 
-HOSTILE_INDICES = (-1, 2**32 + 1)
-"""Values put into one element of each int32 and int64 argument: out of range of any table."""
+Bounds: TypeAlias = tuple[tuple[int, int] | None, ...]
+"""The least and greatest whole number allowed in each tensor, None for any."""
+
+WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+"""Dtypes whose values may be indices."""
+
+SPREAD = (-1, 2**32 + 1, 2**31, -(2**31) - 1)
+"""Values put into one element of each argument of whole numbers, as far as its dtype holds them:
+out of range of any table, and beyond 32 bits.
+"""
+
+FACTORS = (1e-3, 1e3, 1e-6)
+"""Factors on all floats of the example; 1,000 is less than the bound of `agreement.LARGE`."""
+
+FAR = 1e6
+"""A factor on all floats that lies beyond that bound."""
+
+ANY_NUMBER = 2**20
+"""Whole numbers up to this are tried for arguments of which eager torch takes any, such as
+positions; float32 holds them exactly.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Tensors for another call, and how they differ from the example."""
+
+    kind: Kind
+    says: str
+    tensors: list[torch.Tensor]
+
+
+def draws(call: NetCall, bounds: Bounds, bound: float, seed: int) -> Iterator[Draw]:
+    """Yield tensors for other calls, the most telling first.
+
+    Args:
+        call: the net with its example.
+        bounds: the whole numbers that eager torch takes, as from `index_bounds`.
+        bound: the largest magnitude of floats that is usual.
+        seed: of the random numbers.
+    """
+    example = call.tensors()
+    floats, masks = any(map(_has_floats, example)), any(map(is_mask, example))
+    wholes = any(map(may_index, example))
+    yield Draw("usual", "", fresh_tensors(call, seed))
+    if wholes:
+        yield Draw("indices", "with other whole numbers", drawn_within(call, bounds, seed))
+    for says, change in _MASKS if masks else ():
+        yield Draw("mask", says, _changed(call, seed, is_mask, change))
+    if floats:
+        for value in (math.nan, math.inf, -math.inf):
+            says = f"with {value:g} in its arguments"
+            yield Draw("not finite", says, _with_value(call, seed, value, _has_floats))
+        for says, change in _FLOATS:
+            yield Draw("usual", says, _changed(call, seed, _has_floats, change))
+    for value in SPREAD if wholes else ():
+        says = f"with {value} among its whole numbers"
+        yield Draw("indices", says, _with_value(call, seed, value, may_index))
+    if floats:
+        for factor in FACTORS:
+            kind: Kind = "usual" if _largest(example) * factor <= bound else "large"
+            yield Draw(kind, f"with arguments {factor:g} times as large", _scaled(example, factor))
+        for value in (1e-40, -0.0):
+            says = f"with {value:g} in its arguments"
+            yield Draw("usual", says, _with_value(call, seed, value, _has_floats))
+        says = "with a row of NaN"
+        yield Draw("not finite", says, _changed(call, seed, _has_floats, _nan_row))
+    yield Draw("usual", "", fresh_tensors(call, seed + 1))
+    if wholes:
+        yield Draw("indices", "with other whole numbers", drawn_within(call, bounds, seed + 1))
+    yield Draw("usual", "with other floats alone", fresh_tensors(call, seed + 2, floats_only=True))
+    if floats:
+        yield Draw("large", f"with arguments up to {bound:g}", _up_to(bound, call, seed))
+        yield Draw("large", f"with arguments {FAR:g} times as large", _scaled(example, FAR))
 
 
 def fresh_tensors(call: NetCall, seed: int, floats_only: bool = False) -> list[torch.Tensor]:
@@ -31,26 +108,106 @@ def fresh_tensors(call: NetCall, seed: int, floats_only: bool = False) -> list[t
     ]
 
 
-def hostile_tensors(
-    call: NetCall, seed: int, bound: float
-) -> Iterator[tuple[float, list[torch.Tensor]]]:
-    """Return fresh tensors with one hostile value in each floating-point argument.
+def drawn_within(call: NetCall, bounds: Bounds, seed: int) -> list[torch.Tensor]:
+    """Return fresh tensors with whole numbers within bounds; both ends and the second occur.
 
-    The last ones are scaled so that their largest magnitude is the bound.
+    They occur at the same positions of all tensors; with an odd seed, of every other one swapped.
     """
-    if not any(map(_has_floats, call.tensors())):
-        return
-    for value in HOSTILE:
-        yield value, _with_value(call, seed, value, _has_floats)
-    yield bound, [_up_to(bound, tensor) for tensor in fresh_tensors(call, seed)]
+    generator = torch.Generator().manual_seed(seed)
+    tensors = fresh_tensors(call, seed)
+    position = int(torch.randint(2**31, (), generator=generator))
+    for number, (tensor, ends) in enumerate(zip(tensors, bounds, strict=False)):
+        if ends is not None and tensor.numel():
+            low, high = ends
+            numbers = torch.randint(low, high + 1, (tensor.numel(),), generator=generator)
+            special = [low, high, min(low + 1, high)]
+            if number * seed % 2:
+                special[:2] = high, low
+            first = position % tensor.numel()
+            for offset, value in enumerate(special[: tensor.numel()]):
+                numbers[(first + offset) % tensor.numel()] = value
+            if not _overlaps(tensor):
+                tensor.copy_(numbers.reshape(tensor.shape))
+    return tensors
 
 
-def hostile_indices(call: NetCall, seed: int) -> Iterator[tuple[int, list[torch.Tensor]]]:
-    """Return fresh tensors with one whole number each that is hardly an index of anything."""
-    if not any(map(may_index, call.tensors())):
-        return
-    for value in HOSTILE_INDICES:
-        yield value, _with_value(call, seed, value, may_index)
+def index_bounds(call: NetCall, accepts: Accepts) -> Bounds:
+    """Return the whole numbers that eager torch takes in each tensor, None of other dtypes.
+
+    From the example's range they widen to 0 and 1, and to the last row of a table or axis of which
+    eager torch takes the last row but not the next; to `ANY_NUMBER` where it takes any number. The
+    result is empty where an argument of whole numbers cannot be checked at each call.
+    """
+    tensors = call.tensors()
+    if not all(can_be_within(tensor) for tensor in tensors if may_index(tensor)):
+        return ()
+    own = tuple((int(x.min()), int(x.max())) if may_index(x) else None for x in tensors)
+    sizes = sorted({n for x in (*call.weights.values(), *tensors) for n in x.shape if n > 1})
+    bounds = tuple(
+        None if ends is None else _widened(call, accepts, number, ends, sizes)
+        for number, ends in enumerate(own)
+    )
+    is_accepted = all(accepts(drawn_within(call, bounds, seed)) for seed in range(2))
+    return bounds if is_accepted else own
+
+
+def mask_bounds(call: NetCall) -> Bounds:
+    """Return the values of the example's masks of one value, None for other tensors; empty where
+    there is no such mask, or one cannot be checked at each call.
+    """
+    tensors = call.tensors()
+    masks = [is_mask(x) and x.dtype is not torch.float32 for x in tensors]
+    bounds = tuple(
+        (int(x.min()), int(x.max())) if is_one and int(x.min()) == int(x.max()) else None
+        for x, is_one in zip(tensors, masks, strict=True)
+    )
+    is_checked = all(map(can_be_within, (x for x, b in zip(tensors, bounds, strict=True) if b)))
+    return bounds if any(bounds) and is_checked else ()
+
+
+def may_index(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor has a dtype of indices."""
+    return tensor.dtype in WHOLE and bool(tensor.numel())
+
+
+def is_mask(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor is of bools, or of many zeros and ones."""
+    if tensor.dtype is torch.bool:
+        return bool(tensor.numel())
+    if tensor.dtype not in WHOLE or tensor.numel() <= 8:
+        return False
+    return int(tensor.min()) >= 0 and int(tensor.max()) <= 1
+
+
+def _has_floats(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() and bool(tensor.numel())
+
+
+def _largest(tensors: Sequence[torch.Tensor]) -> float:
+    finite = [torch.where(x.isfinite(), x, 0.0) for x in tensors if _has_floats(x)]
+    return max([0.0, *(float(x.detach().abs().max()) for x in finite)])
+
+
+def _changed(
+    call: NetCall,
+    seed: int,
+    applies: Callable[[torch.Tensor], bool],
+    change: Callable[[torch.Tensor], object],
+) -> list[torch.Tensor]:
+    """Return fresh tensors of which each to which it applies was changed in place.
+
+    Tensors that overlap themselves, such as expanded ones, stay as they are.
+    """
+    tensors = fresh_tensors(call, seed)
+    for tensor in filter(applies, tensors):
+        if not _overlaps(tensor):
+            change(tensor)
+    return tensors
+
+
+def _overlaps(tensor: torch.Tensor) -> bool:
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    return any(size > 1 and stride == 0 for size, stride in pairs)
 
 
 def _with_value(
@@ -58,57 +215,107 @@ def _with_value(
 ) -> list[torch.Tensor]:
     """Return fresh tensors with a value in one element of each to which it applies."""
     generator = torch.Generator().manual_seed(seed)
-    tensors = fresh_tensors(call, seed)
-    for tensor in filter(applies, tensors):
+
+    def put(tensor: torch.Tensor) -> None:
         position = torch.randint(tensor.numel(), (), generator=generator)
-        is_float = tensor.is_floating_point()
-        limited = value if is_float else min(value, torch.iinfo(tensor.dtype).max)
+        limited = value
+        if not tensor.is_floating_point():
+            info = torch.iinfo(tensor.dtype)
+            limited = min(max(value, info.min), info.max)
         tensor[torch.unravel_index(position, tensor.shape)] = limited
-    return tensors
+
+    return _changed(call, seed, applies, put)
 
 
-def drawn_within(
-    call: NetCall, bounds: Sequence[tuple[int, int] | None], seed: int
-) -> list[torch.Tensor]:
-    """Return fresh tensors with whole numbers within bounds; both ends occur.
-
-    They occur at the same positions of all tensors; with an odd seed, of every other one swapped.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    tensors = fresh_tensors(call, seed)
-    position = int(torch.randint(2**31, (), generator=generator))
-    for number, (tensor, ends) in enumerate(zip(tensors, bounds, strict=True)):
-        if ends is not None:
-            numbers = torch.randint(ends[0], ends[1] + 1, (tensor.numel(),), generator=generator)
-            first = position % tensor.numel()
-            numbers[first - 1], numbers[first] = ends if number * seed % 2 == 0 else ends[::-1]
-            tensor.copy_(numbers.reshape(tensor.shape))
-    return tensors
+def _fill_row(tensor: torch.Tensor, value: float) -> None:
+    """Fill one row along the last axis."""
+    (tensor if tensor.ndim < 2 else tensor[(-1,) * (tensor.ndim - 1)]).fill_(value)
 
 
-def _has_floats(tensor: torch.Tensor) -> bool:
-    return tensor.is_floating_point() and bool(tensor.numel())
+def _ragged(tensor: torch.Tensor) -> None:
+    """Let each row end in zeros, of another length."""
+    size = tensor.shape[-1] if tensor.ndim else 1
+    lengths = torch.arange(tensor.numel() // size).reshape(tensor.shape[:-1]) * 7 % size + 1
+    tensor.copy_((torch.arange(size) < lengths[..., None]).to(tensor.dtype).to(tensor.device))
 
 
-def may_index(tensor: torch.Tensor) -> bool:
-    """Return whether a tensor has a dtype of indices."""
-    return tensor.dtype in (torch.int32, torch.int64) and bool(tensor.numel())
+def _halves(tensor: torch.Tensor) -> None:
+    tensor.copy_((torch.arange(tensor.numel()) * 5 % 7 < 4).reshape(tensor.shape))
 
 
-def _up_to(bound: float, tensor: torch.Tensor) -> torch.Tensor:
-    """Scale a tensor of floats to a largest magnitude, or to the largest of its dtype."""
-    if not tensor.is_floating_point() or not tensor.numel() or not bool(tensor.isfinite().all()):
-        return tensor
-    most = min(bound, torch.finfo(tensor.dtype).max)
-    largest = float(tensor.abs().max())
-    return tensor * (most / largest) if largest else tensor
+def _one_row_off(tensor: torch.Tensor) -> None:
+    tensor.fill_(1)
+    _fill_row(tensor, 0)
+
+
+def _one_row_on(tensor: torch.Tensor) -> None:
+    tensor.fill_(0)
+    _fill_row(tensor, 1)
+
+
+def _ties(tensor: torch.Tensor) -> None:
+    """Round to a few steps, so that many values are equal, zeros among them."""
+    values = tensor.double()
+    finite = values[values.isfinite()]
+    step = float(finite.abs().mean()) if finite.numel() else 0.0
+    if step:
+        tensor.copy_((values / step).round() * step)
+
+
+def _constant(tensor: torch.Tensor) -> None:
+    tensor.fill_(float(tensor.flatten()[0]))
+
+
+def _negated(tensor: torch.Tensor) -> None:
+    tensor.neg_()
+
+
+def _nan_row(tensor: torch.Tensor) -> None:
+    _fill_row(tensor, math.nan)
+
+
+_MASKS: tuple[tuple[str, Callable[[torch.Tensor], object]], ...] = (
+    ("with masks whose rows end in zeros", _ragged),
+    ("with masks of which one row is zero", _one_row_off),
+    ("with masks of ones", lambda mask: mask.fill_(1)),
+    ("with masks of zeros", torch.Tensor.zero_),
+    ("with masks of which one row is one", _one_row_on),
+    ("with masks of zeros and ones", _halves),
+)
+
+_FLOATS: tuple[tuple[str, Callable[[torch.Tensor], object]], ...] = (
+    ("with equal values in its arguments", _ties),
+    ("with zeros as arguments", torch.Tensor.zero_),
+    ("with negated arguments", _negated),
+    ("with arguments of one value", _constant),
+)
+
+
+def _scaled(tensors: Sequence[torch.Tensor], factor: float) -> list[torch.Tensor]:
+    """Return tensors with all floats times a factor."""
+    return [x * factor if x.is_floating_point() else x.clone() for x in tensors]
+
+
+def _up_to(bound: float, call: NetCall, seed: int) -> list[torch.Tensor]:
+    """Return fresh tensors whose floats have a largest magnitude, or the largest of its dtype."""
+
+    def scale(tensor: torch.Tensor) -> None:
+        most = min(bound, torch.finfo(tensor.dtype).max)
+        largest = float(tensor.abs().max())
+        if math.isfinite(largest) and largest:
+            tensor.mul_(most / largest)
+
+    return _changed(call, seed, _has_floats, scale)
 
 
 def _fresh(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    values = tensor.detach().to("cpu")
-    if values.numel() == 0:
+    if tensor.numel() == 0:
         return tensor.clone()
-    if values.dtype is torch.bool or values.is_complex() or _is_mask(values):
+    if _overlaps(tensor):
+        one = tensor[tuple(slice(1 if stride == 0 else None) for stride in tensor.stride())]
+        return _fresh(one, generator).expand(tensor.shape)
+    values = tensor.detach().to("cpu")
+    if values.dtype is torch.bool or values.is_complex() or _is_to_permute(values):
         order = torch.randperm(values.numel(), generator=generator)
         sample = values.reshape(-1)[order].reshape(values.shape)
     elif values.is_floating_point():
@@ -121,7 +328,7 @@ def _fresh(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return fresh.copy_(sample).to(tensor.device)
 
 
-def _is_mask(values: torch.Tensor) -> bool:
+def _is_to_permute(values: torch.Tensor) -> bool:
     """Return whether a tensor has few values, or none whose mean is a number."""
     if values.is_floating_point() and not bool(values.isfinite().all()):
         return True
@@ -129,40 +336,17 @@ def _is_mask(values: torch.Tensor) -> bool:
     return values.numel() > 8 and sample.unique().numel() <= 2
 
 
-def index_bounds(
-    call: NetCall, accepts: Accepts, widens: bool = True
-) -> tuple[tuple[int, int] | None, ...]:
-    """Return the smallest and largest index allowed in each tensor argument, None for any.
-
-    A backend may return values where eager torch raises an error for an index out of range. It is
-    right within bounds: the example's range, and if `widens`, at a call or two for each table, 0
-    and 1, and the rows of a table among the weights whose last row eager torch takes, but not the
-    next. The result is empty where an argument of whole numbers cannot be checked at each call.
-    """
-    tensors = call.tensors()
-    if not all(can_be_within(tensor) for tensor in tensors if may_index(tensor)):
-        return ()
-    own = tuple((int(x.min()), int(x.max())) if may_index(x) else None for x in tensors)
-    if not widens:
-        return own
-    tables = sorted({weight.shape[0] for weight in call.weights.values() if weight.ndim == 2})
-    bounds = tuple(
-        None if ends is None else _widened(call, accepts, number, ends, tables)
-        for number, ends in enumerate(own)
-    )
-    is_accepted = all(accepts(drawn_within(call, bounds, seed)) for seed in range(2))
-    return bounds if is_accepted else own
-
-
 def _widened(
-    call: NetCall, accepts: Accepts, number: int, own: tuple[int, int], tables: Sequence[int]
+    call: NetCall, accepts: Accepts, number: int, own: tuple[int, int], sizes: Sequence[int]
 ) -> tuple[int, int]:
     """Return the range of one argument, the others being as in the example."""
+    most = torch.iinfo(call.tensors()[number].dtype).max
 
     def takes(index: int) -> bool:
-        tensors = fresh_tensors(call, 0)
-        tensor = tensors[number]
-        tensor[(0,) * tensor.ndim] = min(index, torch.iinfo(tensor.dtype).max)
+        tensors = [tensor.clone() for tensor in call.tensors()]
+        if index > most or _overlaps(tensors[number]):
+            return False
+        tensors[number][(0,) * tensors[number].ndim] = index
         return accepts(tensors)
 
     low, high = own
@@ -170,7 +354,9 @@ def _widened(
         low = 0
     if high < 1 and takes(1):
         high = 1
-    for rows in tables:
+    if takes(min(most, 2**31)):  # no index of anything
+        return low, max(high, min(most, ANY_NUMBER))
+    for rows in sizes:
         if rows > high and not takes(rows):
             return low, rows - 1 if takes(rows - 1) else high
-    return low, high
+    return low, max(high, most) if takes(most) else high

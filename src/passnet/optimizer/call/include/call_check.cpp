@@ -69,6 +69,25 @@ struct Dict {
   uint64_t version;
 };
 
+// A list with the items that it held.
+struct List {
+  PyObject* list;
+  std::vector<PyObject*> items;
+
+  bool is_other() const {
+    if (static_cast<size_t>(PyList_GET_SIZE(list)) != items.size()) return true;
+    for (size_t i = 0; i < items.size(); i++)
+      if (PyList_GET_ITEM(list, i) != items[i]) return true;
+    return false;
+  }
+};
+
+// A class, whose version changes with each attribute that it or a base of it gets.
+struct Class {
+  PyTypeObject* type;
+  unsigned int version;
+};
+
 struct Weight {
   c10::TensorImpl* impl;
   const void* data;
@@ -192,6 +211,8 @@ struct Check {
   Node args, kwargs;
   std::vector<Leaf> leaves;
   std::vector<Dict> dicts;
+  std::vector<List> lists;
+  std::vector<Class> classes;
   std::vector<Weight> weights;
   std::vector<Bytes> bytes;
   uint64_t num_updates = 0;  // of weights, when they were last looked at
@@ -317,6 +338,17 @@ int misfit_of_net(Check& check) {
     is_as_seen &= version == dict.version;
     dict.version = version;
   }
+  for (const List& list : check.lists) is_as_seen &= !list.is_other();
+  for (Class& seen : check.classes) {
+    if (!seen.type->tp_version_tag) {  // it gets one when an attribute is looked up
+      PyObject* forward = PyObject_GetAttrString(reinterpret_cast<PyObject*>(seen.type), "__init__");
+      if (!forward) throw std::exception();
+      Py_DECREF(forward);
+    }
+    unsigned int version = seen.type->tp_version_tag;
+    is_as_seen &= version && version == seen.version;
+    seen.version = version;
+  }
   if (!is_as_seen) {
     check.net_misfit = -1;  // should looking fail
     PyObject* result = PyObject_CallNoArgs(check.look_at_net);
@@ -378,7 +410,7 @@ bool is_between(const void* data, int64_t count, int64_t least, int64_t most) {
   uint64_t span = static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
   bool is_beyond = false;
   for (int64_t i = 0; i < count; i++)
-    is_beyond |= static_cast<uint64_t>(numbers[i]) - static_cast<uint64_t>(least) > span;
+    is_beyond |= static_cast<uint64_t>(static_cast<int64_t>(numbers[i])) - static_cast<uint64_t>(least) > span;
   return !is_beyond;
 }
 
@@ -386,9 +418,17 @@ bool is_between_bounds(const Leaf& leaf, c10::TensorImpl* impl) {
   if (leaf.least == INT64_MIN && leaf.most == INT64_MAX) return true;
   const void* data = static_cast<const char*>(data_of(impl)) +
                      impl->storage_offset() * static_cast<int64_t>(impl->itemsize());
-  return impl->dtype().toScalarType() == c10::kInt
-      ? is_between<int32_t>(data, impl->numel(), leaf.least, leaf.most)
-      : is_between<int64_t>(data, impl->numel(), leaf.least, leaf.most);
+  auto are_between = [&]<typename Whole>() {
+    return is_between<Whole>(data, impl->numel(), leaf.least, leaf.most);
+  };
+  switch (impl->dtype().toScalarType()) {
+    case c10::kBool:
+    case c10::kByte: return are_between.operator()<uint8_t>();
+    case c10::kChar: return are_between.operator()<int8_t>();
+    case c10::kShort: return are_between.operator()<int16_t>();
+    case c10::kInt: return are_between.operator()<int32_t>();
+    default: return are_between.operator()<int64_t>();
+  }
 }
 
 // How often torch counted an update of a weight.
@@ -489,15 +529,16 @@ PyMethodDef methods[] = {
 
 PyTypeObject check_type = {PyVarObject_HEAD_INIT(nullptr, 0) "passnet_call_check.Check"};
 
-// check(args, kwargs, leaves, dicts, weights, ignored_keys, is_frozen, is_same, look_at_net, bytes,
-// bound, is_to_watch); see compiled_check.py
+// check(args, kwargs, leaves, dicts, lists, classes, weights, ignored_keys, is_frozen, is_same,
+// look_at_net, bytes, bound, is_to_watch); see compiled_check.py
 PyObject* make_check(PyObject*, PyObject* held) {
-  PyObject *args, *kwargs, *leaves, *dicts, *weights, *is_same, *look_at_net, *bytes;
+  PyObject *args, *kwargs, *leaves, *dicts, *lists, *classes, *weights, *is_same, *look_at_net, *bytes;
   unsigned long long ignored_keys;
   int is_frozen, is_to_watch;
   double bound;
-  if (!PyArg_ParseTuple(held, "OOO!O!O!KpOOO!dp", &args, &kwargs, &PyTuple_Type, &leaves,
-                        &PyTuple_Type, &dicts, &PyTuple_Type, &weights, &ignored_keys, &is_frozen,
+  if (!PyArg_ParseTuple(held, "OOO!O!O!O!O!KpOOO!dp", &args, &kwargs, &PyTuple_Type, &leaves,
+                        &PyTuple_Type, &dicts, &PyTuple_Type, &lists, &PyTuple_Type, &classes,
+                        &PyTuple_Type, &weights, &ignored_keys, &is_frozen,
                         &is_same, &look_at_net, &PyTuple_Type, &bytes, &bound, &is_to_watch))
     return nullptr;
   try {
@@ -534,6 +575,17 @@ PyObject* make_check(PyObject*, PyObject* held) {
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dicts); i++)
       check->dicts.push_back({reinterpret_cast<PyDictObject*>(PyTuple_GET_ITEM(dicts, i)), 0});
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(lists); i++) {
+      PyObject *list, *items;  // of a pair, which `held` keeps alive
+      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(lists, i), "O!O!", &PyList_Type, &list, &PyTuple_Type, &items))
+        return nullptr;
+      List watched{list, {}};
+      for (Py_ssize_t j = 0; j < PyTuple_GET_SIZE(items); j++)
+        watched.items.push_back(PyTuple_GET_ITEM(items, j));
+      check->lists.push_back(std::move(watched));
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(classes); i++)
+      check->classes.push_back({reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(classes, i)), 0});
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(weights); i++) {
       c10::TensorImpl* impl = unpack(PyTuple_GET_ITEM(weights, i)).unsafeGetTensorImpl();
       check->weights.push_back({impl, data_of(impl), impl->dtype(), impl->storage_offset(),

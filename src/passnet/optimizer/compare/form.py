@@ -1,0 +1,124 @@
+"""The form of outputs in memory: strides, and memory shared with arguments, weights or each other.
+
+Callers see both: `.view` fails on other strides, and a write into an output may reach an argument.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from passnet.errors import BackendError
+from passnet.optimizer.call.net_call import BuiltBackend, NetCall
+
+Run = Callable[[list[torch.Tensor]], Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """An output that is a view: of an argument by number, a weight by name, or an earlier output.
+
+    `offset` is in elements from where the other tensor begins.
+    """
+
+    of: tuple[str, int | str]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+
+def with_form(call: NetCall, built: BuiltBackend) -> BuiltBackend:
+    """Return a backend whose outputs lie in memory as eager torch's do; BackendError if none can.
+
+    Outputs are laid out anew, and views are made of what eager torch makes them of, only where the
+    backend's own outputs for the example lie otherwise.
+    """
+    with torch.no_grad():
+        outputs = list(built.run(call.tensors()))
+    if not all(isinstance(output, torch.Tensor) for output in outputs):
+        return built  # a comparison says so
+    if len(outputs) != len(call.outputs):
+        return built
+    views = _views(call, call.outputs, call.weights)
+    if views == _views(call, outputs, built.weights) and not any(
+        map(_differ, outputs, call.outputs)
+    ):
+        return built
+    for number, output in enumerate(call.outputs):
+        if number not in views and not _is_dense(output):
+            raise BackendError(f"output {number} of the net overlaps itself or has gaps in memory")
+    layouts = [(tuple(output.shape), output.stride()) for output in call.outputs]
+    return replace(built, run=_laid_out(built.run, layouts, views, dict(call.weights)))
+
+
+def _laid_out(
+    run: Run,
+    layouts: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+    views: Mapping[int, _View],
+    weights: Mapping[str, torch.Tensor],
+) -> Run:
+    def run_laid_out(tensors: list[torch.Tensor]) -> Sequence[Any]:
+        outputs = list(run(tensors))
+        for number, (shape, strides) in enumerate(layouts):
+            view = views.get(number)
+            if view is not None:
+                kind, name = view.of
+                base = {"argument": tensors, "weight": weights, "output": outputs}[kind][name]  # type: ignore[index]
+                offset = base.storage_offset() + view.offset
+                outputs[number] = base.detach().as_strided(view.shape, view.strides, offset)
+            elif outputs[number].stride() != strides:
+                laid = torch.empty_strided(
+                    shape, strides, dtype=outputs[number].dtype, device=outputs[number].device
+                )
+                outputs[number] = laid.copy_(outputs[number])
+        return outputs
+
+    return run_laid_out
+
+
+def _views(
+    call: NetCall, outputs: Sequence[torch.Tensor], weights: Mapping[str, torch.Tensor]
+) -> dict[int, _View]:
+    """Return the outputs that share memory with an argument, a weight or an earlier output."""
+    bases: list[tuple[tuple[str, int | str], torch.Tensor]] = [
+        *((("argument", number), tensor) for number, tensor in enumerate(call.tensors())),
+        *((("weight", name), weight) for name, weight in weights.items()),
+    ]
+    views = {}
+    for number, output in enumerate(outputs):
+        for of, base in bases:
+            if _shares(output, base):
+                offset = int(output.storage_offset() - base.storage_offset())
+                is_alike = output.dtype is base.dtype and output.is_conj() == base.is_conj()
+                if not is_alike or output.is_neg() != base.is_neg():
+                    raise BackendError(f"output {number} is a view of other bits of a tensor")
+                views[number] = _View(of, tuple(output.shape), output.stride(), offset)
+                break
+        bases.append((("output", number), output))
+    return views
+
+
+def _shares(first: torch.Tensor, second: torch.Tensor) -> bool:
+    if torch.strided not in (first.layout, second.layout) or first.layout != second.layout:
+        return False
+    is_empty = not first.numel() or not second.numel()
+    same = first.untyped_storage().data_ptr() == second.untyped_storage().data_ptr()
+    return same and not is_empty
+
+
+def _differ(output: torch.Tensor, right: torch.Tensor) -> bool:
+    """Return whether two outputs of one shape have other strides, of axes longer than 1."""
+    if output.shape != right.shape or right.layout is not torch.strided or not right.numel():
+        return False
+    pairs = zip(right.shape, output.stride(), right.stride(), strict=True)
+    return any(size > 1 and own != expected for size, own, expected in pairs)
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    expected = 1
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1 and stride != expected:
+            return False
+        expected *= max(size, 1)
+    return True
