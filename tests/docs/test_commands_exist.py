@@ -1,10 +1,13 @@
-"""Every command of the README and of docs/ exists with these options; quick, nothing runs."""
+"""Commands of the README and of docs/ exist with these options, shortened too; nothing runs."""
+
+import shlex
 
 import click
 import pytest
 
 from passnet.cli import main
-from tests.docs.pages import Command, all_commands, page_name
+from tests.docs.pages import PAGES, Command, all_commands, commands, page_name
+from tests.docs.shorter import BEFORE, NOT_RUN, SHORTER, shortened
 
 
 def parsed(words: tuple[str, ...]) -> None:
@@ -17,9 +20,11 @@ def parsed(words: tuple[str, ...]) -> None:
     ctx = click.Context(main, info_name="passnet")
     rest = list(words[1:])
     while isinstance(command, click.Group):
+        child = command.get_command(ctx, rest[0]) if rest else None
+        if child is None and command.invoke_without_command:
+            break
         if not rest:
             raise click.UsageError(f"{' '.join(words)} names no command")
-        child = command.get_command(ctx, rest[0])
         if child is None:
             raise click.UsageError(f"no command {rest[0]!r}")
         command, ctx = child, click.Context(child, parent=ctx, info_name=rest.pop(0))
@@ -39,6 +44,25 @@ def parsed(words: tuple[str, ...]) -> None:
 def test_a_documented_command_exists(command: Command) -> None:
     assert "…" not in command.words and "..." not in command.words, "write the command in full"
     parsed(command.words)
+    as_run = shortened(command.text)
+    if as_run is not None:
+        parsed(tuple(shlex.split(as_run)))
+
+
+def test_every_shortening_is_used() -> None:
+    texts = {
+        page_name(page): [command.text for command in commands(page, "passnet", "python")]
+        for page in PAGES
+    }
+    every = [text for page in texts.values() for text in page]
+    run = [text for text in every if shortened(text) is not None]
+    first = {next((start for start, _ in SHORTER if text.startswith(start)), "") for text in run}
+    assert [start for start, _ in SHORTER if start not in first] == []
+    assert [part for part, _ in NOT_RUN if not any(part in text for text in every)] == []
+    for page, needed in BEFORE.items():
+        assert [
+            start for start, _ in needed if not any(t.startswith(start) for t in texts[page])
+        ] == []
 
 
 @pytest.mark.parametrize(

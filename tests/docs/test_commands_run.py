@@ -17,11 +17,10 @@ from tests.docs.pages import PAGES, Command, commands, page_name, python_blocks
 from tests.docs.shorter import (
     BEFORE,
     CORPORA,
-    NOT_RUN,
     PREAMBLES,
     PYTHON_NOT_RUN,
-    SHORTER,
     WITH_DATASET,
+    shortened,
 )
 
 pytestmark = pytest.mark.slow  # reason: judges, captures and compiles as the pages do
@@ -87,15 +86,9 @@ def run(folder: Path, words: Sequence[str]) -> None:
 
 def words_to_run(folder: Path, command: Command) -> list[str] | None:
     """Return the words of a command as the test runs it; None if it is only parsed."""
-    text = command.text
-    if any(part in text for part, _ in NOT_RUN):
+    text = shortened(command.text)
+    if text is None:
         return None
-    for start, (exchanged, extra) in SHORTER:
-        if text.startswith(start):
-            for old, new in exchanged.items():
-                text = text.replace(old, new)
-            text = f"{text} {extra}"
-            break
     words = [word for part in shlex.split(text) for word in expanded(folder, part)]
     return [placeholder(folder, word) for word in words]
 
