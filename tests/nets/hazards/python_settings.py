@@ -15,6 +15,8 @@ from torch import nn
 
 KIND = "process"
 
+STATES = []
+
 HANDLER = logging.NullHandler()
 BEFORE = (gc.get_threshold(), sys.getrecursionlimit(), sys.excepthook, list(warnings.filters))
 
@@ -66,28 +68,33 @@ def mask():
 
 def state(net):
     root, own = logging.getLogger(), logging.getLogger("torch")
-    return {
-        "collector": (gc.isenabled(), gc.get_threshold()),
-        "recursion": sys.getrecursionlimit(),
-        "switches": sys.getswitchinterval(),
-        "hooks": [id(hook) for hook in (sys.excepthook, threading.excepthook, sys.displayhook)],
-        "filters": [str(item) for item in warnings.filters],
-        "signals": [str(signal.getsignal(number)) for number in sorted(signal.valid_signals())],
-        "timer": signal.getitimer(signal.ITIMER_REAL),
-        "logging": (
-            root.level,
-            [id(h) for h in root.handlers],
-            root.disabled,
-            root.manager.disable,
-        ),
-        "logging of torch": (own.level, own.propagate, own.disabled),
-        "numpy": (np.geterr(), np.get_printoptions()),
-        "umask": mask(),
-        "locale": locale.setlocale(locale.LC_ALL),
-        "processors": sorted(os.sched_getaffinity(0)),
-        "nice": os.nice(0),
-        "streams": [id(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)],
-    }
+    STATES.append(
+        {
+            "collector": (gc.isenabled(), gc.get_threshold()),
+            "recursion": sys.getrecursionlimit(),
+            "switches": sys.getswitchinterval(),
+            "hooks": [id(hook) for hook in (sys.excepthook, threading.excepthook, sys.displayhook)],
+            "filters": [str(item) for item in warnings.filters],
+            "signals": [str(signal.getsignal(number)) for number in sorted(signal.valid_signals())],
+            "timer": signal.getitimer(signal.ITIMER_REAL),
+            "logging": (
+                root.level,
+                [id(h) for h in root.handlers],
+                root.disabled,
+                root.manager.disable,
+            ),
+            "logging of torch": (own.level, own.propagate, own.disabled),
+            "numpy": (np.geterr(), np.get_printoptions()),
+            "umask": mask(),
+            "locale": locale.setlocale(locale.LC_ALL),
+            "processors": sorted(os.sched_getaffinity(0)),
+            "nice": os.nice(0),
+            "streams": [id(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)],
+        }
+    )
+    if len(STATES) == 2:  # the net was optimised
+        change(net)
+    return STATES[-1]
 
 
 def example():

@@ -5,6 +5,8 @@ from torch import nn
 
 KIND = "process"
 
+STATES = []
+
 
 def set_all(threads, mode, precision, on):
     torch.set_num_threads(threads)
@@ -25,23 +27,28 @@ def make():
 
 
 def state(net):
-    return {
-        "threads": torch.get_num_threads(),
-        "deterministic": torch.are_deterministic_algorithms_enabled(),
-        "only warns": torch.is_deterministic_algorithms_warn_only_enabled(),
-        "precision": torch.get_float32_matmul_precision(),
-        "always warns": torch.is_warn_always_enabled(),
-        "anomalies": torch.is_anomaly_enabled(),
-        "print": repr(torch.tensor(1 / 3)),
-        "oneDNN": (torch.backends.mkldnn.enabled, torch.backends.mkldnn.deterministic),
-        "filled": torch.utils.deterministic.fill_uninitialized_memory,
-        "denormals": float(torch.tensor(1e-40) * 1) != 0,
-        "dtype": str(torch.get_default_dtype()),
-        "device": str(torch.get_default_device()),
-        "autocast": (torch.is_autocast_enabled("cpu"), torch.is_autocast_cache_enabled()),
-        "quantised": torch.backends.quantized.engine,
-        "inference": torch.is_inference_mode_enabled(),
-    }
+    STATES.append(
+        {
+            "threads": torch.get_num_threads(),
+            "deterministic": torch.are_deterministic_algorithms_enabled(),
+            "only warns": torch.is_deterministic_algorithms_warn_only_enabled(),
+            "precision": torch.get_float32_matmul_precision(),
+            "always warns": torch.is_warn_always_enabled(),
+            "anomalies": torch.is_anomaly_enabled(),
+            "print": repr(torch.tensor(1 / 3)),
+            "oneDNN": (torch.backends.mkldnn.enabled, torch.backends.mkldnn.deterministic),
+            "filled": torch.utils.deterministic.fill_uninitialized_memory,
+            "denormals": float(torch.tensor(1e-40) * 1) != 0,
+            "dtype": str(torch.get_default_dtype()),
+            "device": str(torch.get_default_device()),
+            "autocast": (torch.is_autocast_enabled("cpu"), torch.is_autocast_cache_enabled()),
+            "quantised": torch.backends.quantized.engine,
+            "inference": torch.is_inference_mode_enabled(),
+        }
+    )
+    if len(STATES) == 2:  # the net was optimised
+        change(net)
+    return STATES[-1]
 
 
 def example():

@@ -9,6 +9,8 @@ from torch import nn
 
 KIND = "process"
 
+STATES = []
+
 FOLDER = tempfile.TemporaryDirectory()
 BEFORE = Path.cwd()
 
@@ -20,7 +22,11 @@ def make():
 
 def state(net):
     folder = Path(FOLDER.name)
-    return folder.samefile(Path.cwd()), sorted(path.name for path in folder.rglob("*"))
+    is_there = folder.samefile(Path.cwd())
+    STATES.append((is_there, sorted(path.name for path in folder.rglob("*"))))
+    if len(STATES) == 2:  # the net was optimised
+        change(net)
+    return STATES[-1]
 
 
 def example():
