@@ -27,8 +27,9 @@ CONTEXT = click.Context(main)
 
 def commands(path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     command = command_of(path)
-    if not isinstance(command, click.Group):
+    if not isinstance(command, click.Group) or command.invoke_without_command:
         yield path
+    if not isinstance(command, click.Group):
         return
     for name in command.list_commands(CONTEXT):
         yield from commands((*path, name))

@@ -124,6 +124,7 @@ MEANINGS = {
     "--make-suite": "file of a suite to make",
     # optimize
     "--backend": "backend to try",
+    "--sample": "one item in so many",
     "--freeze": "weights are constant",
     "--finite": "arguments are finite",
     # training

@@ -6,7 +6,8 @@ graph, profile              graphs and profiles
 data                        captures and datasets
 suite, bench, leaderboard   suites, runs, entries
 passes, judge, library      pass folders, the judge, judged passes
-agent, optimize, report     authors, whole nets, the site
+agent, report               authors, the site
+optimize, optimize_audit    whole nets made faster, and the audit of that
 """
 
 from passnet.cli.commands import main

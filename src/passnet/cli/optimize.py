@@ -82,7 +82,7 @@ class OptimizeOptions:
     json: bool = opt.shared("json")
 
 
-@opt.command("optimize")
+@opt.command_group("optimize")
 def optimize(options: OptimizeOptions) -> None:
     """Find the fastest way to run the net ENTRY that returns what eager torch does.
 

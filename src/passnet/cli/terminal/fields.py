@@ -16,6 +16,7 @@ from passnet.cli.terminal.parser import (
     OptionPart,
     argument,
     command,
+    command_group,
     field,
     field_part,
     fields_of,
@@ -31,7 +32,16 @@ if TYPE_CHECKING:
     from passnet.judge.settings import RunSettings
     from passnet.judge.suite.suite import Suite
 
-__all__ = ["PATH", "OptionPart", "argument", "command", "field", "fields_of", "part"]
+__all__ = [
+    "PATH",
+    "OptionPart",
+    "argument",
+    "command",
+    "command_group",
+    "field",
+    "fields_of",
+    "part",
+]
 
 KINDS = ("classical", "fusible", "single")
 DTYPES = ("float32", "float16", "bfloat16")

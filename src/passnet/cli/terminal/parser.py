@@ -17,7 +17,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from operator import attrgetter
 from pathlib import Path
 from types import NoneType, UnionType
@@ -99,6 +99,33 @@ class OptionsCommand(click.Command):
         self._function(self._options(**parts))
 
 
+class OptionsGroup(OptionsCommand, click.Group):
+    """A command with further commands below it, which the first word may name."""
+
+    allow_extra_args = False
+    allow_interspersed_args = True
+
+    def __init__(self, name: str, function: Callable[[Any], None]) -> None:
+        super().__init__(name, function)
+        self.invoke_without_command, self.no_args_is_help = True, False
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Parse the words of this command, or of the command that the first of them names."""
+        if args and (below := self.commands.get(args[0])):
+            return below.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the parts of the usage line, without a place for further commands."""
+        return click.Command.collect_usage_pieces(self, ctx)
+
+
 def command(
     name: str, group: click.Group | None = None
 ) -> Callable[[Callable[[Any], None]], OptionsCommand]:
@@ -111,6 +138,11 @@ def command(
         return made
 
     return decorate
+
+
+def command_group(name: str) -> Callable[[Callable[[Any], None]], OptionsGroup]:
+    """Return a decorator that makes a command, below which others may be."""
+    return partial(OptionsGroup, name)
 
 
 def field(default: Any = dataclasses.MISSING, **metadata: Any) -> Any:

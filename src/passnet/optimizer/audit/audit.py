@@ -1,65 +1,70 @@
 """One case audited: a net optimised, and each of its calls compared with a net that was not."""
 
 import copy
-from collections.abc import Callable, Sequence
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from functools import cache
+from typing import Any
 
+import numpy as np
 import torch
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_map
 
-from passnet.errors import PassnetError
-from passnet.optimizer.audit.case import HARMLESS, Given, NetCase, Use, called
-from passnet.optimizer.audit.differences import difference
-from passnet.optimizer.audit.held import changes, state
-from passnet.optimizer.optimize import Optimized, optimize_net
+from passnet.errors import InputError, PassnetError
+from passnet.inductor.compiler import import_compilers
+from passnet.optimizer.audit.case import Given, NetCase, CaseCall, called
+from passnet.optimizer.audit.differences import difference, place, tensors_of
+from passnet.optimizer.audit.held import changes, held, process_state, state
+from passnet.optimizer.audit.outcome import DEFAULT, CaseOutcome
+from passnet.optimizer.backends.backends import BACKENDS, Backend, Builder, with_checks
+from passnet.optimizer.call.fast_net import FastNet, fast_net
+from passnet.optimizer.call.net_call import BuiltBackend, NetCall
+from passnet.optimizer.optimize import optimize_net
+from passnet.optimizer.record import BackendRecord, SignatureRecord
 from passnet.optimizer.settings import OptimizeSettings
 
-Outcome: TypeAlias = Literal["wrong", "changed", "crashed", "refused", "served"]
-
-OUTCOMES: tuple[Outcome, ...] = ("wrong", "changed", "crashed", "refused", "served")
-"""What an audit can find: values unlike eager PyTorch's; a net, arguments or a process that the
-optimisation changed; an error that is no sentence, or the end of the process; no backend for the
-example; a backend that is right on all calls.
-"""
+MAX_REASON = 300
+"""Most letters of a reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseOutcome:
-    """The outcome of a case with one choice of backends."""
+def audit_case(
+    case: NetCase,
+    asked: str,
+    settings: OptimizeSettings,
+    backends: Mapping[str, Backend] = BACKENDS,
+) -> CaseOutcome:
+    """Optimise the net of a case by a backend, or by the default choice, and compare its calls.
 
-    case: str
-    kind: str
-    asked: str
-    """The backend, or `default`."""
-    outcome: Outcome
-    reason: str = ""
-    backend: str = "eager"
-    """The backend that serves the example."""
-    speedup: float | None = None
-    """Over eager PyTorch."""
-    is_faster: bool = False
-    """True where the interval of the speedup lies above 1."""
-    seconds: float = 0.0
-
-    @property
-    def is_right(self) -> bool:
-        """True if the net is right, and served by a faster backend where it is harmless."""
-        if self.kind == HARMLESS and self.asked == "default":
-            return self.outcome == "served" and self.is_faster
-        return self.outcome in ("refused", "served")
+    A backend that is asked for alone serves also where eager PyTorch is faster. InputError where
+    there is no such backend.
+    """
+    if asked not in (DEFAULT, *backends):
+        raise InputError(f"no backend {asked!r}; there are {DEFAULT}, {', '.join(backends)}")
+    use_dynamo_once()
+    start = time.monotonic()
+    found = CaseOutcome(str(case.path), case.kind, asked, "served")
+    found = _audited(case, found, settings, backends)
+    reason = " ".join(found.reason.split())[:MAX_REASON]
+    return replace(found, reason=reason, seconds=round(time.monotonic() - start, 3))
 
 
-def audit_case(case: NetCase, asked: str, settings: OptimizeSettings) -> CaseOutcome:
-    """Optimise the net of a case by a backend, or by the default choice, and compare its calls."""
-    found = CaseOutcome(case.name, case.kind, asked, "served")
-    backends = None if asked == "default" else (asked,)
-    settings = replace(settings, backends=backends)
+@cache
+def use_dynamo_once() -> None:
+    """Use Dynamo, as torch itself patches its modules and functions when that happens first."""
+    import_compilers()
+    torch.compile(torch.nn.Linear(1, 1), backend="eager")(torch.ones(1, 1))
+
+
+def _audited(
+    case: NetCase, found: CaseOutcome, settings: OptimizeSettings, backends: Mapping[str, Backend]
+) -> CaseOutcome:
     net, twin, example = case.made(), case.made(), _seeded(case.example)
     before = state(net, example), case.state and case.state(net)
-    optimized, error = None, ""
+    served, error = None, ""
     try:
-        optimized = optimize_net(net, [_arguments(example)], settings)
+        served = _optimized(net, example, found.asked, settings, backends)
     except PassnetError as cause:
         error = str(cause)
     except Exception as cause:  # noqa: BLE001 (any other error is what an audit looks for)
@@ -68,31 +73,77 @@ def audit_case(case: NetCase, asked: str, settings: OptimizeSettings) -> CaseOut
     if moved := list(changes(before[0], after[0])):
         return replace(found, outcome="changed", reason=f"changed: {', '.join(moved[:3])}")
     if before[1] != after[1]:
-        return replace(found, outcome="changed", reason=f"{before[1]} became {after[1]}"[:300])
-    if optimized is None:
+        return replace(found, outcome="changed", reason=f"{before[1]} became {after[1]}")
+    if served is None:
         return replace(found, outcome="refused", reason=error)
-    found = _served(found, optimized)
     if case.change is not None:
         case.change(net)
         case.change(twin)
-    uses: list[tuple[str, Use]] = [("the example", example), *_seeded(case.calls)]
-    for label, use in uses:
-        if wrong := _wrong(case, optimized.net, net, twin, use):
-            return replace(found, outcome="wrong", reason=f"{label}: {wrong}")
-    return found
+    uses = [("the example", example), *_seeded(case.calls)]
+    wrong = next(_wrongs(served.net, net, twin, uses), None)
+    return served.outcome(found) if wrong is None else replace(found, outcome="wrong", reason=wrong)
 
 
-def _served(found: CaseOutcome, optimized: Optimized) -> CaseOutcome:
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """An optimised net with its record."""
+
+    net: FastNet
+    signature: SignatureRecord
+    alone: BackendRecord | None
+    """The record of the backend, where it serves as it was asked for alone."""
+
+    def outcome(self, found: CaseOutcome) -> CaseOutcome:
+        """Return the outcome of a net that is right on all calls."""
+        signature, alone = self.signature, self.alone
+        chosen = signature.chosen if alone is None else alone.engine
+        speedup, low = (
+            (signature.speedup, signature.speedup_low)
+            if alone is None
+            else (alone.speedup, alone.speedup_low)
+        )
+        return replace(
+            found,
+            outcome="served" if self.net.built_backends else "refused",
+            reason="; ".join(f"{b.engine}: {b.reason}" for b in signature.engines if b.reason),
+            backend=chosen,
+            speedup=speedup,
+            is_faster=chosen != "eager" and (low or 0.0) > 1,
+        )
+
+
+def _optimized(
+    net: Any,
+    example: Given,
+    asked: str,
+    settings: OptimizeSettings,
+    backends: Mapping[str, Backend],
+) -> _Served:
+    """Optimise a net; a backend that is asked for alone serves if it is right, fast or not."""
+    names = None if asked == DEFAULT else (asked,)
+    kept: list[BuiltBackend] = []
+    if names:
+        asked_for = backends[asked]
+        build, load = _keeping(asked_for.build, kept), _keeping(asked_for.load, kept)
+        backends = {**backends, asked: replace(asked_for, build=build, load=load)}
+    settings = replace(settings, backends=names)
+    optimized = optimize_net(net, [_arguments(example)], settings, backends=backends)
     [signature] = optimized.record.forms
-    reasons = [f"{b.engine}: {b.reason}" for b in signature.engines if b.reason]
-    return replace(
-        found,
-        outcome="served" if optimized.net.built_backends else "refused",
-        reason="; ".join(reasons),
-        backend=signature.chosen,
-        speedup=signature.speedup,
-        is_faster=signature.chosen != "eager" and signature.speedup_low > 1,
-    )
+    alone = next((record for record in signature.engines if record.engine == asked), None)
+    if alone is None or asked == "eager" or alone.status != "ok" or signature.chosen == asked:
+        return _Served(optimized.net, signature, None)
+    built = with_checks(kept[-1], settings.freeze, alone)
+    return _Served(fast_net(net, [built], warns=True), signature, alone)
+
+
+def _keeping(builder: Builder, kept: list[BuiltBackend]) -> Builder:
+    """Return a builder that keeps what it built."""
+
+    def build(call: NetCall, folder: Any, name: str) -> BuiltBackend:
+        kept.append(builder(call, folder, name))
+        return kept[-1]
+
+    return build
 
 
 def _seeded(function: Callable[[], Any]) -> Any:
@@ -105,69 +156,98 @@ def _arguments(given: Given) -> tuple[Sequence[Any], dict[str, Any]]:
     return (given, {}) if isinstance(given, tuple) else ((), dict(given))
 
 
-def _wrong(case: NetCase, fast: Callable[..., Any], net: Any, twin: Any, use: Use) -> str | None:
-    """Return how a call of the optimised net differs from that of its twin, or None."""
-    own, right = _used(fast, use), _used(twin, use)
-    if own.error is not None or right.error is not None:
-        if (own.error is None) != (right.error is None):
-            return f"it {own.ending}, and the net {right.ending}"
-        return None
-    if wrong := difference(own.value, right.value, lambda: _exact(case, use)):
-        return wrong
-    if wrong := difference(own.given, right.given):
+def _wrongs(fast: Any, net: Any, twin: Any, uses: Sequence[tuple[str, CaseCall]]) -> Iterator[str]:
+    """Yield how calls of an optimised net differ from those of its twin."""
+    earlier: list[tuple[str, _Used, _Used]] = []
+    for label, use in uses:
+        exact = _exact(twin, use)
+        right, own = _used(twin, twin, use), _used(fast, net, use)
+        if wrong := _wrong(own, right, exact) or _state_of_net(net, twin):
+            yield f"{label}: {wrong}"
+        earlier.append((label, own, right))
+        for former, one, other in earlier:
+            if one.is_stale and not other.is_stale:
+                yield f"{label}: it overwrites what it returned for {former}"
+
+
+def _wrong(own: "_Used", right: "_Used", exact: Callable[[], Any]) -> str | None:
+    if (own.error is None) != (right.error is None):
+        return f"it {own.ending}, and the net {right.ending}"
+    if own.error is None:
+        if wrong := difference(own.value, right.value, exact):
+            return wrong
+        if own.shares != right.shares:
+            return f"it returns memory of {own.shares}, and the net of {right.shares}"
+    if wrong := difference(own.given, right.given, path="they"):
         return f"its arguments: {wrong}"
-    if own.shares != right.shares:
-        return "what it returns shares memory with its arguments otherwise"
-    if own.generator != right.generator:
-        return "it leaves torch's random generator elsewhere"
-    if isinstance(net, torch.nn.Module):
-        states = dict(net.state_dict()), dict(twin.state_dict())
-        wrong = difference(*states) or difference(_counts(net), _counts(twin))
-        return wrong and f"the state of the net: {wrong}"
+    if moved := next(changes(right.process, own.process), None):
+        return f"it changes {moved}, and the net does not"
     return None
 
 
-def _counts(net: torch.nn.Module) -> dict[str, Any]:
-    """Return the plain attributes of all modules."""
-    return {
-        f"{path}.{name}": value
-        for path, module in net.named_modules()
-        for name, value in vars(module).items()
-        if isinstance(value, (int, float, str)) and not name.startswith("_")
-    }
+def _state_of_net(net: Any, twin: Any) -> str | None:
+    """Return a difference between the states of a net and its twin after a call."""
+    if not isinstance(net, torch.nn.Module):
+        return None
+    wrong = difference(_attributes(net), _attributes(twin))
+    return wrong and f"the state of the net: {wrong}"
+
+
+def _attributes(net: torch.nn.Module) -> dict[str, Any]:
+    """Return the weights, buffers and public attributes of all modules."""
+    found: dict[str, Any] = dict(net.state_dict(keep_vars=True))
+    for path, module in net.named_modules():
+        found |= {f"{path}.{name}": buffer for name, buffer in module._buffers.items()}
+        own = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+        found |= {f"{path}.{name}": value for name, value in own.items()}
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Used:
-    value: Any
+    """A call that was made: its arguments afterwards, its result or error, and the state left."""
+
     given: Any
-    shares: list[bool]
-    generator: bytes
+    value: Any
     error: Exception | None
+    shares: list[str]
+    """The argument or weight that each returned tensor shares memory with, or "nothing"."""
+    process: dict[str, Any]
+    contents: list[Any]
 
     @property
     def ending(self) -> str:
         return "returns" if self.error is None else f"raises {type(self.error).__name__}"
 
+    @property
+    def is_stale(self) -> bool:
+        """True if the result was changed after the call."""
+        return list(map(held, tensors_of(self.value))) != self.contents
 
-def _used(net: Callable[..., Any], use: Use) -> _Used:
-    """Use a net on a copy of the arguments."""
+
+def _used(net: Callable[..., Any], holder: Any, use: CaseCall) -> _Used:
+    """Use a net on a copy of the arguments; `holder` has its weights."""
     given = use if callable(use) else _copied(use)
     value, error = None, None
-    torch.manual_seed(2)
+    _seed()
     try:
         value = called(net, given)
     except Exception as cause:  # noqa: BLE001 (a net may raise anything)
         error = cause
-    places = {_place(leaf) for leaf in tree_leaves(given)} - {0}
-    shares = [_place(leaf) in places for leaf in tree_leaves(value)]
-    return _Used(value, given, shares, torch.get_rng_state().numpy().tobytes(), error)
+    process = process_state()
+    tensors = {f"argument {number}": t for number, t in enumerate(tensors_of(given))}
+    if isinstance(holder, torch.nn.Module):
+        tensors |= dict(holder.state_dict(keep_vars=True))
+    places = {place(tensor): name for name, tensor in tensors.items()} | {0: "nothing"}
+    outputs = tensors_of(value)
+    shares = [places.get(place(tensor), "nothing") for tensor in outputs]
+    return _Used(given, value, error, shares, process, list(map(held, outputs)))
 
 
-def _place(leaf: Any) -> int:
-    if not isinstance(leaf, torch.Tensor) or leaf.layout is not torch.strided:
-        return 0
-    return leaf.untyped_storage().data_ptr()
+def _seed() -> None:
+    torch.manual_seed(2)
+    np.random.seed(2)
+    random.seed(2)
 
 
 def _copied(given: Given) -> Given:
@@ -176,17 +256,28 @@ def _copied(given: Given) -> Given:
     return copied
 
 
-def _exact(case: NetCase, use: Use) -> Any:
-    """Return the value of a call in float64 by a new net, or None."""
-    if callable(use):
-        return None
-    try:
-        net = case.made().double()
-        if case.change is not None:
-            case.change(net)
-        return called(net, tree_map(_double, _copied(use)))
-    except Exception:  # noqa: BLE001 (a net may raise anything)
-        return None
+def _exact(twin: Any, use: CaseCall) -> Callable[[], Any]:
+    """Return a function of the value of a call in float64, None where the net does not run in it.
+
+    The net is a copy of the twin as it is now, as a call may change it.
+    """
+    net: Any = None
+    if not callable(use):
+        try:
+            net = copy.deepcopy(twin).double() if isinstance(twin, torch.nn.Module) else twin
+        except Exception:  # noqa: BLE001 (a net may hold anything)
+            net = None
+
+    def exact() -> Any:
+        if net is None or callable(use):
+            return None
+        _seed()
+        try:
+            return called(net, tree_map(_double, _copied(use)))
+        except Exception:  # noqa: BLE001 (a net may raise anything)
+            return None
+
+    return exact
 
 
 def _double(leaf: Any) -> Any:

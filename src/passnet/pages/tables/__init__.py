@@ -4,5 +4,6 @@ cells                             figures and names as texts
 tables, results                   any table, and the tables and files of a run
 catalog, dataset, listing         captures, datasets, graphs and tasks
 attempt_tables                    attempts of authors
-profile_tables, optimizer_tables  profiles and optimised nets
+profile_tables                    profiles
+optimizer_tables, audit_tables    optimised nets, and an audit of such
 """

@@ -1,0 +1,294 @@
+"""The audit of `passnet.optimize` finds what it says it finds, and its corpus is right."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner
+from torch import nn
+
+from passnet.cli.commands import main
+from passnet.core.jobs.process import JobLimits
+from passnet.core.jobs.run_plan import RunPlan
+from passnet.errors import InputError
+from passnet.optimizer.audit.audit import audit_case
+from passnet.optimizer.audit.case import NetCase, find_cases, read_case
+from passnet.optimizer.audit.outcome import CaseOutcome, Outcome, complaints
+from passnet.optimizer.audit.run import choices, run_audit
+from passnet.optimizer.backends.backends import BACKENDS, Backend
+from passnet.optimizer.call.net_call import BuiltBackend, NetCall
+from passnet.optimizer.settings import OptimizeSettings
+from passnet.pages.tables.audit_tables import audit_lines, audit_table
+from tests.conftest import ROOT
+
+NETS = ROOT / "tests" / "nets"
+QUICK = OptimizeSettings(threads=1, seconds=0.02)
+LIMITS = JobLimits(120.0)
+
+MAGIC = 12.4375
+"""A value that the audited calls have, and no other arguments."""
+
+Run = Callable[[NetCall, list[torch.Tensor]], list[torch.Tensor]]
+
+
+class Product(nn.Module):
+    """A product that refuses one value."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        if (x == -MAGIC).any():
+            raise ValueError("a value that the net refuses")
+        y = self.linear(x)
+        return y, 2 * y
+
+
+def magic(value: float = MAGIC) -> tuple[torch.Tensor]:
+    x = torch.randn(3, 4)
+    x[0, 0] = value
+    return (x,)
+
+
+def case(make: Callable[[], nn.Module] = lambda: Product().eval(), **parts) -> NetCase:
+    """A case with the magic value in calls that the example does not show."""
+
+    def calls():
+        yield "usual", (torch.randn(3, 4),)
+        yield "magic", magic()
+        yield "refused", magic(-MAGIC)
+        yield "magic again", magic()
+
+    return NetCase(Path("case.py"), "form", make, lambda: (torch.randn(3, 4),), calls, **parts)
+
+
+def backend(run: Run | None = None, does: Callable[[], object] = lambda: None) -> Backend:
+    """A backend that runs the net eagerly, and `run` for the magic value; `does` as it is built."""
+
+    def build(call: NetCall, folder: Path, name: str) -> BuiltBackend:
+        does()
+
+        def outputs(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+            if run is not None and (tensors[0].abs() == MAGIC).any():
+                return run(call, tensors)
+            return call.eager_outputs(call.filled(tensors))
+
+        return call.built(name, outputs)
+
+    return Backend("for a test", build, build)
+
+
+def audited(net_case: NetCase, own: Backend) -> CaseOutcome:
+    return audit_case(net_case, "own", QUICK, {**BACKENDS, "own": own})
+
+
+def right(call: NetCall, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    return call.eager_outputs(call.filled(tensors))
+
+
+def test_a_backend_that_is_right_serves_fast_or_not() -> None:
+    found = audited(case(), backend(right))
+    assert (found.outcome, found.backend, found.reason) == ("served", "own", "")
+    assert found.is_right
+
+
+def moved(call: NetCall, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    outputs = right(call, tensors)
+    tensors[0].add_(1)
+    return outputs
+
+
+def argument(call: NetCall, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    y, double = right(call, tensors)
+    return [tensors[0].copy_(y), double]
+
+
+def unrefused(call: NetCall, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    refused = (tensors[0] == -MAGIC).any()
+    return [torch.zeros(3, 4), torch.zeros(3, 4)] if refused else right(call, tensors)
+
+
+def drawn(call: NetCall, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    torch.rand(1)
+    return right(call, tensors)
+
+
+def threaded(call: NetCall, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    torch.set_num_threads(torch.get_num_threads() + 1)
+    return right(call, tensors)
+
+
+KEPT: list[torch.Tensor] = []
+
+
+def overwritten(call: NetCall, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    outputs = right(call, tensors)
+    for kept in KEPT:
+        kept.zero_()
+    KEPT[:] = outputs
+    return outputs
+
+
+WRONG: dict[str, tuple[Run, str]] = {
+    "values": (lambda c, x: [y + 0.01 for y in right(c, x)], "magic: tensor 0 is off by"),
+    "NaN": (lambda c, x: [y / 0 * 0 for y in right(c, x)], "is NaN in 12 places and not 0"),
+    "a dtype": (lambda c, x: [y.half() for y in right(c, x)], "has dtype torch.float16"),
+    "a shape": (lambda c, x: [y[:2] for y in right(c, x)], "has shape"),
+    "strides": (lambda c, x: [y.t().contiguous().t() for y in right(c, x)], "has strides (1, 3)"),
+    "shared memory": (lambda c, x: [right(c, x)[0]] * 2, "its tensors share memory otherwise"),
+    "an argument's memory": (argument, "it returns memory of ['argument 0', 'nothing']"),
+    "an argument": (moved, "its arguments: tensor 0 is off by"),
+    "a random number": (drawn, "it changes torch's random generator, and the net does not"),
+    "threads": (threaded, "it changes the number of threads, and the net does not"),
+    "no error": (unrefused, "refused: it returns, and the net raises"),
+    "overwritten": (overwritten, "magic again: it overwrites what it returned for magic"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_backend_that_is_wrong_on_a_later_call_is_found(name: str) -> None:
+    run, sentence = WRONG[name]
+    threads = torch.get_num_threads()
+    try:
+        found = audited(case(), backend(run))
+    finally:
+        torch.set_num_threads(threads)
+        KEPT.clear()
+    assert found.outcome == "wrong" and not found.is_right
+    assert sentence in found.reason
+
+
+CHANGES: dict[str, Callable[[nn.Module], object]] = {
+    "_parameters of linear": lambda net: net.linear.weight.data.add_(1),
+    "training of linear": lambda net: net.linear.train(),
+    "attributes of linear": lambda net: setattr(net.linear, "mine", 1),
+    "environment variables": lambda _: os.environ.update(PASSNET_TEST="1"),
+    "the path of imports": lambda _: sys.path.append("mine"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_of_the_net_or_the_process_is_found(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSNET_TEST", "0")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    nets = []
+
+    def make() -> nn.Module:
+        nets.append(Product().eval())
+        return nets[-1]
+
+    found = audited(case(make), backend(does=lambda: CHANGES[name](nets[0])))
+    assert (found.outcome, found.reason) == ("changed", f"changed: {name}")
+    assert not found.is_right
+
+
+def test_what_a_case_names_is_compared_too() -> None:
+    builds: list[int] = []
+    own = backend(does=lambda: builds.append(1))
+    found = audited(case(state=lambda _: len(builds)), own)
+    assert (found.outcome, found.reason) == ("changed", "0 became 1")
+
+
+def test_a_changed_net_is_compared_with_a_changed_twin() -> None:
+    def change(net: Product) -> None:
+        net.linear.weight.data.mul_(2)
+
+    def stale(call: NetCall, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [y / 2 for y in right(call, tensors)]
+
+    assert audited(case(change=change), backend(right)).outcome == "served"
+    assert audited(case(change=change), backend(stale)).outcome == "wrong"
+
+
+def test_an_error_that_is_no_sentence_is_a_crash() -> None:
+    def fail(_: object) -> object:
+        raise ZeroDivisionError("by a hook")
+
+    net = Product().eval()
+    net.register_forward_pre_hook(lambda *_: None)
+    found = audited(case(lambda: net), Backend("raises", fail, fail))  # type: ignore[arg-type]
+    assert found.outcome == "refused" and "ZeroDivision" not in found.reason
+
+
+def test_an_unknown_backend_is_an_error_of_the_caller() -> None:
+    with pytest.raises(InputError, match="no backend 'grph'; there are default, eager"):
+        audit_case(case(), "grph", QUICK)
+    with pytest.raises(InputError, match="no backend 'grph'; there are default, each, eager"):
+        choices(["graph", "grph"])
+    assert {"default", "graph", "script_frozen"} <= set(choices(["each"]))
+    assert "eager" not in choices(["each"]) and choices(["aot", "aot"]) == ("aot",)
+
+
+FILE = """
+import os
+import time
+
+import torch
+
+KIND = {kind!r}
+NEEDS = {needs!r}
+
+
+class Net(torch.nn.Module):
+    def __deepcopy__(self, memo):
+        {copies}
+
+    def forward(self, x):
+        return 2 * x
+
+
+def make():
+    return Net().eval()
+
+
+def example():
+    return (torch.ones(2),)
+
+
+def calls():
+    yield "two", (torch.full((2,), 2.0),)
+"""
+
+
+def write(folder: Path, name: str, copies: str = "return Net().eval()", **parts: object) -> None:
+    text = FILE.format(copies=copies, kind=parts.get("kind", "form"), needs=parts.get("needs", ()))
+    (folder / f"{name}.py").write_text(text)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "nets"
+    folder.mkdir()
+    write(folder, "dies", "os.abort()")
+    write(folder, "hangs", "time.sleep(60)")
+    write(folder, "raises", "raise SystemExit(7)")
+    write(folder, "lacks", needs=("no_such_package",))
+    write(folder, "fits", kind="harmless")
+    (folder / "_parts.py").write_text("raise ValueError('no case')")
+    return folder
+
+
+def test_a_crash_and_a_hang_end_their_own_case_alone(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    cases = find_cases([corpus])
+    limits = JobLimits(4.0)
+    outcomes = run_audit(cases, ("graph",), QUICK, limits, out)
+    found = {Path(each.case).stem: each for each in outcomes}
+    assert {name: each.outcome for name, each in found.items()} == {
+        "dies": "crashed", "hangs": "crashed", "raises": "crashed", "fits": "served"
+    }  # fmt: skip
+    assert found["dies"].reason.startswith("its process ended with SIGABRT")
+    assert found["hangs"].reason == "not done in 4 s"
+    assert "SystemExit: 7" in found["raises"].reason
+    assert list(complaints(outcomes)) == ["graph: 3 crashed"]
+    lines = (out / "outcomes.jsonl").read_bytes()
+    assert run_audit(cases, ("graph",), QUICK, limits, out, RunPlan(resume=True)) == outcomes
+    assert (out / "outcomes.jsonl").read_bytes() == lines, "nothing was audited again"
+    with pytest.raises(InputError, match="was audited with other settings"):
+        run_audit(cases, ("graph",), OptimizeSettings(), limits, out, RunPlan(resume=True))
