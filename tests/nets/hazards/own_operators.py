@@ -48,9 +48,6 @@ class Operators(nn.Module):
     def __exit__(self, *error):
         self.entered -= 1
 
-    def __str__(self):
-        return f"{len(self)} layers"
-
 
 def make():
     return Operators().eval()
@@ -74,4 +71,3 @@ def calls():
     yield "a pipe", lambda net: (net | torch.relu)(x)
     yield "an order", lambda net: (net < 3, net < 2)
     yield "entered", entered
-    yield "as text", str

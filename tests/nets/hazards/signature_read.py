@@ -9,8 +9,6 @@ KIND = "interface"
 
 
 class Documented(nn.Module):
-    """A documented net."""
-
     accepts = ("x", "mask")
 
     def __init__(self) -> None:
@@ -44,6 +42,6 @@ def calls():
     yield "by signature", chosen
     yield "the signature", lambda net: str(inspect.signature(net.forward))
     yield "types", lambda net: sorted(net.forward.__annotations__)
-    yield "documentation", lambda net: (net.__doc__, net.forward.__doc__)
+    yield "documentation", lambda net: net.forward.__doc__
     yield "constants", lambda net: net.accepts
     yield "the name of the method", lambda net: net.forward.__name__
