@@ -53,6 +53,13 @@ def dataset(captures: Path) -> Path:
     return captures.parent / "data"
 
 
+def texts_that_run(page: Path) -> list[str]:
+    """Return the commands and Python blocks that run of a page, and those before them."""
+    run = [shortened(command.text) or "" for command in commands(page, "passnet", "python")]
+    before = BEFORE.get(page_name(page)), PREAMBLES.get(page_name(page))
+    return [*run, *python_blocks(page), *map(str, before)]
+
+
 @pytest.fixture
 def world(tmp_path: Path, page: Path, request: pytest.FixtureRequest) -> Path:
     """Return a folder that holds all that a page names."""
@@ -61,8 +68,7 @@ def world(tmp_path: Path, page: Path, request: pytest.FixtureRequest) -> Path:
     for path in CORPORA:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).symlink_to(ROOT / path)
-    before = f"{BEFORE.get(page_name(page))}{PREAMBLES.get(page_name(page))}"
-    if "captures" in page.read_text(encoding="utf-8") + before:
+    if any("captures" in text for text in texts_that_run(page)):
         (tmp_path / "captures").symlink_to(request.getfixturevalue("captures"))
     if page_name(page) in WITH_DATASET:
         (tmp_path / "data").symlink_to(request.getfixturevalue("dataset"))
