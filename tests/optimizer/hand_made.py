@@ -4,6 +4,7 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from passnet.optimizer.call.net_call import BuiltBackend
+from passnet.optimizer.call.values import flattened
 
 
 class Net(torch.nn.Module):
@@ -34,14 +35,14 @@ def entry_of(
     """An entry that runs the net itself, or `run`, which takes its outputs, flat."""
     leaves, args_spec = tree_flatten((args, kwargs))
     with torch.no_grad():
-        flat, out_spec = tree_flatten(net(*args, **kwargs))
+        structure = flattened(net(*args, **kwargs))[1]
 
     def run_net(tensors):
         remaining = iter(tensors)
         filled = [next(remaining) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         new_args, new_kwargs = tree_unflatten(filled, args_spec)
         with torch.no_grad():
-            outputs = tree_flatten(net(*new_args, **new_kwargs))[0]
+            outputs = flattened(net(*new_args, **new_kwargs))[0]
         return run(outputs) if run else outputs
 
     weights = {}
@@ -53,7 +54,7 @@ def entry_of(
         args_spec,
         tuple(leaves),
         run_net,
-        out_spec,
+        structure,
         weights,
         is_frozen,
         None,

@@ -63,7 +63,7 @@ def test_a_net_that_writes_into_a_buffer_runs_eagerly(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="writes into count"):
         build_backend("graph", BACKENDS["graph"], call, tmp_path / "graph")
     written = NetCall(lambda x: x.add_(1), (torch.ones(3),), {})
-    assert written.written == ["argument 0"]
+    assert written.written == ["input 1"]
 
 
 @pytest.mark.xdist_group("inductor")

@@ -272,11 +272,14 @@ def test_a_copy_has_the_net_alone(fast, net, warnings):
     assert pair[0] is pair[1] and isinstance(pair[0], FastNet)
 
 
-def test_it_cannot_be_pickled_and_says_what_to_do(fast):
-    for save in (pickle.dumps, lambda net: torch.save(net, io.BytesIO())):
-        with pytest.raises(InputError, match=r"save the folder .* and use passnet\.load"):
-            save(fast)
-    torch.save(fast.state_dict(), io.BytesIO())
+def test_pickled_it_is_the_net(fast, net):
+    file = io.BytesIO()
+    torch.save(fast, file)
+    file.seek(0)
+    for loaded in (pickle.loads(pickle.dumps(fast)), torch.load(file, weights_only=False)):
+        assert type(loaded) is Net and torch.equal(loaded(X), net(X))
+    function = pickle.loads(pickle.dumps(FastNet(torch.neg)))
+    assert function is torch.neg
 
 
 def test_it_may_be_a_module_of_another_net(fast, net, warnings):

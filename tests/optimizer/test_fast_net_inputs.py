@@ -86,7 +86,7 @@ def test_hostile_inputs_give_what_the_net_gives(values, form, has_gradients):
         return entry.run(tensors)
 
     counted = BuiltBackend(
-        "counted", entry.args_spec, entry.leaves, run, entry.out_spec, entry.weights, False
+        "counted", entry.args_spec, entry.leaves, run, entry.structure, entry.weights, False
     )
     fast = FastNet(net, [counted])
     x = HOSTILE_FORMS[form](HOSTILE_VALUES[values](torch.randn(3, 4)))

@@ -295,7 +295,7 @@ def test_what_is_not_kept_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mon
 BAD = {
     "is in training mode": lambda: passnet.optimize(torch.nn.Linear(2, 2), torch.ones(1, 2)),
     "the net fails on these inputs": lambda: passnet.optimize(torch.relu, "x"),
-    "returns int besides tensors": lambda: passnet.optimize(lambda x: (x, 3), torch.ones(1)),
+    "the net returns a set": lambda: passnet.optimize(lambda x: (x, {3}), torch.ones(1)),
     "the net returns no tensor": lambda: passnet.optimize(lambda x: (), torch.ones(1)),
     "give an example": lambda: passnet.optimize(torch.relu),
     "no setting 'fast'": lambda: passnet.optimize(torch.relu, torch.ones(1), fast=True),

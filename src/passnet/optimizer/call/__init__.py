@@ -1,6 +1,8 @@
 """The returned net and its checks.
 
-fast_net                             a backend where a call fits it, else the original net
+fast_net, forwarding                 a backend where a call fits it, else the original net
 call_check, compiled_check, include  whether a call fits, in Python and in C++
-net_call, net_state                  a net with its arguments and backends, changes to its state
+net_call, values                     a net with its arguments, outputs and backends
+effects                              writes, random draws and attributes that a call moves
+net_state, held_objects              changes to its state, containers and tensors in attributes
 """

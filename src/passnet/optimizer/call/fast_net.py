@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any, NoReturn, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import torch
-from torch.utils._pytree import TreeSpec, tree_leaves, tree_unflatten
+from torch.utils._pytree import tree_leaves
 
 from passnet.errors import InputError
 from passnet.optimizer.call.call_check import (
@@ -28,14 +28,18 @@ from passnet.optimizer.call.call_check import (
     input_signature,
 )
 from passnet.optimizer.call.compiled_check import call_check, num_watched_bytes
+from passnet.optimizer.call.forwarding import OfTheNet, forwarding_class
 from passnet.optimizer.call.net_call import (
     BuiltBackend,
+    FunctionNet,
     as_module,
     leaf_in_words,
     name_of,
+    state_tensors,
     weights_of,
 )
 from passnet.optimizer.call.net_state import attributes_of, is_moved, remember_weights
+from passnet.optimizer.call.values import OutputStructure, nested
 
 Arguments: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
 """The arguments of a call, by position and by name."""
@@ -54,8 +58,9 @@ _ADVICE = {
 """Advice about a misfit that is not of the inputs."""
 
 _OF_THE_NET = (
-    *("_parameters", "_buffers", "_modules", "named_modules"),
-    *("state_dict", "load_state_dict", "_load_from_state_dict"),
+    *("named_modules", "state_dict", "load_state_dict", "_load_from_state_dict"),
+    *("_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks"),
+    *("_load_state_dict_post_hooks", "_non_persistent_buffers_set"),
 )
 _BUSY = max(Misfit) + 1
 _AS_IT_WAS = "the net runs as it was"
@@ -91,6 +96,16 @@ class FastNet(torch.nn.Module):
     _why_none: str
     _warned: set[int | str]
     _warns: bool
+    _parameters = OfTheNet()
+    _buffers = OfTheNet()
+    _modules = OfTheNet()
+
+    def __new__(cls, net: Any = None, *_: Any, **__: Any) -> Self:
+        """Return an instance of a class with the methods of the net's class."""
+        if not isinstance(net, torch.nn.Module) or isinstance(net, FunctionNet):
+            return super().__new__(cls)
+        made: Self = super().__new__(forwarding_class(cls, net, FastNet._drop_moved))
+        return made
 
     def __init__(
         self, net: Callable[..., Any], backends: Sequence[BuiltBackend] = (), warns: bool = True
@@ -99,7 +114,7 @@ class FastNet(torch.nn.Module):
         module = as_module(net)
         own = {
             "original_net": module,
-            # the very dicts of the net, so that names, state and assignments are the net's
+            # the very methods and hooks of the net, so that its names and state are the net's
             **{name: getattr(module, name) for name in _OF_THE_NET},
             "_backends": tuple(_checked(module, built) for built in reversed(backends)),
             "_why_none": "it has no backends",
@@ -185,20 +200,26 @@ class FastNet(torch.nn.Module):
         _log.warning("%s: %s: %s%s", name, sentence, instead, advice)
 
     def __copy__(self) -> "FastNet":
-        bare = FastNet(self.original_net)
-        object.__setattr__(bare, "_why_none", "backends are not copied")
-        return bare
+        return self._without_backends(self.original_net)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "FastNet":
-        bare = FastNet(copy.deepcopy(self.original_net, memo)).__copy__()
+        bare = self._without_backends(copy.deepcopy(self.original_net, memo))
         memo[id(self)] = bare
         return bare
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise InputError(
-            "an optimised net cannot be pickled; save its state_dict(), or save the folder "
-            "(passnet.optimize(..., out=FOLDER)) and use passnet.load(FOLDER, net)"
-        )
+    def _without_backends(self, net: torch.nn.Module) -> "FastNet":
+        bare = FastNet(net, (), self._warns)
+        reason = "backends are not copied" if self._backends else self._why_none
+        object.__setattr__(bare, "_why_none", reason)
+        return bare
+
+    def __reduce_ex__(self, protocol: Any) -> str | tuple[Any, ...]:
+        if isinstance(self.original_net, FunctionNet):
+            return itemgetter(0), ((self.original_net.function,),)
+        return self.original_net.__reduce_ex__(protocol)
+
+    def __dir__(self) -> list[str]:
+        return dir(self.original_net)
 
     def __repr__(self) -> str:
         lines = [f"  {backend.built.engine}: {_in_words(backend)}\n" for backend in self._backends]
@@ -223,6 +244,11 @@ class FastNet(torch.nn.Module):
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Self:
         """Move or convert the net (`to`, `half`, `cuda`), and drop backends that this breaks."""
         self.original_net._apply(fn, recurse)
+        self._drop_moved()
+        return self
+
+    def _drop_moved(self) -> None:
+        """Drop backends whose weights were moved or converted."""
         in_place = tuple(
             backend
             for backend in self._backends
@@ -232,7 +258,6 @@ class FastNet(torch.nn.Module):
             object.__setattr__(self, "_backends", in_place)
             object.__setattr__(self, "_why_none", "its weights were moved or converted")
             self._warn(0, (), {})
-        return self
 
     def train(self, mode: bool = True) -> Self:
         """Set the mode of the net; in training mode the original net runs."""
@@ -247,18 +272,20 @@ class FastNet(torch.nn.Module):
 
 def _checked(net: torch.nn.Module, built: BuiltBackend) -> _CheckedBackend:
     signature = input_signature(net, built)
-    check, unflatten = call_check(signature), _unflatten(built.out_spec)
+    check, unflatten = call_check(signature), _unflatten(built.structure)
     instead = None if built.instead is None else _checked(net, built.instead)
     return _CheckedBackend(built, signature, check, threading.Lock(), unflatten, instead)
 
 
-def _unflatten(spec: TreeSpec) -> Callable[[Sequence[Any]], Any]:
+def _unflatten(structure: OutputStructure) -> Callable[[Sequence[Any]], Any]:
     """Return a function that nests outputs, without `tree_unflatten` (microseconds) if possible."""
-    if spec.is_leaf():
+    spec = structure.spec
+    if structure.has_tensors_alone and spec.is_leaf():
         return itemgetter(0)
-    if spec.type in (tuple, list) and all(child.is_leaf() for child in spec.children()):
+    is_flat = all(child.is_leaf() for child in spec.children())
+    if structure.has_tensors_alone and spec.type in (tuple, list) and is_flat:
         return spec.type
-    return partial(tree_unflatten, treespec=spec)
+    return partial(nested, structure)
 
 
 def _in_words(backend: _CheckedBackend) -> str:
@@ -306,7 +333,7 @@ def _copy(value: Any, name: str, tensors: Iterable[Any], memo: dict[int, Any]) -
 
 def served(built: BuiltBackend, net: torch.nn.Module) -> BuiltBackend:
     """Return a backend of a copy as one of the user's net, with shared weights."""
-    own = weights_of(net)
+    own = state_tensors(net)
     weights = {name: own[name] for name in built.weights if name in own}
     for name, weight in weights.items():
         built.weights[name].data = weight.data

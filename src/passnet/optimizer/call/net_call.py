@@ -3,13 +3,26 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from operator import is_not
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram, export
-from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from passnet.errors import BackendError, InputError, boundary
+from passnet.optimizer.call import effects
+from passnet.optimizer.call.held_objects import held_by
+from passnet.optimizer.call.values import (
+    OutputStructure,
+    argument_names,
+    check_arguments,
+    difference,
+    flattened,
+    is_dense,
+    nested,
+    other_values,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +31,8 @@ class BuiltBackend:
 
     Args:
         leaves: the example's arguments, flat: tensors, and constants of the input signature.
-        run: takes the tensors among the leaves and returns the outputs, flat.
+        run: takes the tensors among the leaves and returns the tensors among the outputs.
+        structure: the nesting of the outputs, and constants among them.
         weights: the parameters and buffers that it was built with, by name.
         is_frozen: weights are folded in.
         plain: the net as torch itself calls it, with a user's arguments.
@@ -36,7 +50,7 @@ class BuiltBackend:
     args_spec: TreeSpec
     leaves: tuple[Any, ...]
     run: Callable[[list[torch.Tensor]], Sequence[Any]]
-    out_spec: TreeSpec
+    structure: OutputStructure
     weights: Mapping[str, torch.Tensor]
     is_frozen: bool = False
     plain: Callable[..., Any] | None = None
@@ -61,7 +75,7 @@ class BuiltBackend:
 
     def __call__(self, tensors: list[torch.Tensor]) -> Any:
         """Return the outputs, nested as the net returns them."""
-        return tree_unflatten(self.run(tensors), self.out_spec)
+        return nested(self.structure, self.run(tensors))
 
 
 def leaf_in_words(leaf: Any) -> str:
@@ -74,11 +88,14 @@ def leaf_in_words(leaf: Any) -> str:
 class NetCall:
     """A net with the arguments of one call.
 
-    `given` is the net as the user gave it, perhaps a function; `net` is a module. `leaves` and
-    `outputs` are flat; `written` names the weights and arguments that a call writes into.
+    `given` is the net as the user gave it, perhaps a function; `net` is a module. `leaves` are the
+    arguments, flat; `outputs` the tensors among the outputs, and `structure` the rest of these.
+    `written` names the weights and arguments that a call writes into, `draws` the random
+    generators that it moves, `moves` the attributes that a call changes, each call otherwise.
 
     Raises:
-        InputError: the net is in training mode, fails on these arguments, or returns no tensor.
+        InputError: the net is in training mode, fails on these arguments, or returns no tensor;
+            arguments cannot be checked, or outputs not made anew.
     """
 
     def __init__(
@@ -91,27 +108,95 @@ class NetCall:
                 "are evaluated are optimised"
             )
         self.args, self.kwargs = tuple(args), dict(kwargs)
+        check_arguments(self.args, self.kwargs)
         self.leaves, self.args_spec = tree_flatten((self.args, self.kwargs))
-        self.weights = weights_of(self.net)
-        arguments = {f"argument {number}": tensor for number, tensor in enumerate(self.tensors())}
-        watched = arguments | self.weights
-        before = {name: tensor._version for name, tensor in watched.items()}
+        self.weights = state_tensors(self.net)
+        self.written: list[str] = []
+        self.draws: list[str] = []
+        self.moves: list[str] = []
+        self._other_outputs: str | None = None
+        with effects.shared_kept(self.net):
+            self._first_call()
+
+    def _first_call(self) -> None:
+        """Call the net on the example, and watch what it does besides returning outputs."""
+        names = argument_names(self.args, self.kwargs)
+        named = zip(names, self.leaves, strict=True)
+        watched = self.weights | {name: leaf for name, leaf in named if is_dense(leaf)}
+        before, copy = effects.state_of(self.net, watched), effects.bare_copy(self.net)
+        args, kwargs = tree_unflatten(list(self.leaves), self.args_spec)
         try:
-            outputs = self.eager(self.leaves)
+            with torch.no_grad():
+                outputs = self.net(*args, **kwargs)
         except Exception as cause:
             raise InputError(
                 f"the net fails on these inputs: {type(cause).__name__}: {cause}"
             ) from cause
-        self.written = [name for name, t in watched.items() if t._version != before[name]]
-        self.outputs, self.out_spec = tree_flatten(outputs)
-        if not all(isinstance(output, torch.Tensor) for output in self.outputs):
-            kinds = {type(output).__name__ for output in self.outputs} - {"Tensor"}
-            raise InputError(
-                f"the net returns {', '.join(sorted(kinds))} besides tensors; wrap it in a module "
-                "that returns tensors alone, in tuples, lists or dicts"
-            )
+        self.outputs, self.structure = flattened(outputs)
         if not self.outputs:
-            raise InputError("the net returns no tensor")
+            raise InputError("the net returns no tensor; return its numbers as tensors")
+        if not all(map(is_dense, self.outputs)):
+            raise InputError("the net returns a sparse tensor, or one of a class of its own")
+        after, former = effects.state_of(self.net, watched), self.weights
+        # not tensors that each call makes anew, such as a weight of `weight_norm`
+        own = state_tensors(self.net)
+        self.weights = {name: own[name] for name in own if former.get(name, own[name]) is own[name]}
+        self.written, self.draws = effects.written(before, after), effects.drawn(before, after)
+        leaves, spec = tree_flatten((args, kwargs))
+        if spec != self.args_spec or any(map(is_not, leaves, self.leaves)):
+            self.written.append("a list or dict among its arguments")
+        if self.written or self.draws:
+            return
+        if effects.moved(before, after):
+            self._compare_states(before, after, copy)
+        elif not self.structure.has_tensors_alone:
+            self._call_otherwise(self.net)
+
+    def _compare_states(
+        self, before: effects.State, after: effects.State, copy: torch.nn.Module
+    ) -> None:
+        """Find attributes that other arguments, or a second call, would set to other values."""
+        first = effects.attributes_of(copy)
+        self._call_otherwise(copy)
+        others = effects.attributes_of(copy)
+        names = dict.fromkeys([*effects.moved(before, after), *effects.differing(first, others)])
+        self.moves = [name for name in names if after.attributes.get(name) != others.get(name)]
+        self._call_otherwise(self.net)
+        self.moves += effects.differing(after.attributes, effects.attributes_of(self.net))
+
+    def _call_otherwise(self, net: torch.nn.Module) -> None:
+        """Call a net on other values than the example's, as far as it takes them."""
+        for with_whole in (True, False):
+            others = {id(tensor): other_values(tensor, with_whole) for tensor in self.tensors()}
+            leaves = [others.get(id(leaf), leaf) for leaf in self.leaves]
+            try:
+                outputs = self.eager(leaves, net)
+            except Exception:  # noqa: BLE001, S112 (boundary: a net may raise anything)
+                continue
+            self._note_structure(outputs)
+            return
+
+    @property
+    def refusal(self) -> str | None:
+        """A sentence why no backend may serve the net, None where one may.
+
+        Calls for comparisons add to it: outputs other than tensors must stay as in the example.
+        """
+        if self.written:
+            return f"the net writes into {_listed(self.written)}"
+        if self.draws:
+            return (
+                f"the net draws from the random generator of {_listed(self.draws)}, and a backend "
+                "would draw other numbers; pass them as an argument"
+            )
+        if self.moves:
+            return (
+                f"each call changes {_listed(self.moves)}, which a backend would not; pass such a "
+                "value as an argument and return it"
+            )
+        if self._other_outputs:
+            return f"the net returns {self._other_outputs}; return tensors instead"
+        return None
 
     def eager(self, leaves: Sequence[Any], net: Callable[..., Any] | None = None) -> Any:
         """Call the net, or a replacement for it, with these leaves."""
@@ -122,8 +207,19 @@ class NetCall:
     def eager_outputs(
         self, leaves: Sequence[Any], net: Callable[..., Any] | None = None
     ) -> list[torch.Tensor]:
-        """Return the outputs of the same call, flat."""
-        return tree_leaves(self.eager(leaves, net))
+        """Return the tensors among the outputs of the same call, in order."""
+        outputs = self.eager(leaves, net)
+        if net is None and not torch.compiler.is_compiling():
+            self._note_structure(outputs)
+        return flattened(outputs)[0]
+
+    def _note_structure(self, outputs: Any) -> None:
+        """Note how outputs differ from those of the example in other than values of tensors."""
+        if self._other_outputs is None:
+            try:
+                self._other_outputs = difference(self.structure, flattened(outputs)[1])
+            except InputError:
+                self._other_outputs = "objects for some arguments alone"
 
     def filled(self, tensors: Sequence[torch.Tensor]) -> list[Any]:
         """Return the leaves with these tensors in place of their own."""
@@ -152,7 +248,7 @@ class NetCall:
             self.args_spec,
             tuple(self.leaves),
             run,
-            self.out_spec,
+            self.structure,
             self.weights,
             is_frozen,
             plain,
@@ -163,7 +259,8 @@ class NetCall:
     def exported(self) -> ExportedProgram:
         """The program from `torch.export`; BackendError where the net has none."""
         with boundary(BackendError, "torch.export"), torch.no_grad():
-            return export(self.net, self.args, self.kwargs, strict=False)
+            net = self.net if self.structure.has_tensors_alone else TensorsNet(self)
+            return export(net, self.args, self.kwargs, strict=False)
 
     @cached_property
     def exported_flat(self) -> ExportedProgram:
@@ -199,6 +296,22 @@ class FlatNet(torch.nn.Module):
         return tuple(outputs if self._numbers is None else (outputs[n] for n in self._numbers))
 
 
+class TensorsNet(torch.nn.Module):
+    """A net with the same weights by the same names that returns only tensors, as a tuple."""
+
+    _call: NetCall
+
+    def __init__(self, call: NetCall) -> None:
+        super().__init__()
+        own = {name: vars(self)[name] for name in ("_forward_hooks", "_forward_pre_hooks")}
+        vars(self).update({**vars(call.net), **own, "_call": call})
+        vars(self).pop("forward", None)
+
+    def forward(self, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...]:
+        """Return the tensors among the outputs of the net."""
+        return tuple(flattened(self._call.net(*args, **kwargs))[0])
+
+
 class FunctionNet(torch.nn.Module):
     """A function of tensors as a module; it must hold no module or tensor."""
 
@@ -210,11 +323,11 @@ class FunctionNet(torch.nn.Module):
                     f"the function holds a {type(value).__name__}, whose changes would not be "
                     "seen; give a torch.nn.Module that holds it and calls the function"
                 )
-        self._function = function
+        self.function = function
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
-        return self._function(*args, **kwargs)
+        return self.function(*args, **kwargs)
 
 
 def as_module(net: Callable[..., Any]) -> torch.nn.Module:
@@ -235,6 +348,15 @@ def weights_of(net: torch.nn.Module) -> dict[str, torch.Tensor]:
         **dict(net.named_parameters(remove_duplicate=False)),
         **dict(net.named_buffers(remove_duplicate=False)),
     }
+
+
+def state_tensors(net: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Return the weights of a net and all other tensors that its attributes hold, by name."""
+    return {**held_by(net).tensors, **weights_of(net)}
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(names[:3]))
 
 
 def _held_by(function: Any) -> list[Any]:

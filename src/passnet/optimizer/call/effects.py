@@ -1,0 +1,280 @@
+"""The effects of a call of a net besides its outputs: writes, random draws, attributes that move.
+
+A backend has no such effects, so it may only serve a net without any. One is allowed: a value that
+the first call keeps, such as a table of positions, if no value of an argument decides it.
+"""
+
+import copy
+import hashlib
+import itertools
+import random
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.parameter import is_lazy
+
+from passnet.optimizer.call.held_objects import OF_MODULES, held_by
+from passnet.optimizer.call.values import is_plain
+
+SMALL = 2**16
+"""Tensors of more bytes are told apart by sums of blocks, which is ten times faster."""
+
+BLOCK = 512
+"""Numbers of 8 bytes in a block."""
+
+MOST_ITEMS = 10_000
+"""Of a larger container, only the size is looked at."""
+
+_CONTAINERS = (dict, OrderedDict, defaultdict, list, set, deque)
+_WITH_FUNCTION = (FunctionType, MethodType, staticmethod, classmethod, property, partial)
+
+_STATES: Mapping[type, Callable[[Any], Any]] = {
+    torch.Generator: lambda value: value.get_state().numpy().tobytes(),
+    random.Random: lambda value: value.getstate(),
+    np.random.Generator: lambda value: repr(value.bit_generator.state),
+    np.random.RandomState: lambda value: repr(value.get_state()),
+    np.ndarray: lambda value: hashlib.sha256(np.ascontiguousarray(value).data).digest(),
+}
+"""The contents of objects that are no containers, by class."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The state of a net, its arguments and random generators at one moment."""
+
+    tensors: Mapping[str, Any]
+    attributes: Mapping[str, Any]
+    generators: Mapping[str, Any]
+
+
+def state_of(net: torch.nn.Module, tensors: Mapping[str, torch.Tensor]) -> State:
+    """Return the state of a net, and of its weights and arguments by name."""
+    contents = {name: _contents(tensor) for name, tensor in tensors.items()}
+    return State(contents, attributes_of(net), _generators())
+
+
+def written(before: State, after: State) -> list[str]:
+    """Return the names of tensors whose values, place or count of updates are others."""
+    return differing(before.tensors, after.tensors)
+
+
+def drawn(before: State, after: State) -> list[str]:
+    """Return the names of random generators that moved."""
+    return differing(before.generators, after.generators)
+
+
+def moved(before: State, after: State) -> list[str]:
+    """Return the names of attributes that were changed."""
+    return differing(before.attributes, after.attributes)
+
+
+def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return the names of values that are others, missing or new."""
+    names = {**before, **after}
+    return [name for name in names if before.get(name, ()) != after.get(name, ())]
+
+
+def bare_copy(net: torch.nn.Module) -> torch.nn.Module:
+    """Return a copy of a net that shares all tensors with it."""
+    tensors = [*net.parameters(), *net.buffers(), *held_by(net).tensors.values()]
+    return copy.deepcopy(net, {id(tensor): tensor for tensor in tensors})
+
+
+def attributes_of(net: torch.nn.Module) -> dict[str, Any]:
+    """Return the contents of attributes of a net's modules, and of variables that copies share."""
+    held = held_by(net)
+    found: dict[str, Any] = {}
+    for path, module in net.named_modules():
+        for name, value in vars(module).items():
+            if name not in OF_MODULES:
+                found[f"attribute {path}.{name}" if path else f"attribute {name}"] = _frozen(value)
+    for path, container in held.containers.items():
+        for key, value in _items(container):
+            found[f"attribute {path}[{key!r}]"] = _frozen(value)
+    found |= {f"attribute {path}": _values(tensor) for path, tensor in held.tensors.items()}
+    for weights in (net.named_parameters, net.named_buffers):
+        found |= {f"weight {name}": id(weight) for name, weight in weights(remove_duplicate=False)}
+    return found | {shared.name: _frozen(shared.get(), True) for shared in _shared(net)}
+
+
+def _items(container: Any) -> list[tuple[Any, Any]]:
+    """Return the items of a dict, or the members of another container with their positions."""
+    if isinstance(container, dict):
+        return [*dict.items(container)]  # a subclass may import or build its values
+    return [*enumerate(container)]
+
+
+def _frozen(value: Any, is_deep: bool = False) -> Any:
+    """Return the present contents of a value; if not `is_deep`, only the size of a container."""
+    if is_plain(value) or isinstance(value, itertools.count):
+        return type(value).__name__, repr(value)
+    if isinstance(value, torch.Tensor):
+        return _values(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(repr, value))
+    if isinstance(value, (dict, list, tuple, deque)):
+        is_deep &= len(value) <= MOST_ITEMS
+        items = _items(value) if is_deep or isinstance(value, deque) else ()
+        return type(value).__name__, len(value), [(repr(k), _frozen(v, is_deep)) for k, v in items]
+    for kind, state in _STATES.items():
+        if isinstance(value, kind):
+            return state(value)
+    return type(value).__name__
+
+
+def _contents(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Return the place and the count of updates of a tensor besides its values."""
+    version = None if tensor.is_inference() else tensor._version
+    if tensor.layout is not torch.strided or is_lazy(tensor):
+        return type(tensor).__name__, version
+    return tensor.data_ptr(), tensor.storage_offset(), version, _values(tensor)
+
+
+def _values(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Return the form of a tensor and a digest of its values."""
+    if tensor.layout is not torch.strided or is_lazy(tensor) or tensor.is_meta or tensor.is_nested:
+        return type(tensor).__name__, str(tensor.layout)
+    return tensor.dtype, tensor.device, tuple(tensor.shape), tensor.stride(), _digest(tensor)
+
+
+def _digest(tensor: torch.Tensor) -> bytes:
+    values = tensor.detach().resolve_conj().resolve_neg()
+    if values.is_quantized:
+        values = values.int_repr()
+    if not values.numel():
+        return b""
+    values = values.contiguous().reshape(-1).view(torch.uint8)
+    if values.numel() <= SMALL:
+        return hashlib.sha256(values.cpu().numpy().data).digest()
+    if values.data_ptr() % 8 or values.storage_offset() % 8:
+        values = values.clone()
+    num_bytes = values.numel() // (8 * BLOCK) * 8 * BLOCK
+    sums = values[:num_bytes].view(torch.int64).view(-1, BLOCK).sum(1).view(torch.uint8)
+    return hashlib.sha256(torch.cat([sums, values[num_bytes:]]).cpu().numpy().data).digest()
+
+
+def _generators() -> dict[str, Any]:
+    legacy: Any = np.random.get_state()
+    states = {
+        "torch": torch.get_rng_state().numpy().tobytes(),
+        "numpy": (legacy[1].tobytes(), *legacy[2:]),
+        "Python": random.getstate(),
+    }
+    if torch.cuda.is_initialized():
+        cards = torch.cuda.get_rng_state_all()
+        states |= {f"cuda:{n}": card.numpy().tobytes() for n, card in enumerate(cards)}
+    return states
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """A variable that a net shares with its copies: of its class, a closure or a Python module."""
+
+    name: str
+    get: Callable[[], Any]
+    put: Callable[[Any], None]
+
+
+@contextmanager
+def shared_kept(net: torch.nn.Module) -> Iterator[None]:
+    """Put back, at the end, variables that a net shares with its copies."""
+    before = [(shared, shared.get()) for shared in _shared(net)]
+    items = [_items(value) if type(value) in _CONTAINERS else None for _, value in before]
+    try:
+        yield
+    finally:
+        for (shared, value), former in zip(before, items, strict=True):
+            if shared.get() is not value:
+                shared.put(value)
+            if former is not None and not _are_same(former, _items(value)):
+                value.clear()
+                members = former if isinstance(value, dict) else [member for _, member in former]
+                getattr(value, "update" if isinstance(value, (dict, set)) else "extend")(members)
+
+
+def _are_same(former: list[tuple[Any, Any]], now: list[tuple[Any, Any]]) -> bool:
+    pairs = zip(former, now, strict=False)
+    return len(former) == len(now) and all(a is c and b is d for (a, b), (c, d) in pairs)
+
+
+def _shared(net: torch.nn.Module) -> Iterator[_Shared]:
+    """Yield variables of a net's classes and functions, and of their Python modules."""
+    functions: list[Any] = []
+    classes: dict[type, None] = {}
+    for module in net.modules():
+        classes |= dict.fromkeys(base for base in type(module).__mro__ if not _is_foreign(base))
+        functions += vars(module).values()
+    for kind in classes:
+        for name, value in [*vars(kind).items()]:
+            if isinstance(value, _WITH_FUNCTION):
+                functions.append(value)
+            elif not name.startswith("__") and _may_move(value):
+                get, put = partial(getattr, kind, name, None), partial(setattr, kind, name)
+                yield _Shared(f"{name} of class {kind.__name__}", get, put)
+    yield from _of_functions(functions)
+
+
+def _of_functions(functions: Sequence[Any]) -> Iterator[_Shared]:
+    """Yield variables of closures and globals of functions, and of functions that they name.
+
+    Of other functions, only those of the same Python module are looked at.
+    """
+    waiting, seen = deque(functions), set[Any]()
+    while waiting:
+        function = _plain_function(waiting.popleft())
+        if function is None or function in seen:
+            continue
+        seen.add(function)
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        for name, cell in cells:
+            waiting.append(_content(cell))
+            if _may_move(_content(cell)):
+                put = partial(setattr, cell, "cell_contents")
+                yield _Shared(f"variable {name}", partial(_content, cell), put)
+        own = function.__globals__
+        for name in dict.fromkeys(_names(function.__code__)):
+            value = own.get(name)
+            if isinstance(value, FunctionType) and value.__globals__ is own:
+                waiting.append(value)
+            elif name in own and _may_move(value):
+                get, put = partial(own.get, name), partial(own.__setitem__, name)
+                yield _Shared(f"global variable {name}", get, put)
+
+
+def _plain_function(value: Any) -> FunctionType | None:
+    """Return the function within a method, a property or the like, if it is not of torch."""
+    while isinstance(value, _WITH_FUNCTION) and not isinstance(value, FunctionType):
+        inner = [getattr(value, name, None) for name in ("__func__", "fget", "func")]
+        value = next(filter(None, inner), None)
+    return value if isinstance(value, FunctionType) and not _is_foreign(value) else None
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names(inner)
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # it is empty
+        return _names
+
+
+def _is_foreign(value: Any) -> bool:
+    """Return whether a class or function is of torch or Python itself."""
+    return str(value.__module__).partition(".")[0] in ("torch", "builtins", "abc", "typing")
+
+
+def _may_move(value: Any) -> bool:
+    kinds = (torch.Tensor, itertools.count, *_STATES)
+    return is_plain(value) or type(value) in _CONTAINERS or isinstance(value, kinds)

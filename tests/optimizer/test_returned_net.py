@@ -1,0 +1,224 @@
+"""The returned net is the net in everything but calls: methods, copies, its class."""
+
+import copy
+import io
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from passnet.optimizer.call.fast_net import FastNet
+from tests.optimizer.hand_made import entry_of, plus_hundred
+
+X = torch.randn(3, 4)
+
+
+@pytest.fixture(autouse=True)
+def gradients_are_off():
+    with torch.no_grad():
+        yield
+
+
+def made(net: torch.nn.Module, *args: Any) -> FastNet:
+    """A net whose backend adds a hundred."""
+    return FastNet(net, [entry_of(net, *args, run=plus_hundred)])
+
+
+def layers() -> torch.nn.Sequential:
+    return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)).eval()
+
+
+def test_a_sequence_of_layers_is_read_as_one() -> None:
+    net = layers()
+    fast: Any = made(net, X)
+    assert len(fast) == 3 and bool(fast) and fast[0] is net[0] and fast[-1] is net[2]
+    assert [*fast] == [*net] and net[1] in fast and torch.nn.ReLU() not in fast
+    assert [*reversed(fast)] == [*reversed([*net])]
+    assert [*fast[:2]] == [net[0], net[1]] and type(fast[:2]) is torch.nn.Sequential
+    assert dir(fast) == dir(net)
+    assert torch.equal(fast(X), net(X) + 100)
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "an item is set": lambda net: net.__setitem__(2, torch.nn.Identity()),
+    "an item is deleted": lambda net: net.__delitem__(1),
+    "an item is appended": lambda net: net.append(torch.nn.Tanh()),
+    "items are added": lambda net: net.__iadd__(torch.nn.Sequential(torch.nn.Tanh())),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("by", ["the result", "the net"])
+def test_a_sequence_of_layers_is_changed_as_one(change: str, by: str) -> None:
+    net, twin = layers(), layers()
+    fast: Any = made(net, X)
+    twin.load_state_dict(net.state_dict())
+    CHANGES[change](fast if by == "the result" else net)
+    CHANGES[change](twin)
+    assert [*map(type, fast)] == [*map(type, net)] == [*map(type, twin)]
+    assert [name for name, _ in fast.named_children()] == [n for n, _ in twin.named_children()]
+    assert [*fast.state_dict()] == [*twin.state_dict()]
+    torch.testing.assert_close(fast(X), twin(X))
+
+
+def test_what_returns_the_net_returns_the_result() -> None:
+    fast: Any = made(layers(), X)
+    same = fast
+    same += torch.nn.Sequential(torch.nn.Tanh())
+    assert same is fast and fast.append(torch.nn.ReLU()) is fast.original_net and len(fast) == 5
+    assert isinstance(fast + torch.nn.Sequential(torch.nn.ReLU()), torch.nn.Sequential)
+
+
+class Special(torch.nn.Module):
+    """A net with special methods, a method that calls it, and methods of its own for torch's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.entered, self.was_moved = torch.nn.Linear(4, 4), 0, False
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x)
+
+    def generate(self, x: torch.Tensor, steps: int) -> torch.Tensor:
+        for _ in range(steps):
+            x = self(x)
+        return x
+
+    @property
+    def size(self) -> int:
+        return self.linear.in_features
+
+    def to(self, *args: Any, **kwargs: Any) -> "Special":
+        self.was_moved = True
+        return super().to(*args, **kwargs)
+
+    def children(self) -> Any:
+        return iter([self.linear])
+
+    def __contains__(self, name: object) -> bool:
+        return name == "linear"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __enter__(self) -> "Special":
+        self.entered += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.entered -= 1
+
+    def __matmul__(self, other: int) -> int:
+        return other + 1
+
+    def __rmatmul__(self, other: int) -> int:
+        return other - 1
+
+    def __iadd__(self, other: int) -> "Special":
+        self.entered += other
+        return self
+
+
+def test_special_methods_of_a_class_are_the_nets() -> None:
+    net = Special().eval()
+    fast: Any = made(net, X)
+    assert "linear" in fast and "other" not in fast and not fast
+    with fast as entered:
+        assert entered is fast and net.entered == 1
+    fast += 5
+    assert fast @ 1 == 2 and 1 @ fast == 0 and net.entered == 5
+    fast += -5
+    assert torch.equal(fast(X), net(X) + 100)
+    plain: Any = made(torch.nn.Linear(4, 4).eval(), X)
+    for function in (len, iter, lambda fast: fast[0]):
+        with pytest.raises(TypeError):
+            function(plain)
+    assert bool(plain)
+
+
+def test_methods_that_call_the_net_run_it() -> None:
+    net = Special().eval()
+    fast: Any = made(net, X)
+    assert torch.equal(fast.generate(X, 3), net.generate(X, 3)) and fast.size == 4
+
+
+def test_methods_that_replace_those_of_torch_are_the_nets() -> None:
+    net = Special().eval()
+    fast: Any = made(net, X)
+    assert [*fast.children()] == [net.linear] and fast.to("cpu") is fast and net.was_moved
+    assert len(fast.built_backends) == 1
+    assert fast.to(torch.float64) is fast and not fast.built_backends
+
+
+def test_it_is_an_instance_of_the_nets_class() -> None:
+    for net in (layers(), Special().eval()):
+        fast = made(net, X)
+        assert isinstance(fast, type(net)) and isinstance(fast, FastNet)
+        assert not isinstance(fast, torch.nn.Linear)
+    assert not isinstance(made(layers(), X), Special)
+
+
+def test_hooks_of_its_state_are_the_nets() -> None:
+    net = layers()
+    fast, seen = made(net, X), []
+    fast.register_state_dict_post_hook(lambda *_: seen.append(1))
+    fast.register_load_state_dict_post_hook(lambda *_: seen.append(2))
+    fast.load_state_dict(net.state_dict())
+    assert seen == [1, 2]
+
+
+def test_buffers_and_parameters_are_added_to_the_net() -> None:
+    net = layers()
+    fast = made(net, X)
+    fast.register_buffer("shift", torch.ones(2), persistent=False)
+    fast.register_parameter("scale", torch.nn.Parameter(torch.ones(2)))
+    fast.add_module("last", torch.nn.Identity())
+    assert net.shift is fast.shift and "scale" in net.state_dict() and "last" in net._modules
+    assert "shift" not in fast.state_dict()
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        copy.deepcopy,
+        lambda net: pickle.loads(pickle.dumps(net)),
+        lambda net: torch.load(saved(net), weights_only=False),
+    ],
+    ids=["deepcopy", "pickle", "torch.save"],
+)
+def test_a_copy_is_a_net_of_its_own(copied: Any, caplog: pytest.LogCaptureFixture) -> None:
+    net = layers()
+    fast = made(net, X)
+    other = copied(fast)
+    before, expected = other(X), net(X)
+    torch.testing.assert_close(before, expected)
+    net[0].weight.mul_(2)
+    assert len(other) == 3 and torch.equal(other(X), before) and torch.equal(other[:](X), before)
+    other[0].weight.zero_()
+    assert torch.equal(fast(X), net(X) + 100)
+    logged = [record.getMessage() for record in caplog.records]
+    assert len(logged) <= 1 and all("backends are not copied" in text for text in logged)
+    assert bool(logged) == isinstance(other, FastNet)
+
+
+def saved(net: torch.nn.Module) -> io.BytesIO:
+    file = io.BytesIO()
+    torch.save(net, file)
+    file.seek(0)
+    return file
+
+
+def test_a_copy_of_what_has_no_backends_says_nothing_new(caplog: pytest.LogCaptureFixture) -> None:
+    fast = FastNet(layers(), (), warns=False)
+    copy.deepcopy(fast)(X)
+    assert not caplog.records
+
+
+def test_a_scripted_net_is_called_and_read_as_one() -> None:
+    net = torch.jit.script(layers())
+    fast: Any = FastNet(net)
+    assert torch.equal(fast(X), net(X)) and bool(fast) and len([*fast.children()]) == 3
+    assert [*fast.state_dict()] == [*net.state_dict()]
+    torch.testing.assert_close(copy.deepcopy(fast)(X), net(X))
