@@ -32,4 +32,4 @@ def calls():
     yield "from 0 to 1", (torch.rand(1, 3, 12, 12),)
     yield "from 0 to 255", (255 * torch.rand(1, 3, 12, 12),)
     yield "black", (torch.zeros(1, 3, 12, 12),)
-    yield "a parameter", (nn.Parameter(255 * torch.rand(1, 3, 12, 12)),)
+    yield "a parameter", lambda net: net(nn.Parameter(torch.full((1, 3, 12, 12), 99.0)))
