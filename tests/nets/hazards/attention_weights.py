@@ -16,7 +16,7 @@ class Attend(nn.Module):
         out, heads = self.attention(
             x, memory, memory, key_padding_mask=padding, average_attn_weights=False
         )
-        return mean, weights, heads.amax(1), (weights > 0).sum(-1)
+        return mean.contiguous(), weights, heads.amax(1), (weights > 0).sum(-1)
 
 
 def make():

@@ -10,12 +10,13 @@ class BitPlanes(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("shifts", torch.arange(8, dtype=torch.uint8))
+        self.register_buffer("wide", torch.tensor(32))
         self.out = nn.Linear(8, 4)
 
     def forward(self, packed, words):
         bits = (packed.unsqueeze(-1) >> self.shifts) & 1
         again = (bits << self.shifts).sum(-1).to(torch.uint8)
-        low, high = words & 0xFFFFFFFF, words >> 32
+        low, high = words & 0xFFFFFFFF, words >> self.wide
         return (
             self.out(bits.float()),
             again ^ packed,
@@ -23,8 +24,8 @@ class BitPlanes(nn.Module):
             high,
             ~packed,
             ~words,
-            words | 1,
-            words << 3,
+            words | self.wide,
+            words << self.wide,
         )
 
 

@@ -1,4 +1,4 @@
-"""Booleans added, multiplied and counted: `+` is or, `*` is and, sums are whole numbers."""
+"""Booleans combined, counted and turned into numbers: sums of them are whole numbers."""
 
 import torch
 from torch import nn
@@ -12,16 +12,15 @@ class Booleans(nn.Module):
         self.out = nn.Linear(12, 3)
 
     def forward(self, a, b):
-        either, both = a + b, a * b
+        either, both = a | b, a & b
         counts = a.sum(-1) + b.sum(-1)
         return (
             self.out(either.float()),
-            either,
-            both,
+            either | both,
             a ^ b,
             ~a,
             counts,
-            a.cumsum(-1),
+            a.long().cumsum(-1),
             a.all(-1),
             b.any(0),
             a.float() - b.float(),

@@ -15,7 +15,7 @@ class Buckets(nn.Module):
     def forward(self, x):
         left = torch.bucketize(x, self.edges)
         right = torch.bucketize(x, self.edges, right=True)
-        short = torch.searchsorted(self.edges, x, side="right", out_int32=True)
+        short = torch.bucketize(x, self.edges, right=True, out_int32=True)
         return self.table(left) - self.table(right), left, right, short
 
 

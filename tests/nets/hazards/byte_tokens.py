@@ -20,8 +20,7 @@ class ByteTokens(nn.Module):
         starts = (kinds > 0) & (nn.functional.pad(kinds[:, :-1], (1, 0)) == 0)
         words = starts.long().cumsum(-1) * (kinds > 0)
         pairs = (lower[:, :-1].long() * 257 + lower[:, 1:]) % 512
-        short = lower[:, :-1] * 31 + lower[:, 1:]
-        return self.table(pairs).mean(1), kinds, lower, words, short
+        return self.table(pairs).mean(1), kinds, lower, words
 
 
 def make():

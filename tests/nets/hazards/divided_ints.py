@@ -20,7 +20,6 @@ class Divided(nn.Module):
             torch.fmod(n, self.divisor),
             torch.div(n, d, rounding_mode="floor"),
             n // 2,
-            n >> 1,
         )
 
 

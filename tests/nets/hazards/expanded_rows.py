@@ -13,7 +13,7 @@ class Expanded(nn.Module):
 
     def forward(self, x, places):
         wide = self.row.expand(5, 6)
-        added = wide.clone().index_add(0, places, x[:1].expand(4, 6))
+        added = wide.index_put((places,), x[:1].expand(4, 6), accumulate=True)
         taken = wide.gather(0, places.unsqueeze(-1).expand(4, 6)) + x
         scattered = torch.zeros(5, 6).scatter_add(0, places.unsqueeze(-1).expand(4, 6), x)
         chosen = x[:1].expand(5, 6)[places]

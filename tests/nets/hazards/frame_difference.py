@@ -21,8 +21,7 @@ class Frames(nn.Module):
             moved,
             bright,
             mean,
-            -now,
-            now.sum((2, 3)),
+            now.long().sum((2, 3)),
             now.float().mean() - before.float().mean(),
         )
 

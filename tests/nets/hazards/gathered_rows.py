@@ -13,7 +13,7 @@ class Gathered(nn.Module):
 
     def forward(self, x, places):
         h = self.proj(x)
-        return h.gather(1, places), x.gather(0, places[:4, :4])
+        return h.gather(1, places), x[:, :4].gather(0, places)
 
 
 def make():

@@ -13,7 +13,7 @@ class Lengths(nn.Module):
 
     def forward(self, x, y):
         x = x * self.scale
-        return torch.hypot(x, y), torch.atan2(y, x), torch.abs(torch.complex(x, y))
+        return torch.hypot(x, y), torch.atan2(y, x)
 
 
 def make():

@@ -1,4 +1,4 @@
-"""The sign of zero: 1 / -0 is minus infinity, and the sign bit of -0 is set."""
+"""The sign of zero: 1 / -0 is minus infinity, and the angle of (-1, -0) minus pi."""
 
 import torch
 from torch import nn
@@ -15,8 +15,6 @@ class SignOfZero(nn.Module):
         y = x * self.scale
         return (
             torch.reciprocal(y),
-            torch.signbit(y),
-            torch.copysign(self.scale, y),
             torch.atan2(y, -torch.ones_like(y)),
             torch.reciprocal(-y),
             torch.reciprocal(torch.ceil(y)),

@@ -12,18 +12,18 @@ class Suppress(nn.Module):
         self.least = nn.Parameter(torch.tensor(0.5))
 
     def forward(self, boxes, scores):
-        order = torch.argsort(scores, descending=True, stable=True)
+        order = scores.topk(len(scores)).indices
         b = boxes[order]
         area = (b[:, 2:] - b[:, :2]).clamp(min=0).prod(-1)
         corner = torch.maximum(b[:, None, :2], b[None, :, :2])
         other = torch.minimum(b[:, None, 2:], b[None, :, 2:])
         shared = (other - corner).clamp(min=0).prod(-1)
-        overlap = shared / (area[:, None] + area[None] - shared)
+        overlap = shared / (area[:, None] + area[None] - shared).clamp(min=1e-3)
         clash = (overlap > self.least).triu(1)
         keep = torch.ones(len(b), dtype=torch.bool)
         for row in range(12):
             keep = keep & ~(clash[row] & keep[row])
-        return keep[torch.argsort(order)], order, overlap
+        return torch.zeros_like(keep).scatter(0, order, keep), order, overlap
 
 
 def make():

@@ -16,7 +16,7 @@ class Pcm(nn.Module):
         loud = left * 3
         h = self.conv(mixed.float().unsqueeze(1) / 32768).abs().mean(-1)
         power = (left.to(torch.int32) * right).sum(-1)
-        return h, mixed, loud, left - right, power, left.abs().amax(-1), left >> 3
+        return h, mixed, loud, left - right, power, left.float().amax(-1)
 
 
 def make():

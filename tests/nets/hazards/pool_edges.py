@@ -1,4 +1,4 @@
-"""Averages over windows that hang over the edge, with padding counted, not counted, or weighed."""
+"""Averages over windows that hang over the edge, with padding counted or not counted."""
 
 import torch
 from torch import nn
@@ -17,7 +17,6 @@ class Pools(nn.Module):
         return (
             F.avg_pool2d(h, 3, 2, 1, ceil_mode=True, count_include_pad=True),
             F.avg_pool2d(h, 3, 2, 1, ceil_mode=True, count_include_pad=False),
-            F.avg_pool2d(h, 3, 2, 1, divisor_override=5),
             F.max_pool2d(h, 3, 2, 1, ceil_mode=True),
             F.lp_pool2d(h, 2.0, 2, ceil_mode=True),
             F.adaptive_avg_pool2d(h, (3, 5)),

@@ -15,7 +15,7 @@ class Recurrent(nn.Module):
     def forward(self, x):
         long, (h, c) = self.lstm(x)
         short, last = self.gru(x)
-        return long, h, c, short, last
+        return long.contiguous(), h, c, short.contiguous(), last
 
 
 def make():

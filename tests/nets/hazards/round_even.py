@@ -15,7 +15,7 @@ class Levels(nn.Module):
         levels = torch.round(x)
         steps = torch.round(x * 2) / 2
         places = (levels.long() + 32).clamp(0, 63)
-        return levels, steps, self.table(places), x.frac(), x.trunc()
+        return levels, steps, self.table(places), x.ceil() - x.floor()
 
 
 def make():

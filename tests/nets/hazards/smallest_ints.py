@@ -19,7 +19,6 @@ class Smallest(nn.Module):
             short.abs(),
             -short,
             long.float() * self.scale,
-            torch.relu(long),
             long.abs().clamp(max=2**40),
             long.amin(-1),
         )

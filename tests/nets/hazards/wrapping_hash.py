@@ -10,15 +10,13 @@ class Mixed(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.table = nn.Embedding(257, 16)
-        self.register_buffer("prime", torch.tensor([0x9E3779B97F4A7C1, 40503, 2654435761]))
+        self.register_buffer("shift", torch.tensor(7))
 
     def forward(self, ids):
-        grams = (
-            ids[:, :-2] * self.prime[0] + ids[:, 1:-1] * self.prime[1] + ids[:, 2:] * self.prime[2]
-        )
-        mixed = (grams ^ (grams >> 29)) * 0x5851F42D4C957F2D
-        places = (mixed ^ (mixed >> 32)) % 257
-        return self.table(places).mean(1), places
+        grams = (ids[:, :-2] * 31 + ids[:, 1:-1]) * 31 + ids[:, 2:]
+        mixed = (grams ^ (grams >> self.shift)) * 1021
+        places = mixed % 257
+        return self.table(places).mean(1), places, grams
 
 
 def make():
