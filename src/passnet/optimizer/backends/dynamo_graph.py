@@ -15,13 +15,13 @@ from typing import Any
 import torch
 import torch.fx
 from torch.export import ExportedProgram, export
-from torch.utils._pytree import tree_leaves
 
 from passnet.data.capture.capture import CapturedGraph, module_graph
 from passnet.data.capture.trace import Segment, Trace
 from passnet.errors import BackendError, CaptureError, GraphError, boundary
 from passnet.inductor.compiler import dynamo_settings, own_frame
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, weights_of
+from passnet.optimizer.call.values import difference, flattened
 from passnet.passes.apply.first_call import noting_first_calls
 from passnet.passes.apply.rewrite import PassReport
 from passnet.passes.backend import Residual, compile_graph, passnet_backend, without_bare_kernels
@@ -80,9 +80,11 @@ def traced(call: NetCall) -> tuple[list[GraphRun], list[Any], list[str]]:
     try:
         with dynamo_settings(recompile_limit=MAX_FORMS), torch.compiler.set_stance("default"):
             trace = Trace(call.net, keep, is_alone=False)
-            returned = tree_leaves(trace.run(call.args, call.kwargs))
+            returned, structure = flattened(trace.run(call.args, call.kwargs))
     except CaptureError as cause:
         raise BackendError(str(cause)) from cause
+    if change := difference(call.structure, structure):
+        raise BackendError(f"the net returns {change} under Dynamo")
     return list(runs.values()), returned, trace.breaks
 
 

@@ -156,7 +156,8 @@ def _in_words(leaf: Any) -> str:
 
 
 def _structure(value: Any, tensors: list[torch.Tensor], seen: list[Any]) -> OutputStructure:
-    leaves, spec = tree_flatten(value)
+    # pytree takes a torch.Size for a tuple
+    leaves, spec = tree_flatten(value, is_leaf=lambda inner: type(inner) is torch.Size)
     found: list[Any] = []
     for leaf in leaves:
         if isinstance(leaf, torch.Tensor):
