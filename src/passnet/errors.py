@@ -51,6 +51,10 @@ class BackendError(PassnetError):
     """A net that a backend cannot run; the text says why."""
 
 
+class StoppedError(BackendError):
+    """A build of a backend that was stopped at its share of the budget."""
+
+
 class FusionError(PassnetError):
     """A graph whose fusion plan no compiler could make."""
 

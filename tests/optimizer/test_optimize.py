@@ -188,7 +188,8 @@ class SlowScale(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.ones(4))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return slow_net(x) * 0 + x * self.weight
+        slow_net(x)
+        return x * self.weight
 
 
 def _other_environment(out: Path) -> None:

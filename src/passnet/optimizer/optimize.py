@@ -12,9 +12,11 @@ from typing import Any, TypeAlias
 import torch
 
 from passnet.bench.environment import describe_environment
+from passnet.core.jobs.process import JobRunner
 from passnet.core.records.serialise import make_folder, write_json
 from passnet.errors import InputError
 from passnet.optimizer.backends.backends import BACKENDS, Backend
+from passnet.optimizer.backends.in_child import prepare_children
 from passnet.optimizer.call.fast_net import Arguments, FastNet, copied, fast_net, process_state_kept
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, name_of
 from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, KeptPass, read_kept_passes
@@ -85,7 +87,9 @@ def _optimize_in(
     deadline = time.monotonic() + settings.budget_s
     built_backends: list[BuiltBackend] = []
     signatures = []
-    with process_state_kept(settings.threads):
+    with process_state_kept(settings.threads), JobRunner() as runner:
+        if any(backend.make is not None for backend in plan.values()):
+            prepare_children(runner)
         net_copy, calls_copy = copied(net, calls)
         for number, (args, kwargs) in enumerate(calls_copy):
             home = signature_folder(folder, number)
@@ -93,7 +97,9 @@ def _optimize_in(
             if keeps_examples:
                 save_example(home, tuple(args), kwargs)
             call = NetCall(net_copy, args, kwargs)
-            signature, built = optimize_signature(call, home, plan, settings, deadline, progress)
+            now = time.monotonic()
+            own = now + (deadline - now) / (len(calls) - number)
+            signature, built = optimize_signature(call, home, plan, settings, own, progress, runner)
             signatures.append(signature)
             if built is not None:
                 built_backends.append(built)

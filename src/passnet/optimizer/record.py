@@ -9,7 +9,12 @@ RECORD_FILE = "optimized.json"
 
 BackendStatus: TypeAlias = Literal["ok", "refused", "wrong", "untried"]
 """ok: built, right and timed. refused: it cannot run this net. wrong: its outputs differ from eager
-torch's. untried: the budget was spent.
+torch's. untried: the budget was spent, before it began or while it was built.
+"""
+
+Steadiness: TypeAlias = Literal["steady", "repeated", "busy"]
+"""The machine while the last rounds were timed. repeated: the first ones were disturbed. busy: the
+repeated ones too, or there was no time to repeat them.
 """
 
 
@@ -20,7 +25,8 @@ class BackendRecord:
     Args:
         reason: why it was refused, wrong or untried.
         build_s: seconds of building and comparing.
-        ms: milliseconds of a call with the checks of the returned net; None for eager torch.
+        ms: milliseconds of a call with the checks of the returned net; None for eager torch. It is
+            of the same rounds as `speedup`; eager torch's own row is of the last rounds.
         plain_ms: the same as torch calls it, without these checks.
         error: the largest relative error of an output, against float64 where the net runs in it.
         eager_error: the same of eager torch; None where the net does not run in float64.
@@ -114,6 +120,7 @@ class SignatureRecord:
         instead: the backend for calls that the chosen one refuses for their values; "" for eager.
         op_blocks: of each graph of the net the module of each op, "" for the net itself.
         uses_passes: a used backend has the chosen passes; None in older records.
+        steadiness: of the rounds of the figures; None in older records.
     """
 
     inputs: tuple[str, ...]
@@ -129,6 +136,7 @@ class SignatureRecord:
     instead: str = ""
     op_blocks: tuple[tuple[str, ...], ...] = ()
     uses_passes: bool | None = None
+    steadiness: Steadiness | None = None
 
 
 @dataclass(frozen=True, slots=True)

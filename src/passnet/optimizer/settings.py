@@ -40,7 +40,7 @@ class OptimizeSettings:
     budget_s: float = field(
         default=600.0, metadata={"type": str, "convert": seconds_of, "default": "10m"}
     )
-    """Start no further backend after this time, such as 90s, 10m or 1h."""
+    """End after this time, such as 90s, 10m or 1h: each backend gets a share of what is left."""
 
     threads: int | None = None
     """Run torch with this many threads."""
@@ -90,7 +90,8 @@ class OptimizeSettings:
         passes = WITH_PASSES if self.authors or self.llm else ()
         packages = RUNTIMES if packages is None else packages
         runtimes = tuple(name for name in packages if is_installed(name, packages))
-        names = self.backends or USUAL + FOLDING + runtimes + frozen + passes
+        usual = {*USUAL, *FOLDING, *runtimes, *frozen, *passes}
+        names = self.backends or tuple(name for name in BACKENDS if name in usual)
         backends = BACKENDS if backends is None else backends
         unknown = [name for name in names if name not in backends]
         if unknown:

@@ -1,31 +1,97 @@
-"""All backends for one input signature: built, compared with eager torch, and timed."""
+"""All backends for one input signature: built, compared with eager torch, and timed.
 
+Each is timed as soon as it is right, in turns with eager torch and the fastest so far. The loser is
+dropped: at most two backends with weights of their own are in memory.
+"""
+
+import errno
+import gc
 import shutil
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from passnet.core.jobs.process import JobRunner
 from passnet.core.records.folders import cache_folder
 from passnet.core.records.serialise import make_folder, read_json, write_json
-from passnet.errors import BackendError, PassnetError, boundary
+from passnet.errors import BackendError, PassnetError, StoppedError, boundary
 from passnet.judge.timing.rounds import RoundTimes, time_calls
 from passnet.optimizer.backends.backends import Backend, build_backend, load_backend, with_checks
 from passnet.optimizer.blocks import block_times
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, leaf_in_words
 from passnet.optimizer.compare.agreement import EagerComparison
-from passnet.optimizer.record import BackendRecord, RangesRecord, SignatureRecord
+from passnet.optimizer.record import BackendRecord, RangesRecord, SignatureRecord, Steadiness
 from passnet.optimizer.settings import WITH_PASSES, OptimizeSettings
 
 BACKEND_FILE = "engine.json"
 """The record of a build, for resumed runs."""
 
 Progress = Callable[[BackendRecord], None]
+
+SHARE = 0.5
+"""The most of the rest of the budget that a backend gets, except the last one."""
+
+TIMED_SHARE = 0.02
+"""The most of the budget for the rounds of one call."""
+
+NUM_TIMED, NUM_LAST = 3, 5
+"""Calls in the rounds of a backend, and in the last rounds, for which time is kept."""
+
+LEAST_CALLS = 6
+"""Times that `time_calls` makes a slow call at least."""
+
+UNKNOWN_SHARE, LONGER = 1 / 3, 1.5
+"""What cannot be stopped begins if so much of the budget is left, or so many times the time of an
+earlier build by Inductor.
+"""
+
+MAX_WIDTH, MAX_DRIFT = 0.2, 0.1
+"""Rounds are disturbed if the interval of a speedup is wider than this share of it, or if first and
+second turns differ by this share.
+"""
+
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+
+
+@dataclass(slots=True)
+class _Budget:
+    """The time for one input signature; the last rounds have a part of their own.
+
+    Args:
+        seconds: all of it.
+        deadline: its end, by the monotonic clock.
+        timed_s: for the rounds of one call.
+        compared_s: of the longest comparison so far.
+        compiled_s: of the longest build by Inductor so far.
+    """
+
+    seconds: float
+    deadline: float
+    timed_s: float
+    compared_s: float = 0.0
+    compiled_s: float | None = None
+
+    def left_s(self, share: float) -> float:
+        """Return the seconds that a backend may build, of a share of what is left."""
+        left_s = self.deadline - time.monotonic() - NUM_LAST * self.timed_s
+        return share * left_s - self.compared_s - NUM_TIMED * self.timed_s
+
+    def objection(self, backend: Backend) -> str | None:
+        """Return why a backend is not begun any more; None where it is."""
+        left_s = self.left_s(1.0)
+        if left_s <= 0:
+            return "the budget was spent"
+        known_s = self.compiled_s
+        needed_s = UNKNOWN_SHARE * self.seconds if known_s is None else LONGER * known_s
+        if not backend.is_unstoppable or needed_s <= left_s:
+            return None
+        return f"it cannot be stopped and may take {needed_s:.0f} s; {left_s:.0f} s are left"
 
 
 def optimize_signature(
@@ -35,44 +101,32 @@ def optimize_signature(
     settings: OptimizeSettings,
     deadline: float,
     progress: Progress | None,
+    runner: JobRunner | None = None,
 ) -> tuple[SignatureRecord, BuiltBackend | None]:
-    """Build, compare and time all backends; return the chosen one, None for eager torch."""
-    comparison = EagerComparison(call, settings.finite)
-    records: dict[str, BackendRecord] = {}
-    ranges: RangesRecord | None = None
-    built_backends: dict[str, BuiltBackend] = {}
-    for name in plan:
-        has_passes = name in WITH_PASSES and ranges is not None  # their time was spent
-        is_late = time.monotonic() > deadline and not has_passes
-        reason = "the budget was spent" if is_late else None
-        if name != "eager" and (reason := reason or records["eager"].reason):
-            records[name] = BackendRecord(name, "untried", reason)
-        else:
-            if name in WITH_PASSES and ranges is None:
-                ranges = _choose_passes(call, folder, settings, deadline)
-            try_backend = _eager if name == "eager" else _tried
-            records[name], built = try_backend(
-                name, plan[name], call, folder / name, comparison, settings.freeze
-            )
-            if built is not None:
-                built_backends[name] = with_checks(built, settings.freeze, records[name])
-        records[name] = replace(records[name], says=records[name].says or plan[name].says)
+    """Build, compare and time all backends; return the chosen one, None for eager torch.
+
+    `runner` runs their children; `progress` is called with each record.
+    """
+    trial = _Trial(call, folder, settings, _budget(call, settings, deadline), runner)
+    for name, backend in plan.items():
+        record = trial.tried(name, backend, 1.0 if name == [*plan][-1] else SHARE)
+        trial.records[name] = replace(record, says=record.says or backend.says)
         if progress is not None:
-            progress(records[name])
-    times = _time(call, built_backends, settings.seconds)
-    for name in built_backends:
-        records[name] = _timed(records[name], times)
-    usable = {name: times.ms(name if name != "eager" else _plain(name)) for name in built_backends}
+            progress(trial.records[name])
+    times, steadiness = trial.last_times()
+    for name in trial.alive:
+        trial.records[name] = _timed(trial.records[name], times)
+    usable = {name: times.ms(_as_used(name)) for name in trial.alive}
     fastest = min(usable, key=usable.__getitem__)
-    instead = _instead(fastest, built_backends, usable)
-    timed = fastest if fastest != "eager" else _plain(fastest)
-    speedup = times.speedup(timed, over=_plain("eager"))
+    instead = _instead(fastest, trial.alive, usable)
+    speedup = times.speedup(_as_used(fastest), over=_plain("eager"))
+    ranges = trial.ranges
     signature = SignatureRecord(
         tuple(map(leaf_in_words, call.leaves)),
         fastest,
-        tuple(records.values()),
-        times.ms(timed),
-        times.ms(_plain("eager")),
+        tuple(trial.records.values()),
+        usable[fastest],
+        usable["eager"],
         speedup.value,
         speedup.low,
         speedup.high,
@@ -81,13 +135,186 @@ def optimize_signature(
         instead,
         ranges.op_blocks if ranges else (),
         not {fastest, instead}.isdisjoint(WITH_PASSES),
+        steadiness,
     )
     for name in plan:
         if name not in (fastest, instead):
             shutil.rmtree(folder / name, ignore_errors=True)
     if fastest == "eager":
         return signature, None
-    return signature, replace(built_backends[fastest], instead=built_backends.get(instead))
+    return signature, replace(trial.alive[fastest], instead=trial.alive.get(instead))
+
+
+def _budget(call: NetCall, settings: OptimizeSettings, deadline: float) -> _Budget:
+    start = time.monotonic()
+    call.eager(call.leaves)
+    eager_s, seconds = time.monotonic() - start, max(deadline - start, 0.0)
+    timed_s = min(settings.seconds, TIMED_SHARE * seconds)
+    return _Budget(seconds, deadline, max(timed_s, LEAST_CALLS * eager_s))
+
+
+@dataclass
+class _Trial:
+    """The trial of all backends of a call: records so far, and backends that may be used."""
+
+    call: NetCall
+    folder: Path
+    settings: OptimizeSettings
+    budget: _Budget
+    runner: JobRunner | None
+    records: dict[str, BackendRecord] = field(default_factory=dict)
+    alive: dict[str, BuiltBackend] = field(default_factory=dict)
+    ranges: RangesRecord | None = None
+
+    def __post_init__(self) -> None:
+        self.comparison = EagerComparison(self.call, self.settings.finite)
+
+    def tried(self, name: str, backend: Backend, share: float) -> BackendRecord:
+        """Try a backend for a share of the time left, and keep it if it may be the best."""
+        if name == "eager":
+            record, self.alive[name] = self._eager(backend)
+            return record
+        if reason := self.records["eager"].reason or self.budget.objection(backend):
+            return BackendRecord(name, "untried", reason)
+        if name in WITH_PASSES and self.ranges is None:
+            self.ranges = self._choose_passes(self.budget.left_s(SHARE))
+            return self.tried(name, backend, share)
+        record, built = self._built(name, backend, self.budget.left_s(share))
+        if built is None:
+            return record
+        self.alive[name] = with_checks(built, self.settings.freeze, record)
+        times = self._time((name,))
+        self._drop_slower({each: times.ms(_as_used(each)) for each in self.alive})
+        return _timed(record, times)
+
+    def _drop_slower(self, ms: Mapping[str, float]) -> None:
+        """Keep eager torch, the fastest other, and the fastest that may run any values."""
+        others = self.alive.keys() - {"eager"}
+        kept = {"eager", *_fastest(others, ms), *_fastest(others & _for_all(self.alive), ms)}
+        self.alive = {name: built for name, built in self.alive.items() if name in kept}
+        gc.collect()  # modules hold each other
+
+    def _choose_passes(self, seconds: float) -> RangesRecord:
+        from passnet.optimizer.choose.chosen_passes import passes_of_signature
+
+        own, library = self.settings, self.settings.library
+        home = Path(library) if library else cache_folder("library")
+        authors = own.authors, own.asked
+        return passes_of_signature(self.call, self.folder, WITH_PASSES, home, *authors, seconds)
+
+    def _built(
+        self, name: str, backend: Backend, seconds: float
+    ) -> tuple[BackendRecord, BuiltBackend | None]:
+        """Build or reload one backend and compare it with eager torch."""
+        start = time.monotonic()
+        home = self.folder / name
+        file, freeze = home / BACKEND_FILE, self.settings.freeze
+        try:
+            if file.is_file():
+                record = read_json(file, BackendRecord)
+                if record.status != "ok":
+                    return record, None
+                return record, load_backend(name, backend, self.call, home)
+            built = build_backend(name, backend, self.call, home, freeze, self.runner, seconds)
+            built_s = self._note_build(backend, start)
+            with boundary(BackendError, f"{name}, on other arguments"):
+                agreement = self.comparison.agreement(built)
+        except StoppedError as cause:  # a resumed run tries it again
+            return BackendRecord(
+                name, "untried", str(cause), self._note_build(backend, start)
+            ), None
+        except PassnetError as cause:  # of a pass too
+            if isinstance(cause.__cause__, OSError) and cause.__cause__.errno in DISK_ERRORS:
+                raise cause.__cause__ from None
+            text = " ".join(str(cause).partition("Exception raised from")[0].split())[:400]
+            record = BackendRecord(name, "refused", text, time.monotonic() - start)
+            make_folder(home)
+            write_json(file, record)
+            return record, None
+        spent_s = time.monotonic() - start
+        self.budget.compared_s = max(self.budget.compared_s, spent_s - built_s)
+        record = BackendRecord(
+            name,
+            "wrong" if agreement.wrong else "ok",
+            agreement.wrong,
+            spent_s,
+            error=agreement.error,
+            eager_error=agreement.eager_error,
+            bound=agreement.bound,
+            index_bounds=agreement.index_bounds,
+            says=built.says,
+        )
+        write_json(file, record)
+        return record, None if agreement.wrong else built
+
+    def _note_build(self, backend: Backend, start: float) -> float:
+        spent_s = time.monotonic() - start
+        if backend.is_inductor:
+            self.budget.compiled_s = max(self.budget.compiled_s or 0.0, spent_s)
+        return spent_s
+
+    def _eager(self, backend: Backend) -> tuple[BackendRecord, BuiltBackend]:
+        """Return eager torch, always available; its record says if outputs are not repeatable."""
+        record, built = self._built("eager", backend, 0.0)
+        wrong = record.reason if built is None else self.comparison.repeated()
+        if built is not None and wrong is None:
+            return record, built
+        reason = f"the net does not return the same twice ({wrong})"
+        record = replace(record, status="wrong", reason=reason)
+        return record, build_backend("eager", backend, self.call, self.folder / "eager")
+
+    def _time(self, fully: Collection[str]) -> RoundTimes:
+        """Time eager torch, and other backends as the returned net calls them.
+
+        Some are timed fully: also as torch calls them, and with weights compared at each call.
+        """
+        call = self.call
+
+        def run(net: Callable[..., Any]) -> Any:
+            return net(*call.args, **call.kwargs)
+
+        calls: dict[str, Callable[[], object]] = {_plain("eager"): partial(run, call.given)}
+        for name, built in self.alive.items():
+            if name != "eager":
+                calls[name] = partial(run, FastNet(call.given, [built]))
+            if name in fully and built.is_frozen and not built.compares and call.is_on_cpu:
+                compared = replace(built, compares=True)
+                calls[_compared(name)] = partial(run, FastNet(call.given, [compared]))
+            if name in fully and built.plain is not None:
+                calls[_plain(name)] = partial(run, built.plain)
+        with torch.no_grad():
+            return time_calls(calls, self.budget.timed_s, always=(_plain("eager"),))
+
+    def last_times(self) -> tuple[RoundTimes, Steadiness]:
+        """Time what is kept; again where the machine is busy and there is time for that."""
+        start = time.monotonic()
+        times = self._time(self.alive)
+        if _is_steady(times):
+            return times, "steady"
+        now = time.monotonic()
+        if now + (now - start) > self.budget.deadline:
+            return times, "busy"
+        times = self._time(self.alive)
+        return times, "repeated" if _is_steady(times) else "busy"
+
+
+def _is_steady(times: RoundTimes) -> bool:
+    for name in times.turns:
+        speedup = times.speedup(name, over=_plain("eager"))
+        if speedup.high - speedup.low > MAX_WIDTH * speedup.value:
+            return False
+        if abs(times.self_ratio(name) - 1) > MAX_DRIFT:
+            return False
+    return True
+
+
+def _fastest(names: Collection[str], ms: Mapping[str, float]) -> list[str]:
+    return sorted(names, key=ms.__getitem__)[:1]
+
+
+def _for_all(built_backends: Mapping[str, BuiltBackend]) -> set[str]:
+    """Return the backends that run all values of weights and arguments."""
+    return {name for name, b in built_backends.items() if not (b.is_frozen or b.is_bounded)}
 
 
 def _instead(name: str, built_backends: Mapping[str, BuiltBackend], ms: Mapping[str, float]) -> str:
@@ -95,109 +322,15 @@ def _instead(name: str, built_backends: Mapping[str, BuiltBackend], ms: Mapping[
     built = built_backends[name]
     if name == "eager" or not (built.compares or built.is_bounded):
         return ""
-    best = min(
-        (name for name, b in built_backends.items() if not (b.is_frozen or b.is_bounded)),
-        key=ms.__getitem__,
-    )
+    [best] = _fastest(_for_all(built_backends), ms)
     return "" if best == "eager" else best
-
-
-def _choose_passes(
-    call: NetCall, folder: Path, settings: OptimizeSettings, deadline: float
-) -> RangesRecord:
-    from passnet.optimizer.choose.chosen_passes import passes_of_signature
-
-    library = Path(settings.library) if settings.library else cache_folder("library")
-    seconds = max(deadline - time.monotonic(), 1.0)
-    return passes_of_signature(
-        call, folder, WITH_PASSES, library, settings.authors, settings.asked, seconds
-    )
-
-
-def _tried(
-    name: str,
-    backend: Backend,
-    call: NetCall,
-    folder: Path,
-    comparison: EagerComparison,
-    freeze: bool,
-) -> tuple[BackendRecord, BuiltBackend | None]:
-    """Build or reload one backend and compare it with eager torch."""
-    start = time.monotonic()
-    file = folder / BACKEND_FILE
-    try:
-        if file.is_file():
-            record = read_json(file, BackendRecord)
-            if record.status != "ok":
-                return record, None
-            return record, load_backend(name, backend, call, folder)
-        built = build_backend(name, backend, call, folder, freeze)
-        with boundary(BackendError, f"{name}, on other arguments"):
-            agreement = comparison.agreement(built)
-    except PassnetError as cause:  # of a pass too
-        text = " ".join(str(cause).split())[:400]
-        record = BackendRecord(name, "refused", text, time.monotonic() - start)
-        make_folder(folder)
-        write_json(file, record)
-        return record, None
-    record = BackendRecord(
-        name,
-        "wrong" if agreement.wrong else "ok",
-        agreement.wrong,
-        time.monotonic() - start,
-        error=agreement.error,
-        eager_error=agreement.eager_error,
-        bound=agreement.bound,
-        index_bounds=agreement.index_bounds,
-        says=built.says,
-    )
-    write_json(file, record)
-    return record, None if agreement.wrong else built
-
-
-def _eager(
-    name: str,
-    backend: Backend,
-    call: NetCall,
-    folder: Path,
-    comparison: EagerComparison,
-    freeze: bool,
-) -> tuple[BackendRecord, BuiltBackend]:
-    """Return eager torch, always available; its record says where outputs are not repeatable."""
-    record, built = _tried(name, backend, call, folder, comparison, freeze)
-    wrong = record.reason if built is None else comparison.repeated()
-    if built is not None and wrong is None:
-        return record, built
-    reason = f"the net does not return the same twice ({wrong})"
-    record = replace(record, status="wrong", reason=reason)
-    return record, build_backend(name, backend, call, folder, freeze)
-
-
-def _time(call: NetCall, built_backends: Mapping[str, BuiltBackend], seconds: float) -> RoundTimes:
-    """Time all backends as the returned net calls them, and torch's as torch does."""
-
-    def run(net: Callable[..., Any]) -> Any:
-        return net(*call.args, **call.kwargs)
-
-    calls: dict[str, Callable[[], object]] = {}
-    for name, built in built_backends.items():
-        if name != "eager":
-            calls[name] = partial(run, FastNet(call.given, [built]))
-        if built.is_frozen and not built.compares and call.is_on_cpu:
-            compared = replace(built, compares=True)
-            calls[_compared(name)] = partial(run, FastNet(call.given, [compared]))
-        plain = call.given if name == "eager" else built.plain
-        if plain is not None:
-            calls[_plain(name)] = partial(run, plain)
-    with torch.no_grad():
-        return time_calls(calls, seconds, always=(_plain("eager"),))
 
 
 def _timed(record: BackendRecord, times: RoundTimes) -> BackendRecord:
     """Return a record with times and speedup as the returned net calls the backend."""
     name, plain = record.engine, _plain(record.engine)
     all_ms = {call: times.ms(call) for call in times.turns}
-    speedup = times.speedup(name if name in all_ms else plain, over=_plain("eager"))
+    speedup = times.speedup(_as_used(name), over=_plain("eager"))
     return replace(
         record,
         ms=all_ms.get(name),
@@ -215,3 +348,7 @@ def _plain(name: str) -> str:
 
 def _compared(name: str) -> str:
     return f"{name} compared"
+
+
+def _as_used(name: str) -> str:
+    return _plain(name) if name == "eager" else name

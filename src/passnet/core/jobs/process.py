@@ -149,9 +149,13 @@ class JobRunner:
             log = (_content(folder / LOG_FILE) or b"")[-MAX_LOG_BYTES:]
             return JobResult(job, end, record, rows, log.decode(errors="replace").strip())
 
+    def start(self, prepare: str, argument: str = "") -> None:
+        """Let the parent prepare for jobs already."""
+        self._ready((prepare, argument))
+
     def _ask(self, job: Job, folder: str) -> JobEnd | None:
         """Send a job to the parent; return None if the parent ends first."""
-        parent = self._ready(job)
+        parent = self._ready((job.prepare, job.argument))
         assert parent.stdin is not None and parent.stdout is not None, "both are pipes"
         try:
             parent.stdin.write(encode((job, folder)) + b"\n")
@@ -164,8 +168,7 @@ class JobRunner:
             return None
         return decode(line, JobEnd)
 
-    def _ready(self, job: Job) -> subprocess.Popen[bytes]:
-        preparation = (job.prepare, job.argument)
+    def _ready(self, preparation: tuple[str, str]) -> subprocess.Popen[bytes]:
         if self._parent is not None and (
             preparation != self._prepared or self._parent.poll() is not None
         ):

@@ -1,17 +1,20 @@
 """The backends by name, most of them torch's own; each loads from the files that it saves."""
 
+import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_leaves, tree_unflatten
+from torch.utils._pytree import tree_leaves
 
-from passnet.errors import BackendError, PassError, boundary
-from passnet.inductor.compiler import build_package, inductor_settings, load_package, reset_dynamo
+from passnet.core.jobs.process import JobRunner
+from passnet.errors import BackendError, PassError, boundary, naming
+from passnet.inductor.compiler import build_package, inductor_settings, load_package, own_frame
 from passnet.optimizer.backends import runtimes
 from passnet.optimizer.backends.dynamo_graph import (
     build_graph,
@@ -20,9 +23,19 @@ from passnet.optimizer.backends.dynamo_graph import (
     load_with_passes,
     rewritten_program,
 )
+from passnet.optimizer.backends.in_child import (
+    Work,
+    do_in_child,
+    read_program,
+    save_program,
+    with_repeated,
+)
+from passnet.optimizer.backends.runtimes import quiet
 from passnet.optimizer.call.compiled_check import extension
 from passnet.optimizer.call.net_call import BuiltBackend, FlatNet, NetCall
+from passnet.optimizer.compare.form import with_form
 from passnet.optimizer.record import BackendRecord
+from passnet.optimizer.settings import WITH_PASSES
 from passnet.passes.backend import Residual
 from passnet.passes.kernel_op import kernels_of, load_kernels, write_kernels
 
@@ -32,6 +45,12 @@ SCRIPT_FILE = "net.pt"
 
 QUIET = {"autotune_num_choices_displayed": 0, "max_autotune_report_choices_stats": False}
 """Inductor's settings that silence autotuning."""
+
+MAX_BUILD_S = 3600.0
+"""Seconds for a child where nothing else is said."""
+
+ROOM_BYTES = 4 << 20
+"""Room on the disk for the code of a package; weights come twice besides, as a child reads them."""
 
 Builder = Callable[[NetCall, Path, str], BuiltBackend]
 """Build or load a backend for a call, in a folder, by name; BackendError where it cannot."""
@@ -45,6 +64,8 @@ class Backend:
     """Description for tables."""
 
     build: Builder
+    """Builds it, from the files that a child made where there is `make`."""
+
     load: Builder
     """Loads it from the folder of its build."""
 
@@ -52,28 +73,65 @@ class Backend:
 
     is_inductor: bool = False
 
+    make: Callable[[NetCall, Path, str], Work] | None = None
+    """Returns the work of a child process that makes its files, and calls it once."""
+
+    @property
+    def is_unstoppable(self) -> bool:
+        """True where building takes long and nothing can end it but this process's end."""
+        return self.is_inductor and self.make is None
+
 
 def build_backend(
-    name: str, backend: Backend, call: NetCall, folder: Path, freeze: bool = False
+    name: str,
+    backend: Backend,
+    call: NetCall,
+    folder: Path,
+    freeze: bool = False,
+    runner: JobRunner | None = None,
+    seconds: float = MAX_BUILD_S,
 ) -> BuiltBackend:
     """Build a backend of a net, with the files to load it in `folder`.
 
-    `freeze` promises that the weights will not change; BackendError where it cannot run this net.
+    Args:
+        name: of the backend.
+        backend: how it is built.
+        call: the net and its example.
+        folder: is made anew.
+        freeze: the weights will not change.
+        runner: runs child processes; None starts a new one.
+        seconds: ends a child.
+
+    Raises:
+        BackendError: it cannot run this net.
+        OSError: there is no room for its files.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    if call.written and name != "eager":
-        raise BackendError(f"the net writes into {', '.join(call.written[:3])}")
+    if name == "eager":
+        return backend.build(call, folder, name)
+    if call.refusal:
+        raise BackendError(call.refusal)
     if backend.is_frozen and not freeze and (reason := _why_not_compared(call)):
         raise BackendError(
             f"{reason}, so folded weights cannot be compared at each call; give freeze=True "
             "(--freeze) if they will not change"
         )
-    with boundary(BackendError, name), torch.no_grad(), inductor_settings(QUIET):
-        built = backend.build(call, folder, name)
-    # an error in a loop that threads share, as for an index out of range, ends the process
-    is_shared = backend.is_inductor and call.is_on_cpu and torch.get_num_threads() > 1
-    return replace(built, ends_process=is_shared)
+    if backend.make is not None:
+        _check_room(folder, 2 * sum(w.nbytes for w in call.weights.values()) + ROOM_BYTES)
+    with _building(name), inductor_settings(QUIET):
+        if backend.make is not None:
+            work = backend.make(call, folder, name)
+            do_in_child(work, backend.says, folder, runner, seconds)
+        return _with_form(call, backend, backend.build(call, folder, name))
+
+
+def _check_room(folder: Path, num_bytes: int) -> None:
+    """Raise OSError where a folder has no room for so many bytes."""
+    path = folder / "room"
+    with naming(path), path.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, num_bytes)
+    path.unlink()
 
 
 def _why_not_compared(call: NetCall) -> str | None:
@@ -88,8 +146,23 @@ def _why_not_compared(call: NetCall) -> str | None:
 
 def load_backend(name: str, backend: Backend, call: NetCall, folder: Path) -> BuiltBackend:
     """Load a backend from the folder of its build; BackendError where its files do not fit."""
-    with boundary(BackendError, name), torch.no_grad():
-        return backend.load(call, folder, name)
+    with _building(name):
+        return _with_form(call, backend, backend.load(call, folder, name))
+
+
+@contextmanager
+def _building(name: str) -> Iterator[None]:
+    """Turn errors of compilers into BackendError, and silence their warnings and logs."""
+    # warnings of passes are ours
+    silence = nullcontext() if name in WITH_PASSES else quiet()
+    with boundary(BackendError, name), torch.no_grad(), silence:
+        yield
+
+
+def _with_form(call: NetCall, backend: Backend, built: BuiltBackend) -> BuiltBackend:
+    # an error in a loop that threads share, as for an index out of range, ends the process
+    is_shared = backend.is_inductor and call.is_on_cpu and torch.get_num_threads() > 1
+    return replace(with_form(call, built), ends_process=is_shared)
 
 
 def with_checks(built: BuiltBackend, freeze: bool, record: BackendRecord) -> BuiltBackend:
@@ -109,36 +182,49 @@ def _eager(call: NetCall, folder: Path, name: str) -> BuiltBackend:
 def _compiled(
     call: NetCall, folder: Path, name: str, options: Mapping[str, Any], mode: str | None = None
 ) -> BuiltBackend:
-    reset_dynamo()
     settings: dict[str, Any] = {"mode": mode} if mode else {"options": dict(options) or None}
-    compiled: Any = torch.compile(call.given, **settings)
+    compiled: Any = torch.compile(own_frame(call.given), **settings)
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
-        args, kwargs = tree_unflatten(call.filled(tensors), call.args_spec)
-        with torch.no_grad():
-            return tree_leaves(compiled(*args, **kwargs))
+        return call.eager_outputs(call.filled(tensors), compiled)
 
-    run(call.tensors())
     return call.built(name, run, "freezing" in options, compiled)
 
 
-def _build_aot(
-    call: NetCall, folder: Path, name: str, options: Mapping[str, Any], with_passes: bool = False
-) -> BuiltBackend:
-    is_frozen = bool(options.get("freezing"))
-    configs = {"aot_inductor.package_constants_in_so": is_frozen, **options}
-    if not is_frozen:
+def _make_aot(call: NetCall, folder: Path, name: str, options: Mapping[str, Any]) -> Work:
+    """Export a net, and return the work of a child that compiles it into a package."""
+    torch.save(dict(call.exported_flat.constants), folder / CONSTANTS_FILE)
+    save_program(call, folder)
+    return partial(_compile_package, folder, options)
+
+
+def _compile_package(folder: Path, options: Mapping[str, Any]) -> None:
+    program, tensors = read_program(folder)
+    build_package(program, folder / PACKAGE_FILE, {**QUIET, **_configs(options)})
+    model = load_package(folder / PACKAGE_FILE)
+    if "freezing" not in options:
+        _bind(model, {**program.state_dict, **program.constants})
+    model.loader.boxed_run(tensors)
+
+
+def _configs(options: Mapping[str, Any]) -> dict[str, Any]:
+    configs = {**options, "aot_inductor.package_constants_in_so": "freezing" in options}
+    if "freezing" not in options:
         # or weights of up to 8 values are folded in, and those of one value by uniform folding
         configs |= {"always_keep_tensor_constants": True, "joint_graph_constant_folding": False}
-    if with_passes:
-        program = rewritten_program(call, chosen_passes(folder))
-        shims = write_kernels(kernels_of(program.graph), folder)
-        configs["aot_inductor.custom_ops_to_c_shims"] = shims
-    else:
-        program = call.exported
+    return configs
+
+
+def _build_aot_with_passes(
+    call: NetCall, folder: Path, name: str, options: Mapping[str, Any]
+) -> BuiltBackend:
+    """Build a package of the graph with passes, in this process: their ops are in no other one."""
+    program = rewritten_program(call, chosen_passes(folder))
+    shims = write_kernels(kernels_of(program.graph), folder)
     torch.save(dict(program.constants), folder / CONSTANTS_FILE)
+    configs = {**_configs(options), "aot_inductor.custom_ops_to_c_shims": shims}
     build_package(program, folder / PACKAGE_FILE, configs)
-    return _load_aot(call, folder, name, is_frozen, with_passes)
+    return _load_aot(call, folder, name, "freezing" in options, with_passes=True)
 
 
 def _load_aot(
@@ -149,25 +235,36 @@ def _load_aot(
         raise BackendError(f"{package} is missing; optimise the net again")
     load_kernels(folder)
     model = load_package(package)
-    plain = None if with_passes else model  # one with passes takes the tensors alone
-    loader: Any = model.loader  # type: ignore[attr-defined]
-    built = call.built(name, loader.boxed_run, is_frozen, plain)
+    run = model.loader.boxed_run
+    built = call.built(name, run, is_frozen)
+    if not with_passes:  # a program with passes is of all outputs
+        built = replace(built, run=with_repeated(call, run))
+        built = replace(built, plain=partial(_called, built))
     if is_frozen:
         return built
     constants = torch.load(folder / CONSTANTS_FILE, weights_only=True)
+    prefix = "" if with_passes else "net."
 
     def bind(weights: Mapping[str, torch.Tensor]) -> None:
-        values = {}
-        for name in loader.get_constant_fqns():
-            value = weights.get(name, constants.get(name))
-            if value is None:
-                raise BackendError(f"the net has no weight {name}, which {package} was made with")
-            values[name] = value.detach()
-        # it reads the net's own memory, so that weights that are updated in place are right
-        model.load_constants(values, check_full_update=True, user_managed=True)
+        _bind(model, constants | {f"{prefix}{name}": weight for name, weight in weights.items()})
 
     bind(call.weights)
     return replace(built, bind=bind)
+
+
+def _bind(model: Any, weights: Mapping[str, torch.Tensor]) -> None:
+    """Let a package read weights in their own memory, so that it is right after updates."""
+    names = model.loader.get_constant_fqns()
+    if missing := [name for name in names if name not in weights]:
+        raise BackendError(f"the net has no weight {missing[0]}, which its package was made with")
+    values = {name: weights[name].detach() for name in names}
+    model.load_constants(values, check_full_update=True, user_managed=True)
+
+
+def _called(built: BuiltBackend, *args: Any, **kwargs: Any) -> Any:
+    """Call a package as torch's wrapper does, which flattens and nests by pytree."""
+    leaves = tree_leaves((args, kwargs))
+    return built([leaf for leaf in leaves if isinstance(leaf, torch.Tensor)])
 
 
 def _build_script(call: NetCall, folder: Path, name: str) -> BuiltBackend:
@@ -187,10 +284,13 @@ def _load_script(call: NetCall, folder: Path, name: str) -> BuiltBackend:
 
 
 def _aot(says: str, with_passes: bool = False, **options: Any) -> Backend:
-    build = partial(_build_aot, options=options, with_passes=with_passes)
     is_frozen = bool(options.get("freezing"))
     load = partial(_load_aot, is_frozen=is_frozen, with_passes=with_passes)
-    return Backend(says, build, load, is_frozen, is_inductor=True)
+    if with_passes:
+        build = partial(_build_aot_with_passes, options=options)
+        return Backend(says, build, load, is_frozen, is_inductor=True)
+    make = partial(_make_aot, options=options)
+    return Backend(says, load, load, is_frozen, is_inductor=True, make=make)
 
 
 def _compile(says: str, mode: str | None = None, **options: Any) -> Backend:
@@ -206,22 +306,30 @@ def _passes(says: str, residual: Residual) -> Backend:
 
 BACKENDS: Mapping[str, Backend] = {
     "eager": Backend("eager torch", _eager, _eager),
-    "compile": _compile("torch.compile"),
     "graph": Backend("the graph that Dynamo finds, op by op", build_graph, build_graph),
-    "aot": _aot("AOTInductor"),
-    "compile_frozen": _compile("torch.compile with freezing", freezing=True),
-    "aot_frozen": _aot("AOTInductor with freezing", freezing=True),
-    "script_frozen": Backend(
-        "torch.jit.optimize_for_inference", _build_script, _load_script, is_frozen=True
+    "onnxruntime_frozen": Backend(
+        "ONNX Runtime",
+        runtimes.load_onnxruntime,
+        runtimes.load_onnxruntime,
+        is_frozen=True,
+        make=runtimes.make_onnxruntime,
     ),
+    "openvino_frozen": Backend(
+        "OpenVINO",
+        runtimes.load_openvino,
+        runtimes.load_openvino,
+        is_frozen=True,
+        make=runtimes.make_openvino,
+    ),
+    "aot": _aot("AOTInductor"),
+    "aot_frozen": _aot("AOTInductor with freezing", freezing=True),
+    "compile": _compile("torch.compile"),
+    "compile_frozen": _compile("torch.compile with freezing", freezing=True),
     "aot_autotune_frozen": _aot(
         "AOTInductor with freezing and max_autotune", freezing=True, max_autotune=True
     ),
-    "openvino_frozen": Backend(
-        "OpenVINO", runtimes.build_openvino, runtimes.load_openvino, is_frozen=True
-    ),
-    "onnxruntime_frozen": Backend(
-        "ONNX Runtime", runtimes.build_onnxruntime, runtimes.load_onnxruntime, is_frozen=True
+    "script_frozen": Backend(
+        "torch.jit.optimize_for_inference", _build_script, _load_script, is_frozen=True
     ),
     "passes": _passes("the graph with passes, the rest op by op", "eager"),
     "passes_compiled": _passes("the graph with passes, the rest by Inductor", "inductor"),
@@ -231,4 +339,6 @@ BACKENDS: Mapping[str, Backend] = {
     ),
     "compile_autotune": _compile("torch.compile, max-autotune", mode="max-autotune-no-cudagraphs"),
 }
-"""All backends by name, in the order of trial: the likely and the cheap first."""
+"""All backends by name, in the order of trial: the cheap and strong ones first. `compile`, which
+cannot be stopped, comes after AOTInductor, whose time tells how long it may take.
+"""

@@ -1,13 +1,14 @@
 """Other runtimes than torch as backends: OpenVINO and ONNX Runtime, on the processor.
 
-Both take the net from `torch.export` with its weights folded in, and save it in a file. They read
-inputs in torch's memory, as numpy arrays.
+Both take the net from `torch.export` with its weights folded in, and save it in a file, in a child
+process. They read inputs in torch's memory, as numpy arrays.
 """
 
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,6 +16,13 @@ from typing import Any, TypeAlias
 import torch
 
 from passnet.errors import BackendError
+from passnet.optimizer.backends.in_child import (
+    Run,
+    Work,
+    read_program,
+    save_program,
+    with_repeated,
+)
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 
 OPENVINO_FILE, ONNX_FILE = "net.xml", "net.onnx"
@@ -48,47 +56,39 @@ def is_installed(name: str, packages: Packages = RUNTIMES) -> bool:
     return all(find_spec(package) for package in packages.get(name, ()))
 
 
-def build_openvino(
-    call: NetCall,
-    folder: Path,
-    name: str,
-    settings: Mapping[str, Any] = OPENVINO_SETTINGS,
-    packages: Packages = RUNTIMES,
-) -> BuiltBackend:
-    """Return the net by OpenVINO."""
+def make_openvino(call: NetCall, folder: Path, name: str, packages: Packages = RUNTIMES) -> Work:
+    """Export a net, and return the work of a child that makes OpenVINO's files of it."""
     _check(call, name, packages)
     if any(tensor.dtype is torch.float64 for tensor in _all_tensors(call)):
         raise BackendError("OpenVINO computes float64 as float32")
-    with _quiet():
-        import openvino
-        from openvino.frontend import FrontEndManager
-        from openvino.frontend.pytorch.fx_decoder import TorchFXPythonDecoder
-
-        # openvino.convert_model does the same, and reports its use to its makers unasked
-        frontend = FrontEndManager().load_by_framework("pytorch")
-        decoder = TorchFXPythonDecoder.from_exported_program(
-            call.exported_flat, dynamic_shapes=False
-        )
-        model = frontend.convert(frontend.load(decoder))
-        inputs = list(call.exported_flat.graph_signature.user_inputs)
-        for port in model.inputs:
-            port.get_tensor().set_names({_name(inputs.index(port.any_name))})
-        openvino.save_model(model, folder / OPENVINO_FILE, compress_to_fp16=False)
-    return load_openvino(call, folder, name, settings)
+    save_program(call, folder)
+    return partial(_convert_to_openvino, folder)
 
 
-def load_openvino(
-    call: NetCall, folder: Path, name: str, settings: Mapping[str, Any] = OPENVINO_SETTINGS
-) -> BuiltBackend:
-    """Load the net by OpenVINO from its folder."""
-    path = _file(call, folder / OPENVINO_FILE, name)
-    with _quiet():
-        import openvino
+def _convert_to_openvino(folder: Path) -> None:
+    import openvino
+    from openvino.frontend import FrontEndManager
+    from openvino.frontend.pytorch.fx_decoder import TorchFXPythonDecoder
 
-        core = openvino.Core()
-        options = {**settings, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
-        request = core.compile_model(core.read_model(path), "CPU", options).create_infer_request()
-    positions = _positions(call, [port.any_name for port in request.model_inputs])
+    program, tensors = read_program(folder)
+    # openvino.convert_model does the same, and reports its use to its makers unasked
+    frontend = FrontEndManager().load_by_framework("pytorch")
+    decoder = TorchFXPythonDecoder.from_exported_program(program, dynamic_shapes=False)
+    model = frontend.convert(frontend.load(decoder))
+    inputs = list(program.graph_signature.user_inputs)
+    for port in model.inputs:
+        port.get_tensor().set_names({_name(inputs.index(port.any_name))})
+    openvino.save_model(model, folder / OPENVINO_FILE, compress_to_fp16=False)
+    _open_openvino(folder / OPENVINO_FILE, OPENVINO_SETTINGS)(tensors)
+
+
+def _open_openvino(path: Path, settings: Mapping[str, Any]) -> Run:
+    import openvino
+
+    core = openvino.Core()
+    options = {**settings, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
+    request = core.compile_model(core.read_model(path), "CPU", options).create_infer_request()
+    positions = [_position(port.any_name) for port in request.model_inputs]
     # outputs are copied out of OpenVINO's own memory, which the next call overwrites
     numbers = range(len(request.model_outputs))
     views = [torch.from_numpy(request.get_output_tensor(number).data) for number in numbers]
@@ -100,45 +100,56 @@ def load_openvino(
         request.infer(share_outputs=True)
         return [view.clone() for view in views]
 
-    return _distinct(call, name, run)
+    return run
 
 
-def build_onnxruntime(
-    call: NetCall, folder: Path, name: str, packages: Packages = RUNTIMES
+def load_openvino(
+    call: NetCall, folder: Path, name: str, settings: Mapping[str, Any] = OPENVINO_SETTINGS
 ) -> BuiltBackend:
-    """Return the net by ONNX Runtime."""
+    """Load the net by OpenVINO from its folder."""
+    run = _open_openvino(_file(call, folder / OPENVINO_FILE, name), settings)
+    return call.built(name, with_repeated(call, run), is_frozen=True)
+
+
+def make_onnxruntime(call: NetCall, folder: Path, name: str, packages: Packages = RUNTIMES) -> Work:
+    """Export a net, and return the work of a child that makes a file for ONNX Runtime of it."""
     _check(call, name, packages)
-    names = [_name(number) for number in range(len(call.tensors()))]
-    with _quiet():
-        path = folder / ONNX_FILE
-        torch.onnx.export(
-            call.exported_flat, (), path, input_names=names, dynamo=True, verbose=False
-        )
-    return load_onnxruntime(call, folder, name)
+    save_program(call, folder)
+    return partial(_convert_to_onnx, folder)
 
 
-def load_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
-    """Load the net by ONNX Runtime from its folder."""
-    path = _file(call, folder / ONNX_FILE, name)
-    with _quiet():
-        import onnxruntime
+def _convert_to_onnx(folder: Path) -> None:
+    program, tensors = read_program(folder)
+    names = [_name(number) for number in range(len(tensors))]
+    path = folder / ONNX_FILE
+    torch.onnx.export(program, (), path, input_names=names, dynamo=True, verbose=False)
+    _open_onnxruntime(path)(tensors)
 
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = torch.get_num_threads()
-        options.inter_op_num_threads = 1
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        options.log_severity_level = 4
-        # its threads would else spin for a while after each call, which slows the next backend
-        options.add_session_config_entry("session.force_spinning_stop", "1")
-        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    names = [port.name for port in session.get_inputs()]
-    inputs = list(zip(names, _positions(call, names), strict=True))
+
+def _open_onnxruntime(path: Path) -> Run:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    options.inter_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.log_severity_level = 4
+    # its threads would else spin for a while after each call, which slows the next backend
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    inputs = [(port.name, _position(port.name)) for port in session.get_inputs()]
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
         arrays = {name: _array(tensors[position]) for name, position in inputs}
         return list(map(torch.from_numpy, session.run(None, arrays)))
 
-    return _distinct(call, name, run)
+    return run
+
+
+def load_onnxruntime(call: NetCall, folder: Path, name: str) -> BuiltBackend:
+    """Load the net by ONNX Runtime from its folder."""
+    run = _open_onnxruntime(_file(call, folder / ONNX_FILE, name))
+    return call.built(name, with_repeated(call, run), is_frozen=True)
 
 
 def _check(call: NetCall, name: str, packages: Packages = RUNTIMES) -> None:
@@ -171,31 +182,17 @@ def _array(tensor: torch.Tensor) -> Any:
     return tensor.detach().contiguous().numpy()
 
 
-def _name(number: int) -> str:
+def _name(number: int | str) -> str:
     return f"input_{number}"
 
 
-def _positions(call: NetCall, names: Sequence[str]) -> list[int]:
-    """Return the positions of the tensors of a call that a runtime takes; it drops unused ones."""
-    all_names = [_name(number) for number in range(len(call.tensors()))]
-    return [all_names.index(name) for name in names]
-
-
-def _distinct(call: NetCall, name: str, run: Any) -> BuiltBackend:
-    """Return a backend of a function that returns distinct outputs."""
-    first = list(call.distinct_outputs)
-    numbers = [first.index(id(output)) for output in call.outputs]
-
-    def all_outputs(tensors: list[torch.Tensor]) -> Sequence[Any]:
-        outputs = run(tensors)
-        return [outputs[number] for number in numbers]
-
-    repeats = len(first) < len(numbers)
-    return call.built(name, all_outputs if repeats else run, is_frozen=True)
+def _position(name: str) -> int:
+    """Return the position of an input among the tensors of a call; runtimes drop unused ones."""
+    return int(name.removeprefix(_name("")))
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence warnings and logs."""
     root, silent, level = logging.getLogger(), logging.NullHandler(), logging.root.manager.disable
     root.addHandler(silent)  # without one, a first message sets the whole process up to print all

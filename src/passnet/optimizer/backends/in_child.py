@@ -1,0 +1,132 @@
+"""Work of foreign compilers in a child process: a crash or a hang there is a refused backend."""
+
+import os
+import pickle
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import torch
+from torch.export import ExportedProgram
+
+from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
+from passnet.core.records.serialise import write_json
+from passnet.errors import BackendError, StoppedError
+from passnet.inductor.compiler import import_compilers
+from passnet.optimizer.call.net_call import NetCall
+
+PROGRAM_FILE, LOG_FILE = "program.pt2", "log.txt"
+"""The exported net as a child reads it, and what a child printed."""
+
+Run: TypeAlias = Callable[[list[torch.Tensor]], Sequence[Any]]
+"""Takes the tensors of a call, and returns distinct outputs."""
+
+Work: TypeAlias = Callable[[], object]
+"""What a child does; it is pickled, so it may hold functions of modules, paths and plain values."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkEnd:
+    """The end of work that did not end its process; `error` is None where it is done."""
+
+    error: str | None
+
+
+def save_program(call: NetCall, folder: Path) -> None:
+    """Export a net, with the tensors of its example, into a folder."""
+    torch.export.save(call.exported_flat, folder / PROGRAM_FILE)
+
+
+def read_program(folder: Path) -> tuple[ExportedProgram, list[torch.Tensor]]:
+    """Return an exported net and the tensors of its example."""
+    program = torch.export.load(folder / PROGRAM_FILE)
+    assert program.example_inputs is not None, "it was saved with them"
+    return program, list(program.example_inputs[0])
+
+
+def with_repeated(call: NetCall, run: Run) -> Run:
+    """Return a function of all outputs from one of distinct outputs."""
+    first = list(call.distinct_outputs)
+    numbers = [first.index(id(output)) for output in call.outputs]
+
+    def all_outputs(tensors: list[torch.Tensor]) -> Sequence[Any]:
+        outputs = run(tensors)
+        return [outputs[number] for number in numbers]
+
+    return all_outputs if len(first) < len(numbers) else run
+
+
+def do_in_child(
+    work: Work, says: str, folder: Path, runner: JobRunner | None, seconds: float
+) -> None:
+    """Do some work of a backend in a child process, and keep what it prints in the folder.
+
+    Raises:
+        BackendError: it fails, or ends its process.
+        StoppedError: it takes longer than so many seconds.
+    """
+    if runner is None:
+        with JobRunner() as own:
+            return do_in_child(work, says, folder, own, seconds)
+    order = (work, torch.get_num_threads(), _packages_of_ops())
+    job = Job(f"{__name__}:do", pickle.dumps(order).hex(), _limits(seconds), f"{__name__}:prepare")
+    result = runner.run(job)
+    (folder / PROGRAM_FILE).unlink(missing_ok=True)
+    if result.log:
+        (folder / LOG_FILE).write_text(result.log, encoding="utf-8")
+    if result.end.timed_out:
+        raise StoppedError(f"{says} was stopped after {seconds:.0f} s, its share of the budget")
+    if result.end.signal is not None:
+        raise BackendError(f"{says} ended its process by {signal.Signals(result.end.signal).name}")
+    end = result.outcome(WorkEnd)
+    if end is None:
+        raise BackendError(f"{says} ended its process with status {result.end.status}")
+    if end.record.error is not None:
+        raise BackendError(f"{says}: {end.record.error}")
+    return None
+
+
+def prepare_children(runner: JobRunner) -> None:
+    """Let the parent of all children begin to import what they need."""
+    runner.start(f"{__name__}:prepare")
+
+
+def _limits(seconds: float) -> JobLimits:
+    """Return the limits of a child: memory as this process has it, else the machine's."""
+    of_machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    return JobLimits(seconds, (of_machine if hard < 0 else min(of_machine, hard)) >> 20)
+
+
+def _packages_of_ops() -> list[str]:
+    """Return imported packages that define ops under their own names, as torchvision does."""
+    namespaces = {name.partition("::")[0] for name in torch._C._dispatch_get_all_op_names()}
+    return sorted(namespaces & set(sys.modules))
+
+
+def prepare(_: str) -> None:
+    """Import the modules of the children once in their parent."""
+    import_compilers()
+    import_module("passnet.optimizer.backends.backends")
+
+
+def do(payload: str, folder: Path) -> None:
+    """Do the work of an order; runs in the child."""
+    work, num_threads, packages = pickle.loads(bytes.fromhex(payload))  # noqa: S301 (our own)
+    torch.set_num_threads(num_threads)
+    error = None
+    try:
+        for package in packages:
+            import_module(package)
+        with torch.no_grad():
+            work()
+    except Exception as cause:  # noqa: BLE001 (boundary: foreign code may raise anything)
+        traceback.print_exc()
+        error = f"{type(cause).__name__}: {cause}"
+    write_json(folder / RECORD_FILE, WorkEnd(error))
