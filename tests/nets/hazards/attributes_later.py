@@ -41,22 +41,29 @@ def value(net):
 
 def number(net):
     net.scale = 3.0
-    return value(net), net.scale
+    scaled = value(net)
+    net.scale = 1.0
+    return scaled, value(net), net.scale
 
 
 def option(net):
     net.options["shift"] = 0.5
-    return value(net)
+    shifted = value(net)
+    net.options["shift"] = 0.0
+    return shifted, value(net)
 
 
 def setter(net):
     net.limit = -0.25
-    return value(net), net.limit, net._limit
+    limited = value(net), net.limit, net._limit
+    net.limit = 2
+    return limited, value(net), net.limit
 
 
 def module(net):
+    before = value(net)
     net.extra = nn.Linear(8, 2)
-    return value(net), [name for name, _ in net.named_children()]
+    return before, value(net), [name for name, _ in net.named_children()]
 
 
 def deleted(net):

@@ -26,7 +26,9 @@ def example():
 
 def switched(net):
     net.get_submodule("137").is_on = False
-    return net(torch.ones(4, 16))
+    without = net(torch.ones(4, 16))
+    net.get_submodule("137").is_on = True
+    return without, net(torch.ones(4, 16))
 
 
 def scaled(net):
@@ -48,4 +50,4 @@ def calls():
     yield "one that is switched off", switched
     yield "one weight that changes", scaled
     yield "one with a hook", hooked
-    yield "as it was, but for those", lambda net: net(torch.ones(4, 16))
+    yield "as it was, but for the weight", lambda net: net(torch.ones(4, 16))

@@ -32,6 +32,20 @@ def resized(net):
     return net(x)
 
 
+def grown(net):
+    x = torch.ones(4, 8)
+    output = net(x)
+    output.resize_(64, 64).zero_()
+    return net(x), output.sum()
+
+
+def shared(net):
+    x = torch.ones(4, 8)
+    output = net(x).share_memory_()
+    output.mul_(2)
+    return output, output.is_shared(), net(x)
+
+
 def by_numpy(net):
     x = torch.ones(4, 8)
     array = net(x).numpy()
@@ -57,6 +71,8 @@ def calls():
     yield "kept", kept
     yield "written", written
     yield "resized", resized
+    yield "resized to more than it was", grown
+    yield "in shared memory", shared
     yield "written by numpy", by_numpy
     yield "fed back", fed_back
     yield "an argument that is changed afterwards", argument_changed

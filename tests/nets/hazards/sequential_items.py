@@ -17,10 +17,13 @@ def example():
 
 
 def replaced(net):
+    former = net[2], net[3]
     before = net(torch.ones(4, 16))
     net[2] = nn.Linear(32, 32)
     net[-2] = nn.Sigmoid()
-    return before, net(torch.ones(4, 16)), type(net[3]).__name__
+    inside = net(torch.ones(4, 16)), type(net[3]).__name__
+    net[2], net[3] = former
+    return before, inside, net(torch.ones(4, 16))
 
 
 def cut(net):
