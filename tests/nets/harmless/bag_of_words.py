@@ -37,4 +37,4 @@ def calls():
     yield "all full", (texts(*[24] * 96),)
     yield "empty texts", (texts(*[0] * 96),)
     yield "the last word", (torch.full((96, 24), 2999),)
-    yield "the first word", (torch.ones(16, 24, dtype=torch.int64),)
+    yield "the first word", (torch.ones(96, 24, dtype=torch.int64),)

@@ -7,19 +7,23 @@ KIND = "harmless"
 
 
 class HyperNet(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, widths=(8, 16, 16, 16, 4)) -> None:
         super().__init__()
-        self.embed = nn.Sequential(nn.Linear(10, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh())
-        self.first = nn.Linear(64, 8 * 40 + 40)
-        self.second = nn.Linear(64, 40 * 4 + 4)
+        self.widths = widths
+        self.embed = nn.Sequential(nn.Linear(10, 48), nn.Tanh(), nn.Linear(48, 48), nn.Tanh())
+        self.heads = nn.ModuleList(
+            nn.Linear(48, (a + 1) * b) for a, b in zip(widths, widths[1:], strict=False)
+        )
 
     def forward(self, x, task):
         code = self.embed(task)
-        first, second = self.first(code), self.second(code)
-        weight, bias = first[:, :320].view(-1, 8, 40), first[:, 320:].unsqueeze(1)
-        hidden = torch.tanh(torch.baddbmm(bias, x, weight))
-        weight, bias = second[:, :160].view(-1, 40, 4), second[:, 160:].unsqueeze(1)
-        return torch.baddbmm(bias, hidden, weight)
+        for number, head in enumerate(self.heads):
+            rows, columns = self.widths[number : number + 2]
+            weight, bias = head(code).split([rows * columns, columns], 1)
+            x = torch.baddbmm(bias.unsqueeze(1), x, weight.view(-1, rows, columns))
+            if number + 1 < len(self.heads):
+                x = torch.tanh(x)
+        return x
 
 
 def make():
@@ -27,11 +31,11 @@ def make():
 
 
 def example():
-    return torch.randn(16, 160, 8), torch.randn(16, 10)
+    return torch.randn(4, 20, 8), torch.randn(4, 10)
 
 
 def calls():
-    yield "fresh", (torch.randn(16, 160, 8), torch.randn(16, 10))
-    yield "small", (1e-3 * torch.randn(16, 160, 8), torch.randn(16, 10))
-    yield "large", (100 * torch.randn(16, 160, 8), 100 * torch.randn(16, 10))
-    yield "no task", (torch.randn(16, 160, 8), torch.zeros(16, 10))
+    yield "fresh", (torch.randn(4, 20, 8), torch.randn(4, 10))
+    yield "small", (1e-3 * torch.randn(4, 20, 8), torch.randn(4, 10))
+    yield "large", (10 * torch.randn(4, 20, 8), 10 * torch.randn(4, 10))
+    yield "no task", (torch.randn(4, 20, 8), torch.zeros(4, 10))

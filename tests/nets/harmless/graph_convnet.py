@@ -10,17 +10,19 @@ KIND = "harmless"
 class GraphConvnet(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.ModuleList([nn.Linear(12, 48), nn.Linear(48, 48), nn.Linear(48, 48)])
-        self.head = nn.Linear(48, 4)
+        self.first = nn.Linear(12, 32)
+        self.layers = nn.ModuleList(nn.Linear(32, 32) for _ in range(6))
+        self.norms = nn.ModuleList(nn.LayerNorm(32) for _ in range(6))
+        self.head = nn.Linear(32, 4)
 
     def forward(self, nodes, adjacency):
         own = torch.eye(adjacency.shape[-1], dtype=nodes.dtype, device=nodes.device)
         adjacency = adjacency.to(nodes.dtype) + own
         root = adjacency.sum(-1).pow(-0.5)
         adjacency = root.unsqueeze(-1) * adjacency * root.unsqueeze(-2)
-        x = nodes
-        for layer in self.layers:
-            x = F.relu(adjacency @ layer(x))
+        x = self.first(nodes)
+        for layer, norm in zip(self.layers, self.norms, strict=True):
+            x = x + F.relu(adjacency @ layer(norm(x)))
         return self.head(x), self.head(x.mean(-2))
 
 
@@ -29,8 +31,8 @@ def make():
 
 
 def graph(chance, scale=1.0):
-    edges = (torch.rand(8, 60, 60) < chance).triu(1)
-    return scale * torch.randn(8, 60, 12), edges | edges.mT
+    edges = (torch.rand(1, 30, 30) < chance).triu(1)
+    return scale * torch.randn(1, 30, 12), edges | edges.mT
 
 
 def example():

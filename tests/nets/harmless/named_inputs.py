@@ -7,17 +7,29 @@ from torch import nn
 KIND = "harmless"
 
 
+class Gated(nn.Module):
+    def __init__(self, width) -> None:
+        super().__init__()
+        self.gate, self.mix = nn.Linear(2 * width, width), nn.Linear(width, width)
+
+    def forward(self, left, right):
+        gate = torch.sigmoid(self.gate(torch.cat([left, right], -1)))
+        mixed = gate * left + (1 - gate) * right
+        return F.layer_norm(mixed + F.gelu(self.mix(mixed)), mixed.shape[-1:])
+
+
 class NamedInputs(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.image = nn.Sequential(nn.Linear(64, 96), nn.GELU(), nn.Linear(96, 48))
         self.text = nn.Sequential(nn.Embedding(300, 48), nn.LayerNorm(48))
-        self.gate, self.out = nn.Linear(96, 48), nn.Linear(48, 7)
+        self.gates = nn.ModuleList(Gated(48) for _ in range(3))
+        self.out = nn.Linear(48, 7)
 
     def forward(self, *, image, text, weight=None, temperature=1.0, returns_features=False):
-        left, right = self.image(image), self.text(text).mean(1)
-        gate = torch.sigmoid(self.gate(torch.cat([left, right], -1)))
-        features = F.layer_norm(gate * left + (1 - gate) * right, (48,))
+        features, text = self.image(image), self.text(text).mean(1)
+        for gate in self.gates:
+            features = gate(features, text)
         if weight is not None:
             features = features * weight.unsqueeze(-1)
         logits = self.out(features) / temperature
@@ -30,9 +42,9 @@ def make():
 
 def arguments(scale=1.0):
     return {
-        "text": torch.randint(300, (128, 12)),
-        "image": scale * torch.randn(128, 64),
-        "weight": torch.rand(128),
+        "text": torch.randint(300, (16, 12)),
+        "image": scale * torch.randn(16, 64),
+        "weight": torch.rand(16),
         "temperature": 0.5,
     }
 
@@ -47,6 +59,6 @@ def calls():
         yield f"images of scale {scale}", arguments(scale)
     yield "another order", dict(reversed(arguments().items()))
     yield "another temperature", arguments() | {"temperature": 2.0}
-    yield "defaults", {"image": torch.randn(128, 64), "text": torch.randint(300, (128, 12))}
+    yield "defaults", {"image": torch.randn(16, 64), "text": torch.randint(300, (16, 12))}
     yield "with features", arguments() | {"returns_features": True}
     yield "refused: no such argument", arguments() | {"tempo": 1.0}

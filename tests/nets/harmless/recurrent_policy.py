@@ -12,19 +12,25 @@ class Policy(nn.Module):
         self.register_buffer("mean", torch.randn(32))
         self.register_buffer("variance", torch.rand(32) + 0.5)
         self.encode = nn.Sequential(
-            nn.Linear(32, 128), nn.LayerNorm(128), nn.Tanh(), nn.Linear(128, 64), nn.Tanh()
+            *(nn.Linear(32, 64), nn.LayerNorm(64), nn.Tanh()),
+            *(nn.Linear(64, 64), nn.LayerNorm(64), nn.Tanh()),
         )
-        self.cell = nn.GRUCell(64, 64)
-        self.action, self.value = nn.Linear(64, 6), nn.Linear(64, 1)
+        self.cells = nn.ModuleList(nn.GRUCell(64, 64) for _ in range(2))
+        self.action = nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 6))
+        self.value = nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 1))
         self.log_std = nn.Parameter(torch.full((6,), -0.5))
 
-    def forward(self, observation, state, is_first):
-        state = torch.where(is_first.unsqueeze(-1), torch.zeros_like(state), state)
+    def forward(self, observation, states, is_first):
+        states = torch.where(is_first.view(1, -1, 1), torch.zeros_like(states), states)
         observation = (observation - self.mean) * torch.rsqrt(self.variance + 1e-8)
-        state = self.cell(self.encode(observation.clamp(-5, 5)), state)
-        mean = torch.tanh(self.action(state))
+        x, new = self.encode(observation.clamp(-5, 5)), []
+        for cell, state in zip(self.cells, states.unbind(0), strict=True):
+            x = cell(x, state)
+            new.append(x)
+        mean = torch.tanh(self.action(x))
         std = self.log_std.clamp(-4, 1).exp() * torch.ones_like(mean)
-        return {"mean": mean, "std": std, "value": self.value(state).squeeze(-1), "state": state}
+        value = self.value(x).squeeze(-1)
+        return {"mean": mean, "std": std, "value": value, "states": torch.stack(new)}
 
 
 def make():
@@ -32,8 +38,7 @@ def make():
 
 
 def step(first, scale=1.0):
-    is_first = torch.tensor(first * 16)
-    return scale * torch.randn(64, 32), torch.randn(64, 64).tanh(), is_first
+    return scale * torch.randn(4, 32), torch.randn(2, 4, 64).tanh(), torch.tensor(first)
 
 
 def example():

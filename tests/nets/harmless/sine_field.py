@@ -18,16 +18,16 @@ class Sine(nn.Module):
 
 
 class Field(nn.Module):
-    def __init__(self, width=64) -> None:
+    def __init__(self, width=32) -> None:
         super().__init__()
-        self.code = nn.Sequential(nn.Linear(16, 64), nn.LeakyReLU(0.2), nn.Linear(64, 6 * width))
+        self.code = nn.Sequential(nn.Linear(16, 32), nn.LeakyReLU(0.2), nn.Linear(32, 12 * width))
         self.layers = nn.ModuleList(
-            [Sine(2, width, 10.0), Sine(width, width, 2.0), Sine(width, width, 2.0)]
+            [Sine(2, width, 10.0), *(Sine(width, width, 2.0) for _ in range(5))]
         )
         self.out = nn.Linear(width, 3)
 
     def forward(self, coordinates, code):
-        styles = self.code(code).unflatten(-1, (3, 2, -1)).unsqueeze(1)
+        styles = self.code(code).unflatten(-1, (6, 2, -1)).unsqueeze(1)
         x = coordinates
         for number, layer in enumerate(self.layers):
             x = layer(x, 1 + styles[:, :, number, 0], styles[:, :, number, 1])
@@ -39,11 +39,11 @@ def make():
 
 
 def example():
-    return 2 * torch.rand(2, 200, 2) - 1, torch.randn(2, 16)
+    return 2 * torch.rand(1, 25, 2) - 1, torch.randn(1, 16)
 
 
 def calls():
-    yield "fresh", (2 * torch.rand(2, 200, 2) - 1, torch.randn(2, 16))
-    yield "around the middle", (1e-3 * torch.randn(2, 200, 2), torch.randn(2, 16))
-    yield "no code", (2 * torch.rand(2, 200, 2) - 1, torch.zeros(2, 16))
-    yield "zeros", (torch.zeros(2, 200, 2), torch.zeros(2, 16))
+    yield "fresh", (2 * torch.rand(1, 25, 2) - 1, torch.randn(1, 16))
+    yield "around the middle", (1e-3 * torch.randn(1, 25, 2), torch.randn(1, 16))
+    yield "no code", (2 * torch.rand(1, 25, 2) - 1, torch.zeros(1, 16))
+    yield "zeros", (torch.zeros(1, 25, 2), torch.zeros(1, 16))

@@ -8,22 +8,25 @@ KIND = "harmless"
 
 
 class Tower(nn.Module):
-    def __init__(self, rows, numbers) -> None:
+    def __init__(self, sizes, numbers) -> None:
         super().__init__()
-        self.table = nn.Embedding(rows, 32)
-        self.layers = nn.Sequential(
-            nn.Linear(32 + numbers, 128), nn.ReLU(), nn.Linear(128, 64), nn.LayerNorm(64)
-        )
+        self.tables = nn.ModuleList(nn.Embedding(size, 16) for size in sizes)
+        self.first = nn.Linear(16 * len(sizes) + numbers, 64)
+        self.cross = nn.ModuleList(nn.Linear(64, 64) for _ in range(3))
+        self.norms = nn.ModuleList(nn.LayerNorm(64) for _ in range(3))
 
     def forward(self, ids, numbers):
-        vectors = self.layers(torch.cat([self.table(ids), numbers], -1))
-        return F.normalize(vectors, dim=-1)
+        columns = [table(ids[..., n]) for n, table in enumerate(self.tables)]
+        start = x = self.first(torch.cat([*columns, numbers], -1))
+        for layer, norm in zip(self.cross, self.norms, strict=True):
+            x = norm(x + start * torch.relu(layer(x)))
+        return F.normalize(x, dim=-1)
 
 
 class TwoTower(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.user, self.item = Tower(1000, 8), Tower(5000, 5)
+        self.user, self.item = Tower((1000, 50, 7), 8), Tower((5000, 200), 5)
         self.temperature = nn.Parameter(torch.tensor(0.07))
 
     def forward(self, user, user_numbers, items, item_numbers):
@@ -36,13 +39,13 @@ def make():
     return TwoTower().eval()
 
 
+def ids(*sizes, shape=(1,)):
+    return torch.stack([torch.randint(size, shape) for size in sizes], -1)
+
+
 def arguments(scale=1.0):
-    return (
-        torch.randint(1000, (16,)),
-        scale * torch.randn(16, 8),
-        torch.randint(5000, (16, 20)),
-        scale * torch.randn(16, 20, 5),
-    )
+    user, items = ids(1000, 50, 7), ids(5000, 200, shape=(1, 20))
+    return user, scale * torch.randn(1, 8), items, scale * torch.randn(1, 20, 5)
 
 
 def example():
@@ -53,7 +56,9 @@ def calls():
     yield "fresh", arguments()
     for scale in (0.0, 1e-3, 100.0):
         yield f"numbers of scale {scale}", arguments(scale)
-    _, users, items, numbers = arguments()
-    yield "the first user and item", (torch.zeros(16).long(), users, 0 * items, numbers)
-    yield "the last user", (torch.full((16,), 999), users, items, numbers)
-    yield "the last item", (torch.ones(16).long(), users, torch.full((16, 20), 4999), numbers)
+    user, numbers, items, item_numbers = arguments()
+    yield "the first user and item", (0 * user, numbers, 0 * items, item_numbers)
+    yield "the last user", (torch.tensor([[999, 49, 6]]), numbers, items, item_numbers)
+    last = torch.tensor([4999, 199]).expand(1, 20, 2).contiguous()
+    yield "the last item", (user, numbers, last, item_numbers)
+    yield "refused: no such user", (torch.tensor([[1000, 0, 0]]), numbers, items, item_numbers)
