@@ -1,3 +1,5 @@
+import copy
+
 import torch
 
 from passnet.data.capture.capture import module_graph
@@ -21,6 +23,18 @@ def test_blocks_are_as_deep_as_there_are_few_enough() -> None:
     call = NetCall(net, (torch.ones(2),), {})
     assert [each.name for each in block_times(call)] == ["0", "0.0", "0.1", "0.2"]
     assert [each.name for each in block_times(call, max_blocks=3)] == ["0"]
+
+
+def test_scripted_modules_are_no_blocks() -> None:
+    inner = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+    for scripted in (
+        torch.jit.script(inner),
+        torch.jit.trace(inner, torch.ones(2, 4)),
+        torch.jit.freeze(torch.jit.script(copy.deepcopy(inner).eval())),
+    ):
+        net = torch.nn.Sequential(torch.nn.Linear(4, 4), scripted, torch.nn.Tanh()).eval()
+        found = block_times(NetCall(net, (torch.ones(2, 4),), {}))
+        assert [each.name for each in found] == ["0", "2"]
 
 
 class Shared(torch.nn.Module):

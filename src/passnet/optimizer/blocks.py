@@ -19,7 +19,8 @@ MIN_CALLS, MAX_CALLS, SECONDS = 5, 50, 0.5
 def block_times(call: NetCall, max_blocks: int = MAX_BLOCKS) -> tuple[BlockRecord, ...]:
     """Return the fastest time of each block, by the order of their first runs.
 
-    The time of a block includes that of the blocks within it.
+    The time of a block includes that of the blocks within it. Scripted modules are left out, as
+    torch takes no hooks for them.
     """
     blocks = _blocks(call.net, max_blocks)
     times: dict[str, list[float]] = {}
@@ -75,7 +76,11 @@ def op_blocks(net: torch.nn.Module, graph: torch.fx.Graph) -> tuple[str, ...]:
 
 def _blocks(net: torch.nn.Module, max_blocks: int) -> dict[str, torch.nn.Module]:
     """Return modules by name, as deep as at most `max_blocks` allows."""
-    modules = {name: module for name, module in net.named_modules() if name}
+    modules = {
+        name: module
+        for name, module in net.named_modules()
+        if name and not isinstance(module, torch.jit.ScriptModule)
+    }
     depth = max((name.count(".") for name in modules), default=0)
     while depth and sum(name.count(".") <= depth for name in modules) > max_blocks:
         depth -= 1

@@ -167,9 +167,9 @@ class NetCall:
     def _call_otherwise(self, net: torch.nn.Module) -> None:
         """Call a net on other values than the example's, as far as it takes them."""
         for with_whole in (True, False):
-            others = {id(tensor): other_values(tensor, with_whole) for tensor in self.tensors()}
-            leaves = [others.get(id(leaf), leaf) for leaf in self.leaves]
             try:
+                others = {id(tensor): other_values(tensor, with_whole) for tensor in self.tensors()}
+                leaves = [others.get(id(leaf), leaf) for leaf in self.leaves]
                 outputs = self.eager(leaves, net)
             except Exception:  # noqa: BLE001, S112 (boundary: a net may raise anything)
                 continue

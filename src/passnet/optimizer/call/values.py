@@ -130,7 +130,7 @@ def other_values(tensor: torch.Tensor, with_whole: bool = True) -> torch.Tensor:
         values = values * -0.5 + 0.25
     else:
         low, high = int(values.min()), int(values.max())
-        values = low + high - values.long() if low < high else values.long() - (low > 0)
+        values = low + high - values.long() if low < high else values.long() - int(low > 0)
     return other.copy_(values).to(tensor.device)
 
 
