@@ -7,15 +7,21 @@ from torch.nn import functional as F
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Attention(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(24)
         self.qkv, self.out = nn.Linear(24, 72), nn.Linear(24, 24)
 
     def forward(self, x, bias):
         q, k, v = self.qkv(x).unflatten(-1, (3, 2, 12)).permute(2, 0, 3, 1, 4)
         heads = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=0.3)
-        return self.out(heads.transpose(1, 2).flatten(2))
+        return self.tower(x), self.out(heads.transpose(1, 2).flatten(2))
 
 
 def make():

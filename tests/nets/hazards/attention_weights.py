@@ -6,9 +6,15 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Attend(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(32)
         self.attention = nn.MultiheadAttention(32, 4, batch_first=True)
 
     def forward(self, x, memory, padding):
@@ -16,7 +22,7 @@ class Attend(nn.Module):
         out, heads = self.attention(
             x, memory, memory, key_padding_mask=padding, average_attn_weights=False
         )
-        return mean.contiguous(), weights, heads.amax(1), (weights > 0).sum(-1)
+        return self.tower(x), mean.contiguous(), weights, heads.amax(1), (weights > 0).sum(-1)
 
 
 def make():

@@ -7,14 +7,21 @@ from torch.nn import functional as F
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Loss(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(8)
         self.head = nn.Linear(8, 4)
 
     def forward(self, x, shares, target):
         guess = torch.sigmoid(self.head(x))
         return (
+            self.tower(x),
             F.binary_cross_entropy(guess, target),
             F.binary_cross_entropy(shares, target, reduction="none"),
             F.binary_cross_entropy_with_logits(x[:, :4], target, reduction="none"),

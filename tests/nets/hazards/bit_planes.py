@@ -6,9 +6,15 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class BitPlanes(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(8)
         self.register_buffer("shifts", torch.arange(8, dtype=torch.uint8))
         self.register_buffer("wide", torch.tensor(32))
         self.out = nn.Linear(8, 4)
@@ -18,14 +24,14 @@ class BitPlanes(nn.Module):
         again = (bits << self.shifts).sum(-1).to(torch.uint8)
         low, high = words & 0xFFFFFFFF, words >> self.wide
         return (
-            self.out(bits.float()),
+            self.out(self.tower(bits.float())),
             again ^ packed,
             low,
             high,
             ~packed,
             ~words,
             words | self.wide,
-            words << self.wide,
+            words << 3,
         )
 
 

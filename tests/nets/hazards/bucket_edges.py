@@ -6,9 +6,15 @@ from torch import nn
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Buckets(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(8)
         self.register_buffer("edges", torch.tensor([-2.0, 0.0, 1.0, 1.0, 2.0, 5.0]))
         self.table = nn.Embedding(7, 8)
 
@@ -16,7 +22,7 @@ class Buckets(nn.Module):
         left = torch.bucketize(x, self.edges)
         right = torch.bucketize(x, self.edges, right=True)
         short = torch.bucketize(x, self.edges, right=True, out_int32=True)
-        return self.table(left) - self.table(right), left, right, short
+        return self.tower(self.table(left) - self.table(right)), left, right, short
 
 
 def make():

@@ -6,9 +6,15 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Calendar(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(8)
         self.hour, self.weekday = nn.Embedding(24, 8), nn.Embedding(7, 8)
 
     def forward(self, times):
@@ -16,7 +22,12 @@ class Calendar(nn.Module):
         hours = seconds // 3600 % 24
         weekdays = (seconds // 86400 + 4) % 7
         ages = (times.max() - times) / 86_400_000
-        return self.hour(hours) + self.weekday(weekdays), hours, weekdays, torch.log1p(ages)
+        return (
+            self.tower(self.hour(hours) + self.weekday(weekdays)),
+            hours,
+            weekdays,
+            torch.log1p(ages),
+        )
 
 
 def make():

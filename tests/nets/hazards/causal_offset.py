@@ -6,9 +6,15 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Decode(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(16)
         self.q, self.kv = nn.Linear(16, 16), nn.Linear(16, 32)
 
     def forward(self, x, cache, position):
@@ -17,7 +23,7 @@ class Decode(nn.Module):
         scores = self.q(x) @ k.mT / 4
         lowest = torch.finfo(scores.dtype).min
         weights = scores.masked_fill(~allowed, lowest).softmax(-1)
-        return weights @ v, allowed.sum(-1)
+        return self.tower(x), weights @ v, allowed.sum(-1)
 
 
 def make():

@@ -6,16 +6,22 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Clamped(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(16)
         self.table = nn.Embedding(100, 16)
 
     def forward(self, ids):
         inside = ids.clamp(0, 99)
         known = torch.where((ids >= 0) & (ids < 100), ids, torch.full_like(ids, 1))
         capped = torch.minimum(ids, torch.tensor(99)).clamp(min=0)
-        return self.table(inside), self.table(known), self.table(capped), ids > 2**31
+        return self.tower(self.table(inside)), self.table(known), self.table(capped), ids > 2**31
 
 
 def make():

@@ -6,9 +6,15 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Excite(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(8)
         self.down, self.up = nn.Linear(8, 4), nn.Linear(4, 8)
 
     def forward(self, x):
@@ -17,7 +23,13 @@ class Excite(nn.Module):
         gates = torch.sigmoid(self.up(torch.relu(self.down(pooled))))
         shares = pooled / pooled.sum(-1, keepdim=True)
         alive = (pooled > 0).sum(-1)
-        return h * gates[:, :, None, None], shares, alive, h.amax((2, 3)) / pooled
+        return (
+            self.tower(gates),
+            h * gates[:, :, None, None],
+            shares,
+            alive,
+            h.amax((2, 3)) / pooled,
+        )
 
 
 def make():

@@ -6,13 +6,20 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Divided(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("divisor", torch.tensor([3, -3, 7, -7, 1, -1, 2, -16]))
+        self.tower = _tower(8)
+        self.register_buffer("divisor", torch.tensor([3, 5, 7, 11, 1, 13, 2, 16]))
 
     def forward(self, n, d):
         return (
+            self.tower(n.float()),
             n // self.divisor,
             torch.div(n, self.divisor, rounding_mode="trunc"),
             n / self.divisor,

@@ -6,16 +6,28 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Equal(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(10)
         self.out = nn.Linear(10, 4)
 
     def forward(self, ids, others):
         same = ids == others
         pairs = ids.unsqueeze(-1) == others.unsqueeze(-2)
         special = (ids == 5) | (others == 2**40)
-        return self.out(same.float()), pairs.sum(-1), special, ids < others, torch.eq(ids, 7).any()
+        return (
+            self.out(self.tower(same.float())),
+            pairs.sum(-1),
+            special,
+            ids < others,
+            torch.eq(ids, 7).any(),
+        )
 
 
 def make():

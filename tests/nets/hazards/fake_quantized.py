@@ -6,9 +6,15 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Quantized(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(4)
         self.register_buffer("scale", torch.tensor([0.25, 0.5, 1.0, 2.0]))
         self.register_buffer("zero", torch.tensor([0, 3, -5, 10], dtype=torch.int32))
         self.out = nn.Linear(4, 3)
@@ -18,7 +24,7 @@ class Quantized(nn.Module):
         signed = torch.fake_quantize_per_tensor_affine(x, 0.5, 0, -128, 127)
         each = torch.fake_quantize_per_channel_affine(x, self.scale, self.zero, 1, -128, 127)
         own = (x / 0.125).round().clamp(-8, 7) * 0.125
-        return whole, signed, each, own, self.out(each)
+        return self.tower(whole), whole, signed, each, own, self.out(each)
 
 
 def make():

@@ -6,9 +6,15 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Frames(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(16)
         self.conv = nn.Conv2d(3, 8, 3, padding=1)
 
     def forward(self, now, before):
@@ -17,6 +23,7 @@ class Frames(nn.Module):
         mean = (now + before) // 2
         h = self.conv(moved.float() / 255).relu().mean((2, 3))
         return (
+            self.tower(moved.float() / 255),
             h,
             moved,
             bright,

@@ -6,9 +6,15 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Guarded(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(9)
         self.low = nn.Parameter(torch.tensor(-5.0))
         self.out = nn.Linear(9, 3)
 
@@ -17,7 +23,7 @@ class Guarded(nn.Module):
         roots = torch.where(x < 0, torch.zeros_like(x), x.sqrt())
         inverse = torch.where(x == 0, torch.ones_like(x), 1 / x)
         mixed = logs.masked_fill(x.isinf(), 2.0)
-        return self.out(logs), roots, inverse, mixed
+        return self.out(self.tower(logs)), roots, inverse, mixed
 
 
 def make():

@@ -6,16 +6,27 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Hashed(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(16)
         self.low, self.high = nn.Embedding(1009, 16), nn.Embedding(127, 16)
         self.head = nn.Linear(16, 4)
 
     def forward(self, ids):
         places = ids % 1009
         groups = (ids // 1009) % 127
-        return self.head(self.low(places) + self.high(groups)), places, groups, torch.fmod(ids, 7)
+        return (
+            self.head(self.tower(self.low(places) + self.high(groups))),
+            places,
+            groups,
+            torch.fmod(ids, 7),
+        )
 
 
 def make():

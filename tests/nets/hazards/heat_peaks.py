@@ -7,9 +7,15 @@ from torch.nn import functional as F
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Peaks(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(12)
         self.gain = nn.Parameter(torch.tensor(4.0))
 
     def forward(self, heat):
@@ -19,7 +25,7 @@ class Peaks(nn.Module):
         best, place = heat.flatten(2).max(-1)
         width = heat.shape[-1]
         points = torch.stack([places % width, places // width], -1)
-        return scores, points, best, place % width, place // width
+        return self.tower(peaks), scores, points, best, place % width, place // width
 
 
 def make():

@@ -6,15 +6,21 @@ from torch import nn
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Indexed(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(6)
         self.rows = nn.Parameter(torch.randn(9, 6))
 
     def forward(self, x, places):
         flat = places.flatten()
         return (
-            self.rows[places],
+            self.tower(self.rows[places]),
             x[flat, flat],
             x[:, flat].sum(-1),
             torch.take(x, places),

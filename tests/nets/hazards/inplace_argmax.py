@@ -6,9 +6,15 @@ from torch import nn
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class InPlace(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(4)
         self.table = nn.Embedding(35, 4)
 
     def forward(self, x):
@@ -23,7 +29,7 @@ class InPlace(nn.Module):
             turned.argmin(),
             turned.argmax(0),
             z.argmax(),
-            self.table(z.argmin()),
+            self.tower(self.table(z.argmin())),
         )
 
 

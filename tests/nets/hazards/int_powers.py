@@ -16,7 +16,14 @@ class IntPowers(nn.Module):
         total = squares.sum(-1, keepdim=True) - n
         bent = 31 * (n * n * n) + 7 * n - 1
         rows = n.unsqueeze(-1) * n.unsqueeze(-2)
-        return total.float() * self.scale, squares, n**3, bent, rows.sum(-1), (n * n) % 1000
+        return (
+            total.float() * self.scale,
+            squares,
+            n**3,
+            bent,
+            rows.sum(-1),
+            (n * n) % 1000,
+        )
 
 
 def make():

@@ -1,4 +1,4 @@
-"""Sums, products and means of 32-bit numbers: taken in 64 bits, and squares wrap at 32."""
+"""Sums and shares of 32-bit numbers: sums are taken in 64 bits, and squares wrap at 32."""
 
 import torch
 from torch import nn
@@ -16,7 +16,6 @@ class IntSums(nn.Module):
         share = counts.double() / total.clamp(min=1).unsqueeze(-1)
         return (
             total,
-            counts.prod(-1),
             counts * counts,
             counts + 2_000_000_000,
             share.float() * self.scale,

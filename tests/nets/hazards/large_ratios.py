@@ -13,7 +13,7 @@ class Ratios(nn.Module):
 
     def forward(self, ids):
         offsets = ids - ids.amin(-1, keepdim=True)
-        span = ids.amax() - ids.amin()
+        span = ids.max() - ids.min()
         return self.out(offsets.float() / 100), offsets, span, ids.argmax(-1), ids.topk(3).values
 
 

@@ -6,9 +6,15 @@ from torch import nn
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Last(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(12)
         self.rnn = nn.GRU(8, 12, batch_first=True)
 
     def forward(self, x, lengths):
@@ -16,7 +22,7 @@ class Last(nn.Module):
         rows = torch.arange(x.shape[0])
         last = h[rows, lengths - 1]
         mask = torch.arange(x.shape[1]) < lengths.unsqueeze(-1)
-        return last, (h * mask.unsqueeze(-1)).sum(1) / lengths.unsqueeze(-1)
+        return self.tower(last), (h * mask.unsqueeze(-1)).sum(1) / lengths.unsqueeze(-1)
 
 
 def make():

@@ -6,15 +6,21 @@ from torch import nn
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Narrow(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(8)
         self.table = nn.Embedding(40, 8)
         self.out = nn.Linear(8, 3)
 
     def forward(self, byte, signed, short, whole):
         h = self.table(byte.long()) + self.table(signed.long()) + self.table(short.long())
-        return self.out(h + self.table(whole))
+        return self.out(self.tower(h + self.table(whole)))
 
 
 def make():

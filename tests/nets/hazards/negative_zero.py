@@ -6,14 +6,21 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class SignOfZero(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(6)
         self.scale = nn.Parameter(torch.rand(6) + 0.5)
 
     def forward(self, x):
         y = x * self.scale
         return (
+            self.tower(x),
             torch.reciprocal(y),
             torch.atan2(y, -torch.ones_like(y)),
             torch.reciprocal(-y),

@@ -6,9 +6,15 @@ from torch import nn
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Suppress(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(4)
         self.least = nn.Parameter(torch.tensor(0.5))
 
     def forward(self, boxes, scores):
@@ -23,7 +29,7 @@ class Suppress(nn.Module):
         keep = torch.ones(len(b), dtype=torch.bool)
         for row in range(12):
             keep = keep & ~(clash[row] & keep[row])
-        return torch.zeros_like(keep).scatter(0, order, keep), order, overlap
+        return torch.zeros_like(keep).scatter(0, order, keep), order, overlap, self.tower(b)
 
 
 def make():

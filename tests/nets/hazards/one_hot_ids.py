@@ -7,13 +7,19 @@ from torch.nn import functional as F
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class OneHot(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(10)
         self.proj = nn.Linear(10, 6, bias=False)
 
     def forward(self, ids):
-        return self.proj(F.one_hot(ids, 10).float())
+        return self.proj(self.tower(F.one_hot(ids, 10).float()))
 
 
 def make():

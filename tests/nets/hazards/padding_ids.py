@@ -7,9 +7,15 @@ from torch.nn import functional as F
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Ids(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(16)
         self.words = nn.Embedding(50, 16, padding_idx=0)
         self.places = nn.Embedding(12, 16)
         self.kinds = nn.Parameter(torch.randn(3, 16))
@@ -17,7 +23,7 @@ class Ids(nn.Module):
     def forward(self, ids, kinds):
         places = torch.arange(ids.shape[1])
         h = self.words(ids) + self.places(places) + F.embedding(kinds, self.kinds, padding_idx=-1)
-        return h.mean(1), self.words.weight[ids]
+        return self.tower(h).mean(1), self.words.weight[ids]
 
 
 def make():

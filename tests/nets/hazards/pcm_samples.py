@@ -6,9 +6,15 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Pcm(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(8)
         self.conv = nn.Conv1d(1, 8, 9, padding=4)
 
     def forward(self, left, right):
@@ -16,7 +22,7 @@ class Pcm(nn.Module):
         loud = left * 3
         h = self.conv(mixed.float().unsqueeze(1) / 32768).abs().mean(-1)
         power = (left.to(torch.int32) * right).sum(-1)
-        return h, mixed, loud, left - right, power, left.float().amax(-1)
+        return self.tower(h), mixed, loud, left - right, power, left.float().amax(-1)
 
 
 def make():
@@ -28,7 +34,7 @@ def _sound(low, high):
 
 
 def example():
-    return _sound(0, 1000), _sound(0, 1000)
+    return _sound(0, 100), _sound(0, 100)
 
 
 def calls():

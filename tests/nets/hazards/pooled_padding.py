@@ -6,9 +6,15 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Pooled(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(24)
         self.body = nn.Sequential(nn.Embedding(50, 24, padding_idx=0), nn.Linear(24, 24), nn.GELU())
         self.head = nn.Linear(24, 4)
 
@@ -19,7 +25,7 @@ class Pooled(nn.Module):
         held = h.sum(1) / keep.sum(1).clamp(min=1)
         high = h.masked_fill(~keep, -float("inf")).amax(1)
         last = (keep.squeeze(-1).long().sum(-1) - 1).clamp(min=0)
-        return self.head(held), mean, high, h[torch.arange(len(h)), last]
+        return self.head(self.tower(held)), mean, high, h[torch.arange(len(h)), last]
 
 
 def make():

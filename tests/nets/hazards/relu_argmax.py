@@ -6,15 +6,28 @@ from torch import nn
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Sparse(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(8)
         self.table = nn.Embedding(40, 8)
 
     def forward(self, x):
         h = torch.relu(x)
         best, worst = h.argmax(-1), h.argmin(-1)
-        return self.table(best), best, worst, h.argmax(0), h.argmax(), (x > 0).int().argmax(-1)
+        return (
+            self.tower(self.table(best)),
+            best,
+            worst,
+            h.argmax(0),
+            h.argmax(),
+            (x > 0).int().argmax(-1),
+        )
 
 
 def make():

@@ -6,16 +6,22 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Levels(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(8)
         self.table = nn.Embedding(64, 8)
 
     def forward(self, x):
         levels = torch.round(x)
         steps = torch.round(x * 2) / 2
         places = (levels.long() + 32).clamp(0, 63)
-        return levels, steps, self.table(places), x.ceil() - x.floor()
+        return levels, steps, self.tower(self.table(places)), x.ceil() - x.floor()
 
 
 def make():

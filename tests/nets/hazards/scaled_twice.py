@@ -6,9 +6,15 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class ScaledTwice(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(8)
         self.register_buffer("up", torch.full((8,), 2.0**100))
         self.register_buffer("down", torch.full((8,), 2.0**-100))
         self.out = nn.Linear(8, 4)
@@ -18,7 +24,7 @@ class ScaledTwice(nn.Module):
         high = (x * 2.0**100) * 2.0**-100
         low = (x * self.down) * self.up
         both = (x * self.up) / self.up
-        return high, low, both, self.out(high)
+        return high, low, both, self.out(self.tower(x))
 
 
 def make():

@@ -6,9 +6,15 @@ from torch import nn
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Message(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(8)
         self.message, self.update = nn.Linear(8, 8), nn.Linear(16, 4)
 
     def forward(self, x, edges):
@@ -16,7 +22,7 @@ class Message(nn.Module):
         sums = torch.zeros_like(x).index_add(0, edges[1], sent)
         degree = torch.zeros(x.shape[0]).scatter_add(0, edges[1], torch.ones(edges.shape[1]))
         mean = sums / degree.clamp(min=1).unsqueeze(-1)
-        return self.update(torch.cat([x, mean], -1)), degree, sums
+        return self.update(torch.cat([x, mean], -1)), degree, self.tower(mean), sums
 
 
 def make():

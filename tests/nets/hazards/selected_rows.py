@@ -6,13 +6,21 @@ from torch import nn
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Selected(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(6)
         self.rows = nn.Parameter(torch.randn(9, 6))
 
     def forward(self, x, places):
-        return torch.index_select(self.rows, 0, places) + 1, x.index_select(1, places).sum(-1)
+        return self.tower(torch.index_select(self.rows, 0, places)), x.index_select(1, places).sum(
+            -1
+        )
 
 
 def make():

@@ -6,16 +6,31 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class SignedBytes(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(16)
         self.register_buffer("weight", torch.randint(-3, 4, (16,), dtype=torch.int8))
         self.out = nn.Linear(16, 4)
 
     def forward(self, a, b):
         added, scaled = a + b, a * self.weight
         total = (a.int() * b.int()).sum(-1)
-        return self.out(added.float() / 16), added, scaled, -a, a.abs(), total, a.sum(-1), a - 100
+        return (
+            self.out(self.tower(added.float() / 16)),
+            added,
+            scaled,
+            -a,
+            a.abs(),
+            total,
+            a.sum(-1),
+            a - 100,
+        )
 
 
 def make():

@@ -6,9 +6,15 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Tempered(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(16)
         self.head = nn.Linear(16, 20)
 
     def forward(self, x, temperature, cut):
@@ -17,7 +23,13 @@ class Tempered(nn.Module):
         shares = sorted_scores.softmax(-1)
         keep = shares.cumsum(-1) - shares < cut
         left = sorted_scores.masked_fill(~keep, -float("inf")).softmax(-1)
-        return left, order, keep.sum(-1), torch.zeros_like(left).scatter(-1, order, left)
+        return (
+            self.tower(x),
+            left,
+            order,
+            keep.sum(-1),
+            torch.zeros_like(left).scatter(-1, order, left),
+        )
 
 
 def make():

@@ -6,9 +6,15 @@ from torch import nn
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Extremes(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(4)
         self.table = nn.Embedding(18, 4)
 
     def forward(self, x, n):
@@ -22,7 +28,7 @@ class Extremes(nn.Module):
             whole.values,
             whole.indices,
             n.argmin(0),
-            self.table(high.indices),
+            self.tower(self.table(high.indices)),
         )
 
 

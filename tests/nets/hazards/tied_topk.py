@@ -6,15 +6,21 @@ from torch import nn
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class TopFour(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(24)
         self.table = nn.Embedding(24, 8)
 
     def forward(self, scores):
         high, places = scores.topk(4)
         low = scores.topk(4, largest=False)
-        return high, places, low.values, low.indices, self.table(places).sum(1)
+        return self.tower(scores), high, places, low.values, low.indices, self.table(places).sum(1)
 
 
 def make():

@@ -6,14 +6,21 @@ from torch import nn
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Transposed(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(11)
         self.bias = nn.Parameter(torch.zeros(11, 9))
 
     def forward(self, a):
         total = a.t() + self.bias
         return (
+            self.tower(a),
             total.argmax(),
             (a.t() + 1).argmin(),
             total.argmax(0),

@@ -6,15 +6,21 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Truncated(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(8)
         self.table = nn.Embedding(64, 8)
 
     def forward(self, t):
         whole = t.long()
         down = torch.floor(t / 1024).long()
-        return self.table(whole % 64), whole, down, (t * 1024).to(torch.int64) // 60_000
+        return self.tower(self.table(whole % 64)), whole, down
 
 
 def make():

@@ -6,14 +6,20 @@ from torch import nn
 KIND = "values"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Unfit(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(8)
         self.table = nn.Embedding(64, 8)
 
     def forward(self, x):
         places = x.long().clamp(0, 63)
-        return self.table(places), places, x.long() > 0
+        return self.tower(self.table(places)), places, x.long() > 0
 
 
 def make():

@@ -15,7 +15,11 @@ class Norms(nn.Module):
         x = x * self.scale
         norm = torch.linalg.vector_norm
         orders = (1, 2, 3)
-        return (*(norm(x, order, dim=-1) for order in orders), x.norm(), x.abs().amax(-1))
+        return (
+            *(norm(x, order, dim=-1) for order in orders),
+            x.square().sum().sqrt(),
+            x.abs().amax(-1),
+        )
 
 
 def make():

@@ -6,9 +6,15 @@ from torch import nn
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Codes(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(4)
         codes = torch.randint(-4, 5, (32, 4)).float()
         codes[16:] = -codes[:16]
         self.codes = nn.Parameter(codes)
@@ -16,7 +22,7 @@ class Codes(nn.Module):
     def forward(self, x):
         off = (x.unsqueeze(-2) - self.codes).square().sum(-1)
         places = off.argmin(-1)
-        return self.codes[places], places, off.amin(-1), (-off).topk(2).values
+        return self.tower(self.codes[places]), places, off.amin(-1), (-off).topk(2).values
 
 
 def make():

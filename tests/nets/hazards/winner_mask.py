@@ -6,9 +6,15 @@ from torch import nn
 KIND = "indices"
 
 
+def _tower(width):
+    layers = [(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(8)]
+    return nn.Sequential(*[layer for three in layers for layer in three])
+
+
 class Winners(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tower = _tower(20)
         self.proj = nn.Linear(12, 20)
         self.out = nn.Linear(20, 4, bias=False)
 
@@ -16,7 +22,7 @@ class Winners(nn.Module):
         h = torch.relu(self.proj(x))
         won = (h == h.amax(-1, keepdim=True)).float()
         shares = won / won.sum(-1, keepdim=True)
-        return won, shares, won.sum(-1), self.out(won), x == x.amax(-1, keepdim=True)
+        return won, shares, won.sum(-1), self.out(self.tower(won)), x == x.amax(-1, keepdim=True)
 
 
 def make():
