@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_map
 
 from passnet.errors import InputError, PassnetError
 from passnet.inductor.compiler import import_compilers
-from passnet.optimizer.audit.case import Given, NetCase, CaseCall, called
+from passnet.optimizer.audit.case import CaseCall, Given, NetCase, called
 from passnet.optimizer.audit.differences import difference, place, tensors_of
 from passnet.optimizer.audit.held import changes, held, process_state, state
 from passnet.optimizer.audit.outcome import DEFAULT, CaseOutcome
@@ -61,7 +61,7 @@ def _audited(
     case: NetCase, found: CaseOutcome, settings: OptimizeSettings, backends: Mapping[str, Backend]
 ) -> CaseOutcome:
     net, twin, example = case.made(), case.made(), _seeded(case.example)
-    before = state(net, example), case.state and case.state(net)
+    before = _state(case, net, example), process_state()
     served, error = None, ""
     try:
         served = _optimized(net, example, found.asked, settings, backends)
@@ -69,19 +69,25 @@ def _audited(
         error = str(cause)
     except Exception as cause:  # noqa: BLE001 (any other error is what an audit looks for)
         return replace(found, outcome="crashed", reason=f"{type(cause).__name__}: {cause}")
-    after = state(net, example), case.state and case.state(net)
-    if moved := list(changes(before[0], after[0])):
-        return replace(found, outcome="changed", reason=f"changed: {', '.join(moved[:3])}")
-    if before[1] != after[1]:
-        return replace(found, outcome="changed", reason=f"{before[1]} became {after[1]}")
+    moved = list(changes(before[1], process_state()))
+    changed = replace(found, outcome="changed", reason=f"changed: {', '.join(moved)}")
+    if moved_net := list(changes(before[0], _state(case, net, example))):
+        return replace(changed, reason=f"changed: {', '.join(moved_net)}")
     if served is None:
-        return replace(found, outcome="refused", reason=error)
+        return changed if moved else replace(found, outcome="refused", reason=error)
     if case.change is not None:
         case.change(net)
         case.change(twin)
     uses = [("the example", example), *_seeded(case.calls)]
     wrong = next(_wrongs(served.net, net, twin, uses), None)
-    return served.outcome(found) if wrong is None else replace(found, outcome="wrong", reason=wrong)
+    if wrong is not None:
+        return replace(found, outcome="wrong", reason=wrong)
+    return changed if moved else served.outcome(found)
+
+
+def _state(case: NetCase, net: Any, example: Given) -> dict[str, Any]:
+    named = {} if case.state is None else {"the state that the case names": case.state(net)}
+    return {**state(net, example), **named}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +165,18 @@ def _arguments(given: Given) -> tuple[Sequence[Any], dict[str, Any]]:
 def _wrongs(fast: Any, net: Any, twin: Any, uses: Sequence[tuple[str, CaseCall]]) -> Iterator[str]:
     """Yield how calls of an optimised net differ from those of its twin."""
     earlier: list[tuple[str, _Used, _Used]] = []
+    kept: dict[str, Any] = {}
     for label, use in uses:
         exact = _exact(twin, use)
         right, own = _used(twin, twin, use), _used(fast, net, use)
-        if wrong := _wrong(own, right, exact) or _state_of_net(net, twin):
+        if wrong := _wrong(own, right, exact):
             yield f"{label}: {wrong}"
+        if difference(_weights(net), _weights(twin)):
+            yield f"{label}: it leaves other weights or buffers"
+        differing = _differing_attributes(net, twin)
+        kept = kept if earlier else differing
+        if moved := [name for name, both in differing.items() if kept.get(name) != both]:
+            yield f"{label}: it leaves another {moved[0]} than the net"
         earlier.append((label, own, right))
         for former, one, other in earlier:
             if one.is_stale and not other.is_stale:
@@ -185,22 +198,33 @@ def _wrong(own: "_Used", right: "_Used", exact: Callable[[], Any]) -> str | None
     return None
 
 
-def _state_of_net(net: Any, twin: Any) -> str | None:
-    """Return a difference between the states of a net and its twin after a call."""
+def _differing_attributes(net: Any, twin: Any) -> dict[str, Any]:
+    """Return the contents of public attributes in which a net and its twin differ after a call.
+
+    What the first call leaves may differ, as a table that it keeps, if it is the same ever after.
+    """
+    own, right = _attributes(net), _attributes(twin)
+    return {
+        name: (held(own.get(name)), held(right.get(name)))
+        for name in {**own, **right}
+        if difference(own.get(name), right.get(name))
+    }
+
+
+def _attributes(net: Any) -> dict[str, Any]:
+    """Return the public attributes of all modules."""
+    return {
+        f"{path}.{name}".lstrip("."): value
+        for path, module in (net.named_modules() if isinstance(net, torch.nn.Module) else ())
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+    }
+
+
+def _weights(net: Any) -> dict[str, torch.Tensor]:
     if not isinstance(net, torch.nn.Module):
-        return None
-    wrong = difference(_attributes(net), _attributes(twin))
-    return wrong and f"the state of the net: {wrong}"
-
-
-def _attributes(net: torch.nn.Module) -> dict[str, Any]:
-    """Return the weights, buffers and public attributes of all modules."""
-    found: dict[str, Any] = dict(net.state_dict(keep_vars=True))
-    for path, module in net.named_modules():
-        found |= {f"{path}.{name}": buffer for name, buffer in module._buffers.items()}
-        own = {name: value for name, value in vars(module).items() if not name.startswith("_")}
-        found |= {f"{path}.{name}": value for name, value in own.items()}
-    return found
+        return {}
+    return {**dict(net.named_parameters()), **dict(net.named_buffers())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +259,8 @@ def _used(net: Callable[..., Any], holder: Any, use: CaseCall) -> _Used:
     except Exception as cause:  # noqa: BLE001 (a net may raise anything)
         error = cause
     process = process_state()
-    tensors = {f"argument {number}": t for number, t in enumerate(tensors_of(given))}
-    if isinstance(holder, torch.nn.Module):
-        tensors |= dict(holder.state_dict(keep_vars=True))
+    arguments = {f"argument {number}": t for number, t in enumerate(tensors_of(given))}
+    tensors = {**arguments, **_weights(holder)}
     places = {place(tensor): name for name, tensor in tensors.items()} | {0: "nothing"}
     outputs = tensors_of(value)
     shares = [places.get(place(tensor), "nothing") for tensor in outputs]

@@ -70,7 +70,7 @@ def _tensor(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 
 def state(net: Any, given: Any) -> dict[str, Any]:
-    """Return what an optimisation must leave: the net's, the arguments', the process's state."""
+    """Return what an optimisation must leave of a net and its arguments."""
     found: dict[str, Any] = {}
     for name, module in net.named_modules() if isinstance(net, torch.nn.Module) else ():
         where = name or "the net"
@@ -83,7 +83,7 @@ def state(net: Any, given: Any) -> dict[str, Any]:
         found[f"the class of {where}"] = type(module)
     for number, leaf in enumerate(tree_leaves(given)):
         found[f"argument {number}"] = held(leaf)
-    return {**found, **process_state()}
+    return found
 
 
 def _functions(namespace: Any) -> dict[str, int]:
@@ -98,7 +98,7 @@ def process_state() -> dict[str, Any]:
 def _of_torch() -> dict[str, Any]:
     legacy: Any = np.random.get_state()
     module, backends = torch.nn.modules.module, torch.backends
-    tiny = torch.tensor(1e-40)
+    tiny = torch.tensor(1e-40, device="cpu", dtype=torch.float32)
     return {
         "torch's random generator": torch.get_rng_state().numpy().tobytes(),
         "numpy's random generator": (legacy[1].tobytes(), *legacy[2:]),
