@@ -69,6 +69,10 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
     ),
     ("passnet suite make ", ({}, "--tasks 2 --min-graphs 1 --max-graphs 2")),
     (
+        "passnet optimize audit ",
+        ({" tests/nets": " tests/nets/harmless/mlp.py"}, "--backend graph --seconds 0.05"),
+    ),
+    (
         "passnet optimize torchvision/resnet18",
         ({"torchvision/resnet18": "timm/test_resnet"}, "--backend graph --seconds 0.05"),
     ),
@@ -184,8 +188,9 @@ CORPORA = (
     "tests/exploits/f05_patched_clock",
     "tests/honest/graphs",
     "tests/honest/plain_cpp",
+    "tests/nets/harmless/mlp.py",
 )
-"""The part of the corpora that the judge is audited with."""
+"""The part of the corpora that audits run on."""
 
 PYTHON_NOT_RUN: dict[str, str] = {
     "docs/triton.md": "needs Triton",

@@ -171,7 +171,7 @@ def test_a_backend_that_is_wrong_on_a_later_call_is_found(name: str) -> None:
 
 
 class Stateful(Product):
-    """A product that keeps a table from its first call, and moves an attribute or a buffer later."""
+    """A product that keeps a table from its first call, and may move its state later."""
 
     def __init__(self, moves: str = "") -> None:
         super().__init__()

@@ -179,9 +179,12 @@ def prepare(_: str) -> None:
 
 def audit_to(payload: str, folder: Path) -> None:
     """Write the outcome of a case into a folder; runs in the case's process."""
+    import torch
+
     from passnet.optimizer.audit.audit import audit_case
     from passnet.optimizer.audit.case import read_case
 
     request = decode(payload, AuditRequest)
+    torch.set_num_threads(request.settings.threads or torch.get_num_threads())
     outcome = audit_case(read_case(Path(request.path)), request.asked, request.settings)
     write_json(folder / RECORD_FILE, outcome)
