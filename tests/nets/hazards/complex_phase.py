@@ -15,8 +15,15 @@ class Phase(nn.Module):
         z = torch.view_as_complex(pairs)
         turned = z * torch.polar(torch.ones_like(self.turn), self.turn)
         phase, size = torch.angle(z), z.abs()
-        again = torch.polar(size, phase)
-        return phase, size, torch.view_as_real(turned), again, torch.angle(pairs[..., 0]), z.sgn()
+        again = torch.view_as_real(torch.polar(size, phase))
+        return (
+            phase,
+            size,
+            torch.view_as_real(turned),
+            again,
+            torch.angle(pairs[..., 0]),
+            torch.view_as_real(z.sgn()),
+        )
 
 
 def make():

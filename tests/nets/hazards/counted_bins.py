@@ -13,6 +13,7 @@ class Counted(nn.Module):
 
     def forward(self, x, ids):
         counts = torch.histc(x, bins=8, min=0.0, max=4.0)
+        ids = ids.clamp(max=63)
         ids_count = torch.bincount(ids, minlength=16)
         return self.out(counts), counts, ids_count, torch.bincount(ids, weights=x, minlength=16)
 
