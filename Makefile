@@ -5,7 +5,8 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 PIP_ARGS ?=
 BIN := .venv/bin
-RUN := OMP_NUM_THREADS=1 $(BIN)
+# Commands that tests start load compiled files, also where the environment says not to write any.
+RUN := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)
 
 .PHONY: demo train-demo test-quick test test-all lint bench gpu clean
 
@@ -57,6 +58,7 @@ test-quick: .venv/dev
 	$(RUN)/python -m pytest -n 0 -m "not slow" $(QUICK)
 
 test: .venv/dev
+	$(BIN)/python -m compileall -q src
 	$(RUN)/python -m pytest -n 3 --dist loadgroup -m "not slow"
 
 test-all: .venv/dev
