@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from passnet.optimizer.call.net_call import NetCall
-from passnet.optimizer.compare.fresh_values import Draw, draws, fresh_tensors
+from passnet.optimizer.compare.fresh_values import ArgumentSet, draws, fresh_tensors
 
 
 def net(*tensors: torch.Tensor) -> torch.Tensor:
@@ -34,7 +34,7 @@ def test_fresh_values_are_like_those_of_the_example() -> None:
     assert all(map(torch.equal, fresh, again))
 
 
-def drawn(call: NetCall) -> list[Draw]:
+def drawn(call: NetCall) -> list[ArgumentSet]:
     return list(draws(call, tuple((0, 9) for _ in call.tensors()), 2048.0, seed=0))
 
 

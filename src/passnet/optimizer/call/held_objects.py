@@ -1,7 +1,7 @@
 """Containers and tensors that a net holds outside of its parameters and buffers.
 
 Attributes of modules are followed through dicts, lists, tuples and the attributes of plain objects,
-such as a configuration. Sets, closures, globals and C++ objects are not looked into.
+such as a configuration. Sets, closures, globals and objects of torch and C++ are not looked into.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,9 @@ import torch
 
 OF_MODULES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks")
 """Dicts of a module that are watched by themselves."""
+
+_OF_TORCH = frozenset(vars(torch.nn.Module()))
+"""Attributes of every module, whose containers are of torch."""
 
 MOST = 20_000
 """The most objects that are looked at; a net that holds more is watched in these alone."""
@@ -42,7 +45,7 @@ def held_by(net: torch.nn.Module) -> HeldObjects:
     weights = {id(tensor) for tensor in (*net.parameters(), *net.buffers())}
     for path, module in net.named_modules():
         for name, value in vars(module).items():
-            if name not in OF_MODULES:
+            if name not in _OF_TORCH:
                 _add(f"{path}.{name}" if path else name, value, held, seen, weights)
     return held
 
@@ -71,5 +74,9 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"[{key!r}]", child) for key, child in value.items())
     elif isinstance(value, (list, tuple)):
         yield from ((f"[{number}]", child) for number, child in enumerate(value))
-    elif isinstance(getattr(value, "__dict__", None), dict):
+    elif isinstance(getattr(value, "__dict__", None), dict) and not _is_of_torch(value):
         yield from ((f".{name}", child) for name, child in vars(value).items())
+
+
+def _is_of_torch(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "torch"

@@ -1,5 +1,6 @@
-"""Agreement with eager torch.
+"""Backends compared with eager torch.
 
-agreement     a backend's outputs against eager torch's
-fresh_values  other inputs of the same signature, hostile ones too, and bounds of indices
+agreement     on the example, on other arguments, with other weights
+fresh_values  the other arguments: usual, other masks, hostile, out of range
+form          strides of outputs, and memory that they share
 """

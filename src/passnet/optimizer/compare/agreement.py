@@ -21,7 +21,7 @@ from passnet.judge.verdict.precision import (
 from passnet.optimizer.call.call_check import can_be_bounded, is_dense_in_memory
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.compare import fresh_values
-from passnet.optimizer.compare.fresh_values import Bounds, Draw, is_mask, may_index
+from passnet.optimizer.compare.fresh_values import ArgumentSet, IndexBounds, is_mask, may_index
 
 MIN_DRAWS, MAX_DRAWS_S, MAX_BYTES = 8, 8.0, 2**30
 """Further sets of arguments: at least so many, and more while eager torch takes no more seconds for
@@ -64,7 +64,7 @@ class Agreement:
     eager_error: float | None
     wrong: str | None = None
     bound: float | None = None
-    index_bounds: Bounds = ()
+    index_bounds: IndexBounds = ()
 
 
 class EagerComparison:
@@ -87,10 +87,10 @@ class EagerComparison:
         finite_only = [torch.where(x.isfinite(), x, 0.0).detach() for x in floats]
         self._bound = LARGE * max([1.0, *(float(x.abs().max()) for x in finite_only)])
         self._can_be_bounded = all(map(can_be_bounded, call.tensors()))
-        self._sets = [(Draw("usual", "", example), expected)]
+        self._sets = [(ArgumentSet("usual", "", example), expected)]
 
     @cached_property
-    def _drawn(self) -> list[tuple[Draw, list[torch.Tensor] | None]]:
+    def _drawn(self) -> list[tuple[ArgumentSet, list[torch.Tensor] | None]]:
         """Further arguments, with eager torch's outputs, None where it raises an error."""
         num_bytes = sum(x.nbytes for x in (*self._call.tensors(), *self._call.outputs))
         most = max(
@@ -151,7 +151,7 @@ class EagerComparison:
         first = replace(first, error=error)
         if "usual" in wrongs:
             return replace(first, wrong=wrongs["usual"])
-        bounds: Bounds = ()
+        bounds: IndexBounds = ()
         if wrong := wrongs.get("indices"):
             bounds = self._bounds_within(built, self._index_choices)
             if not bounds:
@@ -169,7 +169,7 @@ class EagerComparison:
     def _difference(
         self,
         built: BuiltBackend,
-        draw: Draw,
+        draw: ArgumentSet,
         expected: Sequence[torch.Tensor] | None,
         exact: Sequence[torch.Tensor] | None = None,
     ) -> Agreement:
@@ -208,16 +208,16 @@ class EagerComparison:
         return wrong and f"when its weights are updated, {wrong}"
 
     @cached_property
-    def _index_bounds(self) -> Bounds:
+    def _index_bounds(self) -> IndexBounds:
         """The whole numbers that eager torch takes."""
         return fresh_values.index_bounds(
             self._call, lambda tensors: self.try_eager(tensors) is not None
         )
 
     @cached_property
-    def _index_choices(self) -> list[Bounds]:
-        """Bounds on whole numbers, the widest first: all that eager torch takes; masks of zeros and
-        ones; those of the example.
+    def _index_choices(self) -> list[IndexBounds]:
+        """Bounds on whole numbers, the widest first: those of eager torch, masks of zeros and ones,
+        those of the example.
         """
         wide, tensors = self._index_bounds, self._call.tensors()
         own = tuple((int(x.min()), int(x.max())) if may_index(x) else None for x in tensors)
@@ -226,18 +226,18 @@ class EagerComparison:
         )
         return list(dict.fromkeys((wide, masks, own))) if wide else []
 
-    def _bounds_within(self, built: BuiltBackend, choices: Sequence[Bounds]) -> Bounds:
+    def _bounds_within(self, built: BuiltBackend, choices: Sequence[IndexBounds]) -> IndexBounds:
         """Return the first bounds within which a backend is right; empty if there are none."""
         for bounds in choices:
             if any(bounds) and self._is_right_within(built, bounds):
                 return bounds
         return ()
 
-    def _is_right_within(self, built: BuiltBackend, bounds: Bounds) -> bool:
+    def _is_right_within(self, built: BuiltBackend, bounds: IndexBounds) -> bool:
         for seed in range(NUM_WITHIN):
             tensors = fresh_values.drawn_within(self._call, bounds, seed)
             expected = self.try_eager(tensors)
-            draw = Draw("indices", "", tensors)
+            draw = ArgumentSet("indices", "", tensors)
             if expected is not None and self._difference(built, draw, expected).wrong:
                 return False
         return True
@@ -252,7 +252,7 @@ class EagerComparison:
             return None
 
 
-def _joined(first: Bounds, second: Bounds) -> Bounds:
+def _joined(first: IndexBounds, second: IndexBounds) -> IndexBounds:
     """Return the bounds of the second for each tensor that has some there, else of the first."""
     return tuple(own or other for own, other in zip_longest(second, first))
 

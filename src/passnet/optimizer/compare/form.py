@@ -12,7 +12,7 @@ import torch
 from passnet.errors import BackendError
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 
-Run = Callable[[list[torch.Tensor]], Sequence[Any]]
+RunBackend = Callable[[list[torch.Tensor]], Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ def with_form(call: NetCall, built: BuiltBackend) -> BuiltBackend:
 
 
 def _laid_out(
-    run: Run,
+    run: RunBackend,
     layouts: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
     views: Mapping[int, _View],
     weights: Mapping[str, torch.Tensor],
-) -> Run:
+) -> RunBackend:
     def run_laid_out(tensors: list[torch.Tensor]) -> Sequence[Any]:
         outputs = list(run(tensors))
         for number, (shape, strides) in enumerate(layouts):

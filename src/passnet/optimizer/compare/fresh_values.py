@@ -19,7 +19,7 @@ Accepts: TypeAlias = Callable[[list[torch.Tensor]], bool]
 
 Kind: TypeAlias = Literal["usual", "mask", "indices", "large", "not finite"]
 
-Bounds: TypeAlias = tuple[tuple[int, int] | None, ...]
+IndexBounds: TypeAlias = tuple[tuple[int, int] | None, ...]
 """The least and greatest whole number allowed in each tensor, None for any."""
 
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -43,7 +43,7 @@ positions; float32 holds them exactly.
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class ArgumentSet:
     """Tensors for another call, and how they differ from the example."""
 
     kind: Kind
@@ -51,7 +51,7 @@ class Draw:
     tensors: list[torch.Tensor]
 
 
-def draws(call: NetCall, bounds: Bounds, bound: float, seed: int) -> Iterator[Draw]:
+def draws(call: NetCall, bounds: IndexBounds, bound: float, seed: int) -> Iterator[ArgumentSet]:
     """Yield tensors for other calls, the most telling first.
 
     Args:
@@ -63,36 +63,42 @@ def draws(call: NetCall, bounds: Bounds, bound: float, seed: int) -> Iterator[Dr
     example = call.tensors()
     floats, masks = any(map(_has_floats, example)), any(map(is_mask, example))
     wholes = any(map(may_index, example))
-    yield Draw("usual", "", fresh_tensors(call, seed))
+    yield ArgumentSet("usual", "", fresh_tensors(call, seed))
     if wholes:
-        yield Draw("indices", "with other whole numbers", drawn_within(call, bounds, seed))
+        yield ArgumentSet("indices", "with other whole numbers", drawn_within(call, bounds, seed))
     for says, change in _MASKS if masks else ():
-        yield Draw("mask", says, _changed(call, seed, is_mask, change))
+        yield ArgumentSet("mask", says, _changed(call, seed, is_mask, change))
     if floats:
         for value in (math.nan, math.inf, -math.inf):
             says = f"with {value:g} in its arguments"
-            yield Draw("not finite", says, _with_value(call, seed, value, _has_floats))
+            yield ArgumentSet("not finite", says, _with_value(call, seed, value, _has_floats))
         for says, change in _FLOATS:
-            yield Draw("usual", says, _changed(call, seed, _has_floats, change))
+            yield ArgumentSet("usual", says, _changed(call, seed, _has_floats, change))
     for value in SPREAD if wholes else ():
         says = f"with {value} among its whole numbers"
-        yield Draw("indices", says, _with_value(call, seed, value, may_index))
+        yield ArgumentSet("indices", says, _with_value(call, seed, value, may_index))
     if floats:
         for factor in FACTORS:
             kind: Kind = "usual" if _largest(example) * factor <= bound else "large"
-            yield Draw(kind, f"with arguments {factor:g} times as large", _scaled(example, factor))
+            yield ArgumentSet(
+                kind, f"with arguments {factor:g} times as large", _scaled(example, factor)
+            )
         for value in (1e-40, -0.0):
             says = f"with {value:g} in its arguments"
-            yield Draw("usual", says, _with_value(call, seed, value, _has_floats))
+            yield ArgumentSet("usual", says, _with_value(call, seed, value, _has_floats))
         says = "with a row of NaN"
-        yield Draw("not finite", says, _changed(call, seed, _has_floats, _nan_row))
-    yield Draw("usual", "", fresh_tensors(call, seed + 1))
+        yield ArgumentSet("not finite", says, _changed(call, seed, _has_floats, _nan_row))
+    yield ArgumentSet("usual", "", fresh_tensors(call, seed + 1))
     if wholes:
-        yield Draw("indices", "with other whole numbers", drawn_within(call, bounds, seed + 1))
-    yield Draw("usual", "with other floats alone", fresh_tensors(call, seed + 2, floats_only=True))
+        yield ArgumentSet(
+            "indices", "with other whole numbers", drawn_within(call, bounds, seed + 1)
+        )
+    yield ArgumentSet(
+        "usual", "with other floats alone", fresh_tensors(call, seed + 2, floats_only=True)
+    )
     if floats:
-        yield Draw("large", f"with arguments up to {bound:g}", _up_to(bound, call, seed))
-        yield Draw("large", f"with arguments {FAR:g} times as large", _scaled(example, FAR))
+        yield ArgumentSet("large", f"with arguments up to {bound:g}", _up_to(bound, call, seed))
+        yield ArgumentSet("large", f"with arguments {FAR:g} times as large", _scaled(example, FAR))
 
 
 def fresh_tensors(call: NetCall, seed: int, floats_only: bool = False) -> list[torch.Tensor]:
@@ -108,7 +114,7 @@ def fresh_tensors(call: NetCall, seed: int, floats_only: bool = False) -> list[t
     ]
 
 
-def drawn_within(call: NetCall, bounds: Bounds, seed: int) -> list[torch.Tensor]:
+def drawn_within(call: NetCall, bounds: IndexBounds, seed: int) -> list[torch.Tensor]:
     """Return fresh tensors with whole numbers within bounds; both ends and the second occur.
 
     They occur at the same positions of all tensors; with an odd seed, of every other one swapped.
@@ -131,7 +137,7 @@ def drawn_within(call: NetCall, bounds: Bounds, seed: int) -> list[torch.Tensor]
     return tensors
 
 
-def index_bounds(call: NetCall, accepts: Accepts) -> Bounds:
+def index_bounds(call: NetCall, accepts: Accepts) -> IndexBounds:
     """Return the whole numbers that eager torch takes in each tensor, None of other dtypes.
 
     From the example's range they widen to 0 and 1, and to the last row of a table or axis of which
@@ -151,7 +157,7 @@ def index_bounds(call: NetCall, accepts: Accepts) -> Bounds:
     return bounds if is_accepted else own
 
 
-def mask_bounds(call: NetCall) -> Bounds:
+def mask_bounds(call: NetCall) -> IndexBounds:
     """Return the values of the example's masks of one value, None for other tensors; empty where
     there is no such mask, or one cannot be checked at each call.
     """
