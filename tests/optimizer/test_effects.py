@@ -203,15 +203,15 @@ class Mode(enum.Enum):
 
 
 UNCHECKED: dict[str, Any] = {
-    "a SimpleNamespace": SimpleNamespace(x=X),
-    "a ndarray": np.ones(3),
-    "a set": {1},
-    "a Mode": Mode.FAST,
-    "a range": range(3),
+    "of type SimpleNamespace": SimpleNamespace(x=X),
+    "of type ndarray": np.ones(3),
+    "of type set": {1},
+    "of type Mode": Mode.FAST,
+    "of type range": range(3),
     "a tensor with layout torch.sparse_coo": X.to_sparse(),
     "a tensor with layout torch.sparse_csr": X.to_sparse_csr(),
-    "a Metres": X.as_subclass(Metres),
-    "a Generator": torch.Generator(),
+    "of type Metres": X.as_subclass(Metres),
+    "of type Generator": torch.Generator(),
 }
 
 

@@ -71,6 +71,8 @@ def load(
             if signature.chosen == "eager":
                 continue
             call = NetCall(net_copy, args, kwargs)
+            if call.refusal:
+                raise InputError(f"{folder}: {call.refusal}; when it was optimised it did not")
             names = [name for name in (signature.chosen, signature.instead) if name]
             if not has_values:
                 names = [name for name in names if not backends[name].is_frozen]

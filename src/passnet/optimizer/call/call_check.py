@@ -13,12 +13,11 @@ from typing import Any, TypeAlias
 
 import torch
 from torch.autograd import forward_ad
-from torch.utils import _pytree as pytree
-from torch.utils._pytree import TreeSpec, tree_flatten
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
-from passnet.errors import InputError
 from passnet.optimizer.call import net_state
 from passnet.optimizer.call.net_call import BuiltBackend
+from passnet.optimizer.call.values import argument_names, check_arguments, is_dense, is_plain
 
 WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 """Dtypes whose values can be kept within bounds."""
@@ -97,24 +96,20 @@ def input_signature(net: torch.nn.Module, built: BuiltBackend) -> InputSignature
 
     InputError where the example cannot be checked, or the weights are not the net's.
     """
-    example = pytree.tree_unflatten(list(built.leaves), built.args_spec)
-    names = tuple(_name(path) for path, _ in pytree.tree_flatten_with_path(example)[0])
+    args, kwargs = tree_unflatten(list(built.leaves), built.args_spec)
+    check_arguments(args, kwargs)
+    names = argument_names(args, kwargs)
     with torch.inference_mode(False):
         plain = torch._C._dispatch_keys(torch.empty(0)).raw_repr()
     with torch.inference_mode():
         ignored_keys = plain & ~torch._C._dispatch_keys(torch.empty(0)).raw_repr()
     leaves: list[Any] = []
-    for name, leaf in zip(names, built.leaves, strict=True):
-        if _is_dense(leaf):
+    for leaf in built.leaves:
+        if is_dense(leaf):
             keys = torch._C._dispatch_keys(leaf).raw_repr() & ~ignored_keys
             leaves.append(TensorSignature(leaf.dtype, leaf.device, keys, leaf.shape, leaf.stride()))
-        elif net_state.is_plain(leaf):
-            leaves.append(leaf)
         else:
-            raise InputError(
-                f"{name} is {type(leaf).__name__}; only plain dense tensors, numbers, strings and "
-                "None, in tuples, lists and dicts, can be told from others in microseconds"
-            )
+            leaves.append(leaf)
     bounds = iter(built.index_bounds)
     weights = net_state.remember_weights(net, built.weights)
     return InputSignature(
@@ -280,23 +275,9 @@ def _misfit_of_values(
     return None
 
 
-def _is_dense(leaf: Any) -> bool:
-    return (
-        type(leaf) in (torch.Tensor, torch.nn.Parameter)
-        and leaf.layout is torch.strided
-        and not leaf.is_nested
-    )
-
-
 def _first(leaves: Any, leaf: Any) -> int:
     return next(index for index, earlier in enumerate(leaves) if earlier is leaf)
 
 
-def _name(path: tuple[Any, ...]) -> str:
-    """Return the name of a leaf of (args, kwargs): "input 1", "input mask", "input 2[0]"."""
-    is_named, step = path[0].idx, path[1]
-    return f"input {step.key if is_named else step.idx + 1}{pytree.keystr(path[2:])}"
-
-
 def _in_short(value: Any) -> str:
-    return reprlib.repr(value) if net_state.is_plain(value) else f"a {type(value).__name__}"
+    return reprlib.repr(value) if is_plain(value) else f"a {type(value).__name__}"

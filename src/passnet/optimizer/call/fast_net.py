@@ -102,6 +102,7 @@ class FastNet(torch.nn.Module):
 
     def __new__(cls, net: Any = None, *_: Any, **__: Any) -> Self:
         """Return an instance of a class with the methods of the net's class."""
+        net = _unwrapped(net)
         if not isinstance(net, torch.nn.Module) or isinstance(net, FunctionNet):
             return super().__new__(cls)
         made: Self = super().__new__(forwarding_class(cls, net, FastNet._drop_moved))
@@ -111,7 +112,7 @@ class FastNet(torch.nn.Module):
         self, net: Callable[..., Any], backends: Sequence[BuiltBackend] = (), warns: bool = True
     ) -> None:
         super().__init__()
-        module = as_module(net)
+        module = as_module(_unwrapped(net))
         own = {
             "original_net": module,
             # the very methods and hooks of the net, so that its names and state are the net's
@@ -270,6 +271,11 @@ class FastNet(torch.nn.Module):
         return self
 
 
+def _unwrapped(net: Any) -> Any:
+    """Return the original net of one that was optimised before, or the net itself."""
+    return net.original_net if isinstance(net, FastNet) else net
+
+
 def _checked(net: torch.nn.Module, built: BuiltBackend) -> _CheckedBackend:
     signature = input_signature(net, built)
     check, unflatten = call_check(signature), _unflatten(built.structure)
@@ -309,7 +315,8 @@ def copied(
     Functions are not copied, and neither are the objects that a closure or a hook holds.
     InputError where something cannot be copied, or changes of a weight cannot be seen.
     """
-    module, name = as_module(net), name_of(net)
+    net, name = _unwrapped(net), name_of(net)
+    module = as_module(net)
     weights = weights_of(module)
     remember_weights(module, weights)
     attributes = [value for part in module.modules() for value in vars(part).values()]
@@ -323,7 +330,8 @@ def _copy(value: Any, name: str, tensors: Iterable[Any], memo: dict[int, Any]) -
         for tensor in tensors:
             if isinstance(tensor, torch.Tensor) and not tensor.is_leaf:  # deepcopy refuses these
                 memo[id(tensor)] = copy.deepcopy(tensor.detach(), memo).requires_grad_()
-        return copy.deepcopy(value, memo)
+        with torch.no_grad():  # or weights of a scripted module get a history
+            return copy.deepcopy(value, memo)
     except Exception as cause:
         raise InputError(
             f"{name} cannot be copied ({type(cause).__name__}: {cause}); passnet works on a copy, "
@@ -349,7 +357,7 @@ def fast_net(
     net: Callable[..., Any], built_backends: Sequence[BuiltBackend], warns: bool
 ) -> FastNet:
     """Return the user's net with backends that were built from its copy."""
-    module = as_module(net)
+    module = as_module(_unwrapped(net))
     return FastNet(module, [served(built, module) for built in built_backends], warns)
 
 

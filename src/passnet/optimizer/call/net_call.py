@@ -256,13 +256,6 @@ class NetCall:
         )
 
     @cached_property
-    def exported(self) -> ExportedProgram:
-        """The program from `torch.export`; BackendError where the net has none."""
-        with boundary(BackendError, "torch.export"), torch.no_grad():
-            net = self.net if self.structure.has_tensors_alone else TensorsNet(self)
-            return export(net, self.args, self.kwargs, strict=False)
-
-    @cached_property
     def exported_flat(self) -> ExportedProgram:
         """The program of a net that takes the tensors alone and returns `distinct_outputs`."""
         with boundary(BackendError, "torch.export"), torch.no_grad():
@@ -296,22 +289,6 @@ class FlatNet(torch.nn.Module):
         return tuple(outputs if self._numbers is None else (outputs[n] for n in self._numbers))
 
 
-class TensorsNet(torch.nn.Module):
-    """A net with the same weights by the same names that returns only tensors, as a tuple."""
-
-    _call: NetCall
-
-    def __init__(self, call: NetCall) -> None:
-        super().__init__()
-        own = {name: vars(self)[name] for name in ("_forward_hooks", "_forward_pre_hooks")}
-        vars(self).update({**vars(call.net), **own, "_call": call})
-        vars(self).pop("forward", None)
-
-    def forward(self, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...]:
-        """Return the tensors among the outputs of the net."""
-        return tuple(flattened(self._call.net(*args, **kwargs))[0])
-
-
 class FunctionNet(torch.nn.Module):
     """A function of tensors as a module; it must hold no module or tensor."""
 
@@ -338,7 +315,7 @@ def as_module(net: Callable[..., Any]) -> torch.nn.Module:
 def name_of(net: Callable[..., Any]) -> str:
     """Return the name of a net's class, or of a function."""
     if isinstance(net, torch.nn.Module):
-        return type(net).__name__
+        return net.__class__.__name__  # of an optimised net the net's
     return getattr(net, "__name__", type(net).__name__)
 
 

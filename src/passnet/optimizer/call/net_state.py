@@ -17,6 +17,7 @@ import torch
 from passnet.errors import InputError
 from passnet.optimizer.call.held_objects import OF_MODULES, held_by
 from passnet.optimizer.call.net_call import state_tensors
+from passnet.optimizer.call.values import is_plain
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _WEIGHTS = ("_parameters", "_buffers")
@@ -27,12 +28,6 @@ _OF_TORCH = {"_is_torch_compile", "_compiled_call_impl", "__overloads__", "_abc_
 
 _CALLED = {"__call__", "__getattr__", "__getattribute__"}
 """Special methods of classes that calls use; torch's compilers replace others of `Module`."""
-
-_PLAIN = (
-    *(bool, int, float, complex, str, bytes, type(None), type(...), slice),
-    *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size),
-)
-"""Types whose values are the same if they print the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +65,6 @@ class RememberedStorage:
     name: str
     contents: torch.Tensor
     digest: str
-
-
-def is_plain(value: Any) -> bool:
-    """Return whether a value is identified by how it prints."""
-    return type(value) in _PLAIN or (type(value) is tuple and all(map(is_plain, value)))
 
 
 def is_same(first: Any, second: Any) -> bool:

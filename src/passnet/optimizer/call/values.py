@@ -105,11 +105,11 @@ def check_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Refuse arguments that a check of calls cannot tell from others, by an InputError."""
     for name, leaf in zip(argument_names(args, kwargs), tree_leaves((args, kwargs)), strict=True):
         if not is_checkable(leaf):
-            kind = type(leaf).__name__
+            kind = f"of type {type(leaf).__name__}"
             if isinstance(leaf, torch.Tensor) and leaf.layout is not torch.strided:
-                kind = f"tensor with layout {leaf.layout}"
+                kind = f"a tensor with layout {leaf.layout}"
             raise InputError(
-                f"{name} is a {kind}; give what the net reads of it as plain dense tensors, "
+                f"{name} is {kind}; give what the net reads of it as plain dense tensors, "
                 "numbers, strings and None, in tuples, lists and dicts"
             )
 
