@@ -1,6 +1,7 @@
 """Calls with indices in range may be run by what raises no error for others."""
 
 import json
+import resource
 import subprocess
 import sys
 from dataclasses import replace
@@ -150,3 +151,14 @@ def test_whole_numbers_that_cannot_be_looked_at_have_no_bounds() -> None:
     call = token_call(ids=strided, kinds=strided * 0, mask=strided * 0 + 1)
     found = agreement(call)
     assert found.wrong is not None and not found.index_bounds
+
+
+def test_a_whole_number_that_is_a_size_takes_no_memory() -> None:
+    def counts(ids: torch.Tensor) -> torch.Tensor:
+        return torch.bincount(ids, minlength=8)[:8] * 2
+
+    call = NetCall(counts, (torch.randint(0, 8, (64,)),), {})
+    same = EagerComparison(call).agreement(call.built("same", lambda tensors: [counts(*tensors)]))
+    assert same.wrong is None
+    assert resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 8 * 2**20  # in KiB

@@ -2,12 +2,14 @@
 
 import copy
 import math
+import resource
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, zip_longest
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,6 +24,9 @@ from passnet.optimizer.call.call_check import can_be_bounded, is_dense_in_memory
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.compare import fresh_values
 from passnet.optimizer.compare.fresh_values import ArgumentSet, IndexBounds, is_mask, may_index
+
+SPARE_BYTES = 4 * 2**30
+"""Memory that calls on hostile whole numbers may take: one of them may be a size."""
 
 MIN_DRAWS, MAX_DRAWS_S, MAX_BYTES = 8, 8.0, 2**30
 """Further sets of arguments: at least so many, and more while eager torch takes no more seconds for
@@ -179,7 +184,8 @@ class EagerComparison:
             return Agreement(0.0, None, f"{case}{_ENDS}")
         copies = [tensor.clone() for tensor in draw.tensors]
         try:
-            outputs = built.run(copies)
+            with _spare_memory():
+                outputs = built.run(copies)
         except Exception as cause:  # noqa: BLE001 (boundary: foreign code may raise anything)
             text = str(cause).partition("\n")[0][:200]
             wrong = f"{case}it fails, and eager torch does not: {text}" if expected else None
@@ -246,10 +252,27 @@ class EagerComparison:
         """Return eager torch's outputs, None where it raises an error."""
         try:
             copies = [tensor.clone() for tensor in tensors]
-            outputs = self._call.eager_outputs(self._call.filled(copies))
+            with _spare_memory():
+                outputs = self._call.eager_outputs(self._call.filled(copies))
             return [output.clone() for output in outputs]
         except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
             return None
+
+
+@contextmanager
+def _spare_memory() -> Iterator[None]:
+    """Let this process take so much more address space, so that a larger tensor is an error."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    num_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    limit = num_pages * resource.getpagesize() + SPARE_BYTES
+    if soft != resource.RLIM_INFINITY and soft <= limit:
+        yield
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _joined(first: IndexBounds, second: IndexBounds) -> IndexBounds:
