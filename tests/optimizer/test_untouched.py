@@ -213,6 +213,13 @@ def test_what_cannot_be_copied_is_refused_in_a_sentence() -> None:
         passnet.optimize(torch.relu, torch.ones(2), threading.Lock(), **QUICK)
 
 
+def test_weights_without_values_are_refused_in_a_sentence() -> None:
+    net = torch.nn.Sequential(torch.nn.LazyLinear(4)).eval()
+    with pytest.raises(InputError, match=r"^weight 0\.weight has no values yet; call Sequential"):
+        passnet.optimize(net, torch.ones(2, 4), **QUICK)
+    assert torch.nn.parameter.is_lazy(net[0].weight)
+
+
 def test_tensors_with_a_history_of_gradients_are_copied() -> None:
     net = torch.nn.utils.weight_norm(torch.nn.Linear(4, 4)).eval()
     x = torch.ones(2, 4, requires_grad=True) * 2

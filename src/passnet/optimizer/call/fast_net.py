@@ -17,6 +17,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 import torch
+from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_leaves
 
 from passnet.errors import InputError
@@ -318,6 +319,8 @@ def copied(
     net, name = _unwrapped(net), name_of(net)
     module = as_module(net)
     weights = weights_of(module)
+    if lazy := [name for name, weight in weights.items() if is_lazy(weight)]:
+        raise InputError(f"weight {lazy[0]} has no values yet; call {name} once first")
     remember_weights(module, weights)
     attributes = [value for part in module.modules() for value in vars(part).values()]
     memo: dict[int, Any] = {}
