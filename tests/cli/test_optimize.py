@@ -1,5 +1,9 @@
 import json
+import resource
 import shutil
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -71,3 +75,33 @@ def test_a_net_of_a_file_is_optimised_and_kept(tmp_path: Path) -> None:
     assert (out / "report.html").is_file()
     result = CliRunner().invoke(main, ["optimize", "timm/nothing_like_it"])
     assert result.exit_code == 2
+
+
+RAISES = """
+def weights():
+    raise OSError("no weights")
+
+
+def make():
+    return weights()
+"""
+
+
+def test_an_error_of_the_users_file_shows_its_frames_alone(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(RAISES)
+    words = ["-m", "passnet.cli", "optimize", f"{tmp_path}/own.py:make"]
+    ended = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.count("File ") == 2, ended.stderr
+    assert "in make" in ended.stderr and ended.stderr.endswith("OSError: no weights\n")
+
+
+def test_a_full_disk_under_out_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET)
+    command = [sys.executable, "-m", "passnet.cli", "optimize", f"{tmp_path}/net.py:make"]
+    command += ["--backend", "aot", "--seconds", "0.02", "--out", f"{tmp_path}/out"]
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limit)
+    assert ended.returncode == 2
+    assert f"{tmp_path}/out/form-0/aot/room: File too large; raise `ulimit -f`" in ended.stderr
+    assert not (tmp_path / "out" / "optimized.json").exists()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.exits import ending_at_own_errors
 from passnet.cli.terminal.output import print_json, print_tables
 from passnet.errors import InputError
 
@@ -104,7 +105,9 @@ def optimize(options: OptimizeOptions) -> None:
     if len(names) != 1:
         raise InputError(f"{entry}: means {len(names)} nets; name one")
     tried = settings.tried()
-    net = build_entry(names[0])
+    file = names[0].rpartition(":")[0]
+    with ending_at_own_errors(file):
+        net = build_entry(names[0])
     known = axis_sizes(net)
     for axis, _ in options.sizes:
         if axis not in known:
@@ -112,7 +115,10 @@ def optimize(options: OptimizeOptions) -> None:
                 f"{entry}: no input has an axis {axis}; name one of {', '.join(known) or 'none'}"
             )
     inputs = input_values(net, partial(resized_value, sizes=dict(options.sizes)))
-    with progress(f"optimising {names[0]}", len(tried)) as step:
+    with (
+        ending_at_own_errors(file),
+        progress(f"optimising {names[0]}", len(tried)) as step,
+    ):
 
         def report(record: BackendRecord) -> None:
             step(f"{record.engine}: {record.status}")

@@ -25,8 +25,8 @@ class BackendRecord:
     Args:
         reason: why it was refused, wrong or untried.
         build_s: seconds of building and comparing.
-        ms: milliseconds of a call with the checks of the returned net; None for eager torch. It is
-            of the same rounds as `speedup`; eager torch's own row is of the last rounds.
+        ms: milliseconds of a call with the checks of the returned net, in the same rounds as
+            `speedup`; None for eager torch.
         plain_ms: the same as torch calls it, without these checks.
         error: the largest relative error of an output, against float64 where the net runs in it.
         eager_error: the same of eager torch; None where the net does not run in float64.
@@ -56,6 +56,11 @@ class BackendRecord:
     def used_ms(self) -> float | None:
         """Milliseconds of a call as it would be used; for eager torch without checks."""
         return self.plain_ms if self.ms is None else self.ms
+
+    @property
+    def eager_ms(self) -> float | None:
+        """Milliseconds of eager torch in the rounds of `used_ms`."""
+        return self.used_ms and self.speedup and self.used_ms * self.speedup
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """All backends for one input signature: built, compared with eager torch, and timed.
 
-Each is timed as soon as it is right, in turns with eager torch and the fastest so far. The loser is
-dropped: at most two backends with weights of their own are in memory.
+Each is timed as soon as it is right, in turns with eager torch and the fastest so far, and the
+slower one is dropped.
 """
 
 import errno
@@ -9,6 +9,7 @@ import gc
 import shutil
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -56,19 +57,25 @@ MAX_WIDTH, MAX_DRIFT = 0.2, 0.1
 second turns differ by this share.
 """
 
+LARGE_BYTES = 1 << 27
+"""A net with so many bytes of weights has at most one folded copy of them in memory: backends are
+then compared by their speedups over eager torch, and the best is loaded again for the last rounds.
+"""
+
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 @dataclass(slots=True)
-class _Budget:
-    """The time for one input signature; the last rounds have a part of their own.
+class Budget:
+    """The time for one input signature, of which the last rounds have a part.
 
     Args:
         seconds: all of it.
-        deadline: its end, by the monotonic clock.
+        deadline: its end, by the clock.
         timed_s: for the rounds of one call.
         compared_s: of the longest comparison so far.
         compiled_s: of the longest build by Inductor so far.
+        clock: returns the time in seconds.
     """
 
     seconds: float
@@ -76,10 +83,11 @@ class _Budget:
     timed_s: float
     compared_s: float = 0.0
     compiled_s: float | None = None
+    clock: Callable[[], float] = time.monotonic
 
     def left_s(self, share: float) -> float:
         """Return the seconds that a backend may build, of a share of what is left."""
-        left_s = self.deadline - time.monotonic() - NUM_LAST * self.timed_s
+        left_s = self.deadline - self.clock() - NUM_LAST * self.timed_s
         return share * left_s - self.compared_s - NUM_TIMED * self.timed_s
 
     def objection(self, backend: Backend) -> str | None:
@@ -107,7 +115,7 @@ def optimize_signature(
 
     `runner` runs their children; `progress` is called with each record.
     """
-    trial = _Trial(call, folder, settings, _budget(call, settings, deadline), runner)
+    trial = _Trial(call, folder, plan, settings, _budget_of(call, settings, deadline), runner)
     for name, backend in plan.items():
         record = trial.tried(name, backend, 1.0 if name == [*plan][-1] else SHARE)
         trial.records[name] = replace(record, says=record.says or backend.says)
@@ -145,12 +153,12 @@ def optimize_signature(
     return signature, replace(trial.alive[fastest], instead=trial.alive.get(instead))
 
 
-def _budget(call: NetCall, settings: OptimizeSettings, deadline: float) -> _Budget:
+def _budget_of(call: NetCall, settings: OptimizeSettings, deadline: float) -> Budget:
     start = time.monotonic()
     call.eager(call.leaves)
     eager_s, seconds = time.monotonic() - start, max(deadline - start, 0.0)
     timed_s = min(settings.seconds, TIMED_SHARE * seconds)
-    return _Budget(seconds, deadline, max(timed_s, LEAST_CALLS * eager_s))
+    return Budget(seconds, deadline, max(timed_s, LEAST_CALLS * eager_s))
 
 
 @dataclass
@@ -159,15 +167,20 @@ class _Trial:
 
     call: NetCall
     folder: Path
+    plan: Mapping[str, Backend]
     settings: OptimizeSettings
-    budget: _Budget
+    budget: Budget
     runner: JobRunner | None
     records: dict[str, BackendRecord] = field(default_factory=dict)
     alive: dict[str, BuiltBackend] = field(default_factory=dict)
+    away: str = ""
+    """The fastest backend of a large net, while it is on the disk alone."""
     ranges: RangesRecord | None = None
 
     def __post_init__(self) -> None:
         self.comparison = EagerComparison(self.call, self.settings.finite)
+        num_bytes = sum(weight.nbytes for weight in self.call.weights.values())
+        self.is_large = num_bytes >= LARGE_BYTES
 
     def tried(self, name: str, backend: Backend, share: float) -> BackendRecord:
         """Try a backend for a share of the time left, and keep it if it may be the best."""
@@ -179,19 +192,34 @@ class _Trial:
         if name in WITH_PASSES and self.ranges is None:
             self.ranges = self._choose_passes(self.budget.left_s(SHARE))
             return self.tried(name, backend, share)
+        self._put_away()
         record, built = self._built(name, backend, self.budget.left_s(share))
         if built is None:
             return record
         self.alive[name] = with_checks(built, self.settings.freeze, record)
         times = self._time((name,))
-        self._drop_slower({each: times.ms(_as_used(each)) for each in self.alive})
+        self._drop_slower(times)
         return _timed(record, times)
 
-    def _drop_slower(self, ms: Mapping[str, float]) -> None:
+    def _drop_slower(self, times: RoundTimes) -> None:
         """Keep eager torch, the fastest other, and the fastest that may run any values."""
-        others = self.alive.keys() - {"eager"}
+        ms = {name: times.ms(_as_used(name)) for name in self.alive}
+        if self.away:
+            ms[self.away] = ms["eager"] / (self.records[self.away].speedup or 1.0)
+        others = ms.keys() - {"eager"}
         kept = {"eager", *_fastest(others, ms), *_fastest(others & _for_all(self.alive), ms)}
-        self.alive = {name: built for name, built in self.alive.items() if name in kept}
+        self.away = self.away if self.away in kept else ""
+        self._keep(kept)
+
+    def _put_away(self) -> None:
+        """Keep no folded weights of a large net while another backend is built."""
+        folded = {name for name, built in self.alive.items() if built.is_frozen}
+        if folded and self.is_large:
+            [self.away] = folded
+            self._keep(self.alive.keys() - folded)
+
+    def _keep(self, names: Collection[str]) -> None:
+        self.alive = {name: built for name, built in self.alive.items() if name in names}
         gc.collect()  # modules hold each other
 
     def _choose_passes(self, seconds: float) -> RangesRecord:
@@ -287,6 +315,12 @@ class _Trial:
 
     def last_times(self) -> tuple[RoundTimes, Steadiness]:
         """Time what is kept; again where the machine is busy and there is time for that."""
+        if self.away:
+            with suppress(BackendError):
+                backend, home = self.plan[self.away], self.folder / self.away
+                built = load_backend(self.away, backend, self.call, home)
+                record = self.records[self.away]
+                self.alive[self.away] = with_checks(built, self.settings.freeze, record)
         start = time.monotonic()
         times = self._time(self.alive)
         if _is_steady(times):

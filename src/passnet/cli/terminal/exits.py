@@ -2,10 +2,14 @@
 
 import signal
 import sys
-from collections.abc import Iterable
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 import click
+
+from passnet.errors import PassnetError
 
 if TYPE_CHECKING:
     from passnet.bench.scores import CandidateScore
@@ -33,6 +37,26 @@ def fail(sentence: str) -> NoReturn:
     """End the command with a sentence and exit code 1."""
     click.echo(f"passnet: {sentence}", err=True)
     sys.exit(FAILURE)
+
+
+@contextmanager
+def ending_at_own_errors(file: str) -> Iterator[None]:
+    """End the command with exit code 1 at an error of code in a user's file.
+
+    It prints the frames from there on; errors that are no bugs of the file pass through.
+    """
+    try:
+        yield
+    except PassnetError:
+        raise
+    except Exception as error:
+        frames = error.__traceback__
+        while frames is not None and frames.tb_frame.f_code.co_filename != file:
+            frames = frames.tb_next
+        if frames is None:
+            raise
+        traceback.print_exception(error.with_traceback(frames))
+        sys.exit(FAILURE)
 
 
 def fail_below(

@@ -193,8 +193,8 @@ def _compiled(
 
 def _make_aot(call: NetCall, folder: Path, name: str, options: Mapping[str, Any]) -> Work:
     """Export a net, and return the work of a child that compiles it into a package."""
-    torch.save(dict(call.exported_flat.constants), folder / CONSTANTS_FILE)
     save_program(call, folder)
+    torch.save(dict(call.exported_flat.constants), folder / CONSTANTS_FILE)
     return partial(_compile_package, folder, options)
 
 

@@ -7,8 +7,10 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -40,7 +42,9 @@ class WorkEnd:
 
 def save_program(call: NetCall, folder: Path) -> None:
     """Export a net, with the tensors of its example, into a folder."""
-    torch.export.save(call.exported_flat, folder / PROGRAM_FILE)
+    with redirect_stderr(StringIO()):  # of a net that it refuses, torch prints the graph
+        program = call.exported_flat
+    torch.export.save(program, folder / PROGRAM_FILE)
 
 
 def read_program(folder: Path) -> tuple[ExportedProgram, list[torch.Tensor]]:
@@ -120,10 +124,11 @@ def do(payload: str, folder: Path) -> None:
     """Do the work of an order; runs in the child."""
     work, num_threads, packages = pickle.loads(bytes.fromhex(payload))  # noqa: S301 (our own)
     torch.set_num_threads(num_threads)
+    for package in packages:
+        with suppress(Exception):  # a net whose ops are then missing cannot be read
+            import_module(package)
     error = None
     try:
-        for package in packages:
-            import_module(package)
         with torch.no_grad():
             work()
     except Exception as cause:  # noqa: BLE001 (boundary: foreign code may raise anything)

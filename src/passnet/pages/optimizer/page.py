@@ -95,7 +95,7 @@ def _signature_part(form: SignatureRecord, number: int, net: str) -> dict[str, A
         "form": form,
         "number": number,
         "anchors": {engine.engine: anchor for anchor, engine in reversed(engines)},
-        "backends": sorted(engines, key=lambda pair: pair[1].used_ms or float("inf")),
+        "backends": sorted(engines, key=lambda pair: -(pair[1].speedup or 0.0)),
         "longest_ms": max((engine.used_ms or 0.0 for engine in form.engines), default=0.0),
         "blocks": [*_block_rows(root, total_ms)] if root.within or root.replaced else [],
         "ranges": [(n, form.ranges[n]) for n in sorted(savings, key=savings.__getitem__)],

@@ -7,6 +7,12 @@ from passnet.pages.tables.tables import Table
 MAX_REASON = 90
 MAX_OPS = 6
 
+STEADINESS = {
+    "repeated": " The machine was busy, so the last rounds were repeated.",
+    "busy": " The machine was busy throughout: time again on a quiet one.",
+}
+"""What a table adds about how steadily it was timed."""
+
 
 def optimized_tables(record: OptimizedRecord) -> list[Table]:
     """Return the tables of every input signature: its ranges, if there are any, and backends."""
@@ -23,21 +29,23 @@ def _form_table(record: OptimizedRecord, form: SignatureRecord) -> Table:
         (
             engine.engine + (" *" if engine.engine == form.chosen else ""),
             in_ms(engine.ms),
+            in_ms(engine.eager_ms),
             in_ms(engine.plain_ms),
             interval(engine.speedup, engine.speedup_low, engine.speedup_high),
             f"{engine.build_s:.1f}",
             formatted(engine.error, ".0e"),
             _outcome(engine),
         )
-        for engine in sorted(form.engines, key=lambda engine: engine.used_ms or float("inf"))
+        for engine in sorted(form.engines, key=lambda engine: -(engine.speedup or 0.0))
     ]
     return Table(
         f"{record.net} on {', '.join(form.inputs)}, {threads_in_words(record.num_threads)}",
-        ("backend", "ms", "torch's ms", "over eager (95 %)", "built in s", "error", ""),
+        ("backend", "ms", "eager's ms", "torch's ms", "over eager (95 %)", "built in s", "error", ""),
         [*rows],
-        f"{form.chosen} is used: {gain} times as fast as eager PyTorch. torch's ms: as torch calls "
-        "the backend, without our checks. error: the largest relative error of an output, against "
-        "float64 where the net runs in it. over eager: of the returned net, with its interval.",
+        f"{form.chosen} is used: {gain} times as fast as eager PyTorch. eager's ms: in the same "
+        "rounds. torch's ms: as torch calls the backend, without our checks. error: the largest "
+        "relative error of an output, against float64 where the net runs in it. over eager: of the "
+        f"returned net, with its interval.{STEADINESS.get(form.steadiness or '', '')}",
     )
 
 
