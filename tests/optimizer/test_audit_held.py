@@ -279,6 +279,11 @@ def test_the_error_of_eager_torch_itself_is_allowed_for_while_it_is_small() -> N
     assert difference(off, right, lambda: None) is not None
 
 
+def test_handles_of_hooks_are_alike() -> None:
+    first, second = (nn.Identity().register_forward_hook(nothing) for _ in range(2))
+    assert difference({"handle": first}, {"handle": second}) is None
+
+
 def test_objects_that_hold_themselves_are_compared() -> None:
     def ring(size: int) -> Mapping[str, Any]:
         made: dict[str, Any] = {"size": size}

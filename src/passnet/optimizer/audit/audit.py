@@ -70,16 +70,16 @@ def _audited(
     except Exception as cause:  # noqa: BLE001 (any other error is what an audit looks for)
         return replace(found, outcome="crashed", reason=f"{type(cause).__name__}: {cause}")
     moved = list(changes(before[1], process_state()))
-    changed = replace(found, outcome="changed", reason=f"changed: {', '.join(moved)}")
+    changed = replace(found, outcome="changed", reason=", ".join(moved))
     if moved_net := list(changes(before[0], _state(case, net, example))):
-        return replace(changed, reason=f"changed: {', '.join(moved_net)}")
+        return replace(changed, reason=", ".join(moved_net))
     if served is None:
         return changed if moved else replace(found, outcome="refused", reason=error)
     if case.change is not None:
         case.change(net)
         case.change(twin)
     uses = [("the example", example), *_seeded(case.calls)]
-    wrong = next(_wrongs(served.net, net, twin, uses), None)
+    wrong = next(wrongs(served.net, net, twin, uses), None)
     if wrong is not None:
         return replace(found, outcome="wrong", reason=wrong)
     return changed if moved else served.outcome(found)
@@ -162,7 +162,7 @@ def _arguments(given: Given) -> tuple[Sequence[Any], dict[str, Any]]:
     return (given, {}) if isinstance(given, tuple) else ((), dict(given))
 
 
-def _wrongs(fast: Any, net: Any, twin: Any, uses: Sequence[tuple[str, CaseCall]]) -> Iterator[str]:
+def wrongs(fast: Any, net: Any, twin: Any, uses: Sequence[tuple[str, CaseCall]]) -> Iterator[str]:
     """Yield how calls of an optimised net differ from those of its twin."""
     earlier: list[tuple[str, _Used, _Used]] = []
     kept: dict[str, Any] = {}
@@ -284,15 +284,12 @@ def _exact(twin: Any, use: CaseCall) -> Callable[[], Any]:
 
     The net is a copy of the twin as it is now, as a call may change it.
     """
-    net: Any = None
-    if not callable(use):
-        try:
-            net = copy.deepcopy(twin).double() if isinstance(twin, torch.nn.Module) else twin
-        except Exception:  # noqa: BLE001 (a net may hold anything)
-            net = None
+    if callable(use):
+        return lambda: None
+    net = _doubled(twin)
 
     def exact() -> Any:
-        if net is None or callable(use):
+        if net is None:
             return None
         _seed()
         try:
@@ -301,6 +298,19 @@ def _exact(twin: Any, use: CaseCall) -> Callable[[], Any]:
             return None
 
     return exact
+
+
+def _doubled(net: Any) -> Any:
+    """Return a copy of a net in float64, None where there is none that shares no weight."""
+    if not isinstance(net, torch.nn.Module):
+        return net
+    try:
+        copied = copy.deepcopy(net)
+        places = {place(weight) for weight in _weights(net).values()} - {0}
+        shares = any(place(weight) in places for weight in _weights(copied).values())
+        return None if shares else copied.double()
+    except Exception:  # noqa: BLE001 (a net may hold anything)
+        return None
 
 
 def _double(leaf: Any) -> Any:

@@ -6,6 +6,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 3e-2, torch.bfloat16: 6e-2}
 """The largest error allowed, relative to the largest magnitude of the output."""
@@ -19,7 +20,7 @@ MAX_OWN = 0.02
 Exact = Callable[[], Any]
 """Return the value in float64, or None where the net does not run in it."""
 
-WHOLE = (FunctionType, MethodType, ModuleType, type, torch.nn.Module, torch.Generator)
+WHOLE = (FunctionType, MethodType, ModuleType, type, torch.nn.Module, RemovableHandle)
 """Types of objects that are compared by their type alone."""
 
 

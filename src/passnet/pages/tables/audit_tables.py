@@ -9,7 +9,7 @@ from passnet.pages.tables.tables import Table
 
 def audit_table(outcomes: Sequence[CaseOutcome]) -> Table:
     """Return a row of counts for each choice of backends."""
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             total.asked,
             *(str(total.outcomes[name]) for name in OUTCOMES),
