@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from passnet.optimizer.backends.backends import BACKENDS, Backend, build_backend
-from passnet.optimizer.backends.in_child import Work
+from passnet.optimizer.backends.in_child import MakeFile
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.optimize import optimize_net
 from passnet.optimizer.record import BackendRecord
@@ -33,16 +33,16 @@ def quick(net_call: NetCall, folder: Path, name: str) -> BuiltBackend:
     return net_call.built(name, lambda tensors: [torch.relu(tensors[0])])
 
 
-def in_child(does: Work, is_inductor: bool = False) -> Backend:
+def in_child(does: MakeFile, is_inductor: bool = False) -> Backend:
     """A right and quick backend, for which a child does something."""
 
-    def make(net_call: NetCall, folder: Path, name: str) -> Work:
+    def make(net_call: NetCall, folder: Path, name: str) -> MakeFile:
         return does
 
     return Backend("Foreign", quick, quick, is_inductor=is_inductor, make=make)
 
 
-CRASHES: Mapping[str, Work] = {
+CRASHES: Mapping[str, MakeFile] = {
     "SIGSEGV": partial(signal.raise_signal, signal.SIGSEGV),
     "SIGABRT": os.abort,
 }

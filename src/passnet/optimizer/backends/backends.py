@@ -24,7 +24,7 @@ from passnet.optimizer.backends.dynamo_graph import (
     rewritten_program,
 )
 from passnet.optimizer.backends.in_child import (
-    Work,
+    MakeFile,
     do_in_child,
     read_program,
     save_program,
@@ -35,7 +35,6 @@ from passnet.optimizer.call.compiled_check import extension
 from passnet.optimizer.call.net_call import BuiltBackend, FlatNet, NetCall
 from passnet.optimizer.compare.form import with_form
 from passnet.optimizer.record import BackendRecord
-from passnet.optimizer.settings import WITH_PASSES
 from passnet.passes.backend import Residual
 from passnet.passes.kernel_op import kernels_of, load_kernels, write_kernels
 
@@ -73,7 +72,7 @@ class Backend:
 
     is_inductor: bool = False
 
-    make: Callable[[NetCall, Path, str], Work] | None = None
+    make: Callable[[NetCall, Path, str], MakeFile] | None = None
     """Returns the work of a child process that makes its files, and calls it once."""
 
     @property
@@ -154,7 +153,7 @@ def load_backend(name: str, backend: Backend, call: NetCall, folder: Path) -> Bu
 def _building(name: str) -> Iterator[None]:
     """Turn errors of compilers into BackendError, and silence their warnings and logs."""
     # warnings of passes are ours
-    silence = nullcontext() if name in WITH_PASSES else quiet()
+    silence = nullcontext() if "passes" in name else quiet()
     with boundary(BackendError, name), torch.no_grad(), silence:
         yield
 
@@ -191,7 +190,7 @@ def _compiled(
     return call.built(name, run, "freezing" in options, compiled)
 
 
-def _make_aot(call: NetCall, folder: Path, name: str, options: Mapping[str, Any]) -> Work:
+def _make_aot(call: NetCall, folder: Path, name: str, options: Mapping[str, Any]) -> MakeFile:
     """Export a net, and return the work of a child that compiles it into a package."""
     save_program(call, folder)
     torch.save(dict(call.exported_flat.constants), folder / CONSTANTS_FILE)
@@ -235,7 +234,10 @@ def _load_aot(
         raise BackendError(f"{package} is missing; optimise the net again")
     load_kernels(folder)
     model = load_package(package)
-    run = model.loader.boxed_run
+
+    def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
+        return model.loader.boxed_run([*tensors])  # it empties the list
+
     built = call.built(name, run, is_frozen)
     if not with_passes:  # a program with passes is of all outputs
         built = replace(built, run=with_repeated(call, run))

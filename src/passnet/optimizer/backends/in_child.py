@@ -26,10 +26,10 @@ from passnet.optimizer.call.net_call import NetCall
 PROGRAM_FILE, LOG_FILE = "program.pt2", "log.txt"
 """The exported net as a child reads it, and what a child printed."""
 
-Run: TypeAlias = Callable[[list[torch.Tensor]], Sequence[Any]]
+RunTensors: TypeAlias = Callable[[list[torch.Tensor]], Sequence[Any]]
 """Takes the tensors of a call, and returns distinct outputs."""
 
-Work: TypeAlias = Callable[[], object]
+MakeFile: TypeAlias = Callable[[], object]
 """What a child does; it is pickled, so it may hold functions of modules, paths and plain values."""
 
 
@@ -54,7 +54,7 @@ def read_program(folder: Path) -> tuple[ExportedProgram, list[torch.Tensor]]:
     return program, list(program.example_inputs[0])
 
 
-def with_repeated(call: NetCall, run: Run) -> Run:
+def with_repeated(call: NetCall, run: RunTensors) -> RunTensors:
     """Return a function of all outputs from one of distinct outputs."""
     first = list(call.distinct_outputs)
     numbers = [first.index(id(output)) for output in call.outputs]
@@ -67,7 +67,7 @@ def with_repeated(call: NetCall, run: Run) -> Run:
 
 
 def do_in_child(
-    work: Work, says: str, folder: Path, runner: JobRunner | None, seconds: float
+    work: MakeFile, says: str, folder: Path, runner: JobRunner | None, seconds: float
 ) -> None:
     """Do some work of a backend in a child process, and keep what it prints in the folder.
 
@@ -117,7 +117,6 @@ def _packages_of_ops() -> list[str]:
 def prepare(_: str) -> None:
     """Import the modules of the children once in their parent."""
     import_compilers()
-    import_module("passnet.optimizer.backends.backends")
 
 
 def do(payload: str, folder: Path) -> None:

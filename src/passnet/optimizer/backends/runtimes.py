@@ -17,8 +17,8 @@ import torch
 
 from passnet.errors import BackendError
 from passnet.optimizer.backends.in_child import (
-    Run,
-    Work,
+    MakeFile,
+    RunTensors,
     read_program,
     save_program,
     with_repeated,
@@ -56,7 +56,9 @@ def is_installed(name: str, packages: Packages = RUNTIMES) -> bool:
     return all(find_spec(package) for package in packages.get(name, ()))
 
 
-def make_openvino(call: NetCall, folder: Path, name: str, packages: Packages = RUNTIMES) -> Work:
+def make_openvino(
+    call: NetCall, folder: Path, name: str, packages: Packages = RUNTIMES
+) -> MakeFile:
     """Export a net, and return the work of a child that makes OpenVINO's files of it."""
     _check(call, name, packages)
     if any(tensor.dtype is torch.float64 for tensor in _all_tensors(call)):
@@ -82,7 +84,7 @@ def _convert_to_openvino(folder: Path) -> None:
     _open_openvino(folder / OPENVINO_FILE, OPENVINO_SETTINGS)(tensors)
 
 
-def _open_openvino(path: Path, settings: Mapping[str, Any]) -> Run:
+def _open_openvino(path: Path, settings: Mapping[str, Any]) -> RunTensors:
     import openvino
 
     core = openvino.Core()
@@ -111,7 +113,9 @@ def load_openvino(
     return call.built(name, with_repeated(call, run), is_frozen=True)
 
 
-def make_onnxruntime(call: NetCall, folder: Path, name: str, packages: Packages = RUNTIMES) -> Work:
+def make_onnxruntime(
+    call: NetCall, folder: Path, name: str, packages: Packages = RUNTIMES
+) -> MakeFile:
     """Export a net, and return the work of a child that makes a file for ONNX Runtime of it."""
     _check(call, name, packages)
     save_program(call, folder)
@@ -126,7 +130,7 @@ def _convert_to_onnx(folder: Path) -> None:
     _open_onnxruntime(path)(tensors)
 
 
-def _open_onnxruntime(path: Path) -> Run:
+def _open_onnxruntime(path: Path) -> RunTensors:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

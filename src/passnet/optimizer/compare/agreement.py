@@ -23,7 +23,7 @@ from passnet.judge.verdict.precision import (
 from passnet.optimizer.call.call_check import can_be_bounded, is_dense_in_memory
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.compare import fresh_values
-from passnet.optimizer.compare.fresh_values import ArgumentSet, IndexBounds, is_mask, may_index
+from passnet.optimizer.compare.fresh_values import ArgumentSet, NumberBounds, is_mask, may_index
 
 SPARE_BYTES = 4 * 2**30
 """Memory that calls on hostile whole numbers may take: one of them may be a size."""
@@ -69,7 +69,7 @@ class Agreement:
     eager_error: float | None
     wrong: str | None = None
     bound: float | None = None
-    index_bounds: IndexBounds = ()
+    index_bounds: NumberBounds = ()
 
 
 class EagerComparison:
@@ -156,7 +156,7 @@ class EagerComparison:
         first = replace(first, error=error)
         if "usual" in wrongs:
             return replace(first, wrong=wrongs["usual"])
-        bounds: IndexBounds = ()
+        bounds: NumberBounds = ()
         if wrong := wrongs.get("indices"):
             bounds = self._bounds_within(built, self._index_choices)
             if not bounds:
@@ -214,14 +214,14 @@ class EagerComparison:
         return wrong and f"when its weights are updated, {wrong}"
 
     @cached_property
-    def _index_bounds(self) -> IndexBounds:
+    def _index_bounds(self) -> NumberBounds:
         """The whole numbers that eager torch takes."""
         return fresh_values.index_bounds(
             self._call, lambda tensors: self.try_eager(tensors) is not None
         )
 
     @cached_property
-    def _index_choices(self) -> list[IndexBounds]:
+    def _index_choices(self) -> list[NumberBounds]:
         """Bounds on whole numbers, the widest first: those of eager torch, masks of zeros and ones,
         those of the example.
         """
@@ -232,14 +232,14 @@ class EagerComparison:
         )
         return list(dict.fromkeys((wide, masks, own))) if wide else []
 
-    def _bounds_within(self, built: BuiltBackend, choices: Sequence[IndexBounds]) -> IndexBounds:
+    def _bounds_within(self, built: BuiltBackend, choices: Sequence[NumberBounds]) -> NumberBounds:
         """Return the first bounds within which a backend is right; empty if there are none."""
         for bounds in choices:
             if any(bounds) and self._is_right_within(built, bounds):
                 return bounds
         return ()
 
-    def _is_right_within(self, built: BuiltBackend, bounds: IndexBounds) -> bool:
+    def _is_right_within(self, built: BuiltBackend, bounds: NumberBounds) -> bool:
         for seed in range(NUM_WITHIN):
             tensors = fresh_values.drawn_within(self._call, bounds, seed)
             expected = self.try_eager(tensors)
@@ -275,7 +275,7 @@ def _spare_memory() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def _joined(first: IndexBounds, second: IndexBounds) -> IndexBounds:
+def _joined(first: NumberBounds, second: NumberBounds) -> NumberBounds:
     """Return the bounds of the second for each tensor that has some there, else of the first."""
     return tuple(own or other for own, other in zip_longest(second, first))
 

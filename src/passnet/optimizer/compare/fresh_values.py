@@ -19,7 +19,7 @@ Accepts: TypeAlias = Callable[[list[torch.Tensor]], bool]
 
 Kind: TypeAlias = Literal["usual", "mask", "indices", "large", "not finite"]
 
-IndexBounds: TypeAlias = tuple[tuple[int, int] | None, ...]
+NumberBounds: TypeAlias = tuple[tuple[int, int] | None, ...]
 """The least and greatest whole number allowed in each tensor, None for any."""
 
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -51,7 +51,7 @@ class ArgumentSet:
     tensors: list[torch.Tensor]
 
 
-def draws(call: NetCall, bounds: IndexBounds, bound: float, seed: int) -> Iterator[ArgumentSet]:
+def draws(call: NetCall, bounds: NumberBounds, bound: float, seed: int) -> Iterator[ArgumentSet]:
     """Yield tensors for other calls, the most telling first.
 
     Args:
@@ -114,7 +114,7 @@ def fresh_tensors(call: NetCall, seed: int, floats_only: bool = False) -> list[t
     ]
 
 
-def drawn_within(call: NetCall, bounds: IndexBounds, seed: int) -> list[torch.Tensor]:
+def drawn_within(call: NetCall, bounds: NumberBounds, seed: int) -> list[torch.Tensor]:
     """Return fresh tensors with whole numbers within bounds; both ends and the second occur.
 
     They occur at the same positions of all tensors; with an odd seed, of every other one swapped.
@@ -137,7 +137,7 @@ def drawn_within(call: NetCall, bounds: IndexBounds, seed: int) -> list[torch.Te
     return tensors
 
 
-def index_bounds(call: NetCall, accepts: Accepts) -> IndexBounds:
+def index_bounds(call: NetCall, accepts: Accepts) -> NumberBounds:
     """Return the whole numbers that eager torch takes in each tensor, None of other dtypes.
 
     From the example's range they widen to 0 and 1, and to the last row of a table or axis of which
@@ -157,7 +157,7 @@ def index_bounds(call: NetCall, accepts: Accepts) -> IndexBounds:
     return bounds if is_accepted else own
 
 
-def mask_bounds(call: NetCall) -> IndexBounds:
+def mask_bounds(call: NetCall) -> NumberBounds:
     """Return the values of the example's masks of one value, None for other tensors; empty where
     there is no such mask, or one cannot be checked at each call.
     """
