@@ -113,7 +113,7 @@ def test_what_cannot_be_stopped_begins_only_with_time_to_spare() -> None:
     now[0] = 66
     assert budget.objection(unstoppable) is None
     now[0] = 67
-    sentence = "it cannot be stopped and may take 33 s; 33 s are left"
+    sentence = "Inductor cannot be stopped and may take 33 s; 33 s are left"
     assert budget.objection(unstoppable) == sentence
     assert budget.objection(in_child(int, is_inductor=True)) is None
     budget.compiled_s = 20  # of an earlier build by Inductor

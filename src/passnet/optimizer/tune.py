@@ -99,7 +99,8 @@ class Budget:
         needed_s = UNKNOWN_SHARE * self.seconds if known_s is None else LONGER * known_s
         if not backend.is_unstoppable or needed_s <= left_s:
             return None
-        return f"it cannot be stopped and may take {needed_s:.0f} s; {left_s:.0f} s are left"
+        times = f"may take {needed_s:.0f} s; {left_s:.0f} s are left"
+        return f"{backend.says} cannot be stopped and {times}"
 
 
 def optimize_signature(
