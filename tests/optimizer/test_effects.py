@@ -89,6 +89,7 @@ REFUSED: dict[str, tuple[Callable[[Any, torch.Tensor], Any], str]] = {
     "an object": (lambda net, x: sets("scale", lambda *_: float(x.sum()))(net.config, x), "scale"),
     "the last argument": (sets("table", lambda net, x: x.clone()), "changes attribute table"),
     "a first argument": (lambda net, x: first(net, lambda: x.mean(0)), "changes attribute table"),
+    "a tensor made anew": (sets("table", lambda net, x: net.linear.bias * 2), "attribute table"),
     "a running mean": (running, "changes attribute table"),
     "a class": (numbered, "changes total of class Stateful"),
     "a list of a class": (lambda net, x: net.seen.append(1), "changes seen of class Stateful"),
@@ -117,7 +118,9 @@ ALLOWED: dict[str, Callable[[Any, torch.Tensor], Any]] = {
     "a table": lambda net, x: first(net, lambda: torch.arange(4.0)),
     "a table a shape": lambda net, x: net.cache.setdefault(x.shape, torch.ones(4)),
     "the same value": sets("count", lambda net, x: 5),
-    "a tensor made anew": sets("table", lambda net, x: net.linear.bias * 2),
+    "a tensor made anew once": sets(
+        "table", lambda net, x: net.linear.bias * 2 if net.table is None else net.table
+    ),
     "a draw of its own seed": lambda net, x: torch.rand(
         4, generator=torch.Generator().manual_seed(0)
     ),
@@ -130,12 +133,18 @@ def test_a_net_without_effects_is_not_refused(name: str) -> None:
     assert call.refusal is None
 
 
-def test_tables_of_a_first_call_are_weights_and_tensors_made_anew_are_none() -> None:
+def test_tables_of_a_first_call_are_weights() -> None:
     call = NetCall(Stateful(ALLOWED["a table"]), (X,), {})
-    assert call.weights["table"] is call.net.table
-    call = NetCall(Stateful(ALLOWED["a tensor made anew"]), (X,), {})
-    call = NetCall(call.net, (X,), {})
-    assert "table" not in call.weights and "mean" in call.weights
+    assert call.weights["table"] is call.net.table and call.weights["mean"] is call.net.mean
+
+
+def test_a_weight_norm_by_hooks_is_refused_and_one_by_parametrisation_is_not() -> None:
+    with pytest.warns(FutureWarning):
+        by_hooks = nn.utils.weight_norm(nn.Linear(4, 4)).eval()
+    call = NetCall(by_hooks, (X,), {})
+    assert call.refusal is not None and "changes attribute weight, which" in call.refusal
+    parametrised = nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)).eval()
+    assert NetCall(parametrised, (X,), {}).refusal is None
 
 
 def test_lists_and_dicts_among_arguments_are_watched() -> None:

@@ -1,6 +1,7 @@
 """The returned net is the net in everything but calls: methods, copies, its class."""
 
 import copy
+import inspect
 import io
 import pickle
 from collections.abc import Callable
@@ -70,7 +71,7 @@ def test_what_returns_the_net_returns_the_result() -> None:
     fast: Any = made(layers(), X)
     same = fast
     same += torch.nn.Sequential(torch.nn.Tanh())
-    assert same is fast and fast.append(torch.nn.ReLU()) is fast.original_net and len(fast) == 5
+    assert same is fast and fast.append(torch.nn.ReLU()) is fast and len(fast) == 5
     assert isinstance(fast + torch.nn.Sequential(torch.nn.ReLU()), torch.nn.Sequential)
 
 
@@ -141,10 +142,11 @@ def test_special_methods_of_a_class_are_the_nets() -> None:
     assert bool(plain)
 
 
-def test_methods_that_call_the_net_run_it() -> None:
+def test_methods_that_call_the_net_run_its_backends() -> None:
     net = Special().eval()
     fast: Any = made(net, X)
-    assert torch.equal(fast.generate(X, 3), net.generate(X, 3)) and fast.size == 4
+    assert torch.equal(fast.generate(X, 1), net(X) + 100) and fast.size == 4
+    assert torch.equal(fast.generate(X, 2), net(net(X) + 100) + 100)
 
 
 def test_methods_that_replace_those_of_torch_are_the_nets() -> None:
@@ -161,6 +163,8 @@ def test_it_is_an_instance_of_the_nets_class() -> None:
         assert isinstance(fast, type(net)) and isinstance(fast, FastNet)
         assert not isinstance(fast, torch.nn.Linear)
     assert not isinstance(made(layers(), X), Special)
+    assert type(made(layers(), X).__class__(torch.nn.ReLU())) is torch.nn.Sequential
+    assert type(type(made(layers(), X))(torch.nn.ReLU())) is torch.nn.Sequential
 
 
 def test_hooks_of_its_state_are_the_nets() -> None:
@@ -203,7 +207,7 @@ def test_a_copy_is_a_net_of_its_own(copied: Any, caplog: pytest.LogCaptureFixtur
     assert torch.equal(fast(X), net(X) + 100)
     logged = [record.getMessage() for record in caplog.records]
     assert len(logged) <= 1 and all("backends are not copied" in text for text in logged)
-    assert bool(logged) == isinstance(other, FastNet)
+    assert type(other) is torch.nn.Sequential
 
 
 def saved(net: torch.nn.Module) -> io.BytesIO:
@@ -227,10 +231,88 @@ def test_a_scripted_net_is_called_and_read_as_one() -> None:
     torch.testing.assert_close(copy.deepcopy(fast)(X), net(X))
 
 
+class Names(torch.nn.Module):
+    """A net with attributes that are called as those of the result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.original_net, self.built_backends = torch.nn.Linear(4, 4), ("own",)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.original_net(x)
+
+
+def test_names_of_the_net_come_first() -> None:
+    net = Names().eval()
+    fast: Any = made(net, X)
+    assert fast.original_net is net.original_net is not net and fast.built_backends == ("own",)
+    assert torch.equal(fast(X), net(X) + 100)
+    fast.built_backends = ()
+    assert net.built_backends == ()
+
+
+class Registering(torch.nn.Module):
+    """A net whose class keeps a list of its subclasses."""
+
+    names: list[str] = []  # noqa: RUF012 (a registry)
+
+    def __init_subclass__(cls) -> None:
+        cls.names.append(cls.__name__)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x
+
+
+def test_the_class_of_the_net_takes_no_notice() -> None:
+    made(Registering().eval(), X)
+    assert Registering.names == []
+
+
+def test_a_patched_forward_is_that_of_both() -> None:
+    net = Special().eval()
+    fast: Any = made(net, X)
+    former = fast.forward
+    assert str(inspect.signature(former)) == str(inspect.signature(net.forward))
+    fast.forward = lambda x: former(x) * 2
+    expected = net.linear(X) * 2
+    assert torch.equal(fast(X), expected) and torch.equal(net(X), expected)
+    del fast.forward
+    assert torch.equal(fast(X), net.linear(X) + 100)
+
+
+def test_another_class_of_the_net_is_that_of_both() -> None:
+    net = torch.nn.Linear(4, 4).eval()
+    fast: Any = made(net, X)
+    torch.nn.utils.parametrizations.weight_norm(fast)
+    assert type(net).__name__ == "ParametrizedLinear" and isinstance(fast, type(net))
+    torch.testing.assert_close(fast.weight, net.weight)
+    torch.testing.assert_close(fast(X), net(X))
+
+
+REMADE: dict[str, Callable[[Any], Any]] = {
+    "scripted": torch.jit.script,
+    "traced": lambda net: torch.jit.trace(net, X),
+    "rewritten": torch.fx.symbolic_trace,
+    "exported": lambda net: torch.export.export(net, (X,)).module(),
+    "compiled": lambda net: torch.compile(net, backend="eager", fullgraph=True),
+    "in parallel": torch.nn.DataParallel,
+}
+
+
+@pytest.mark.parametrize("name", REMADE)
+@pytest.mark.filterwarnings("ignore")
+def test_what_torch_makes_of_it_follows_the_net(name: str) -> None:
+    net = layers()
+    other = REMADE[name](made(net, X))
+    expected = net(X) + 100 * (name == "in parallel")
+    torch.testing.assert_close(other(X), expected)
+
+
 def test_what_was_optimised_may_be_optimised_again(caplog: pytest.LogCaptureFixture) -> None:
     net = layers()
     once = passnet.optimize(net, X, backends=("graph",), seconds=0.01)
-    optimized = optimize_calls(once, [((X,), {})], OptimizeSettings(("graph",), seconds=0.01))
+    settings = OptimizeSettings(backends=("graph",), seconds=0.01)
+    optimized = optimize_calls(once, [((X,), {})], settings)
     assert optimized.net.original_net is net and optimized.record.net == "Sequential"
     assert torch.equal(optimized.net(X), net(X))
     assert not [record for record in caplog.records if record.name == "passnet"]

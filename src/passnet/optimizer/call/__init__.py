@@ -1,6 +1,6 @@
 """The returned net and its checks.
 
-fast_net, forwarding                 a backend where a call fits it, else the original net
+fast_net, dispatch                   a backend where a call fits it, else the original net
 call_check, compiled_check, include  whether a call fits, in Python and in C++
 net_call, values                     a net with its arguments, outputs and backends
 effects                              writes, random draws and attributes that a call moves

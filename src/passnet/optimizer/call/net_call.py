@@ -138,16 +138,15 @@ class NetCall:
         if not all(map(is_dense, self.outputs)):
             raise InputError("the net returns a sparse tensor, or one of a class of its own")
         after, former = effects.state_of(self.net, watched), self.weights
-        # not tensors that each call makes anew, such as a weight of `weight_norm`
-        own = state_tensors(self.net)
-        self.weights = {name: own[name] for name in own if former.get(name, own[name]) is own[name]}
+        self.weights = state_tensors(self.net)  # tables of a first call too
         self.written, self.draws = effects.written(before, after), effects.drawn(before, after)
         leaves, spec = tree_flatten((args, kwargs))
         if spec != self.args_spec or any(map(is_not, leaves, self.leaves)):
             self.written.append("a list or dict among its arguments")
         if self.written or self.draws:
             return
-        if effects.moved(before, after):
+        is_anew = any(self.weights[name] is not former.get(name) for name in self.weights)
+        if effects.moved(before, after) or is_anew:
             self._compare_states(before, after, copy)
         elif not self.structure.has_tensors_alone:
             self._call_otherwise(self.net)
@@ -155,7 +154,7 @@ class NetCall:
     def _compare_states(
         self, before: effects.State, after: effects.State, copy: torch.nn.Module
     ) -> None:
-        """Find attributes that other arguments, or a second call, would set to other values."""
+        """Find attributes that other arguments or a second call set to other values or tensors."""
         first = effects.attributes_of(copy)
         self._call_otherwise(copy)
         others = effects.attributes_of(copy)
@@ -163,6 +162,9 @@ class NetCall:
         self.moves = [name for name in names if after.attributes.get(name) != others.get(name)]
         self._call_otherwise(self.net)
         self.moves += effects.differing(after.attributes, effects.attributes_of(self.net))
+        own = state_tensors(self.net)
+        anew = [name for name in own if own[name] is not self.weights.get(name)]
+        self.moves += [f"attribute {name}" for name in anew]
 
     def _call_otherwise(self, net: torch.nn.Module) -> None:
         """Call a net on other values than the example's, as far as it takes them."""
