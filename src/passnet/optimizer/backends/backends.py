@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -99,12 +100,13 @@ def build_backend(
         folder: is made anew.
         freeze: the weights will not change.
         runner: runs child processes; None starts a new one.
-        seconds: ends a child.
+        seconds: a child is ended when so many have passed.
 
     Raises:
         BackendError: it cannot run this net.
         OSError: there is no room for its files.
     """
+    start = time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     if name == "eager":
@@ -121,7 +123,8 @@ def build_backend(
     with _building(name), inductor_settings(QUIET):
         if backend.make is not None:
             work = backend.make(call, folder, name)
-            do_in_child(work, backend.says, folder, runner, seconds)
+            left_s = max(seconds - (time.monotonic() - start), 0.0)
+            do_in_child(work, backend.says, folder, runner, left_s)
         return _with_form(call, backend, backend.build(call, folder, name))
 
 

@@ -85,7 +85,7 @@ def do_in_child(
     if result.log:
         (folder / LOG_FILE).write_text(result.log, encoding="utf-8")
     if result.end.timed_out:
-        raise StoppedError(f"{says} was stopped after {seconds:.0f} s, its share of the budget")
+        raise StoppedError(f"{says} was stopped, as its share of the budget was spent")
     if result.end.signal is not None:
         raise BackendError(f"{says} ended its process by {signal.Signals(result.end.signal).name}")
     end = result.outcome(WorkEnd)
