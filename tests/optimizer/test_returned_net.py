@@ -289,6 +289,18 @@ def test_another_class_of_the_net_is_that_of_both() -> None:
     torch.testing.assert_close(fast(X), net(X))
 
 
+def test_a_net_that_got_another_class_runs_as_one_of_it() -> None:
+    class Doubled(Special):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.linear(x) * 2
+
+    net = Special().eval()
+    fast = made(net, X)
+    net.register_forward_hook(lambda *_: None)
+    net.__class__ = Doubled
+    assert torch.equal(fast(X), net.linear(X) * 2) and isinstance(fast, Doubled)
+
+
 REMADE: dict[str, Callable[[Any], Any]] = {
     "scripted": torch.jit.script,
     "traced": lambda net: torch.jit.trace(net, X),

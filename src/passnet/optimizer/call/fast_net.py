@@ -84,7 +84,8 @@ class FastNet(torch.nn.Module):
         if outputs is not NO_BACKEND:
             return outputs
         net = self._passnet.net
-        if isinstance(self, type(net)) and any(vars(net).get(name) for name in _HOOKS):
+        is_of_its_class = type(net) in type(self).__mro__  # it may have been given another one
+        if is_of_its_class and any(vars(net).get(name) for name in _HOOKS):
             return super().__call__(*args, **kwargs)  # for hooks, which are given the module
         return net(*args, **kwargs)
 
