@@ -101,9 +101,10 @@ def test_a_backend_gets_a_share_of_the_time_that_is_left() -> None:
     budget.compared_s = 9
     assert budget.left_s(0.5) == 30
     now[0] = 70
-    assert budget.left_s(1.0) == 5 and budget.objection(in_child(int)) is None
+    assert budget.left_s(1.0) == 5 and budget.objection(in_child(int), 1.0) is None
+    assert budget.objection(in_child(int), 0.5) == "the budget was spent"
     now[0] = 75
-    assert budget.objection(in_child(int)) == "the budget was spent"
+    assert budget.objection(in_child(int), 1.0) == "the budget was spent"
 
 
 def test_what_cannot_be_stopped_begins_only_with_time_to_spare() -> None:
@@ -111,15 +112,15 @@ def test_what_cannot_be_stopped_begins_only_with_time_to_spare() -> None:
     budget = Budget(seconds=100, deadline=100, timed_s=0, clock=lambda: now[0])
     unstoppable = Backend("Inductor", quick, quick, is_inductor=True)
     now[0] = 66
-    assert budget.objection(unstoppable) is None
+    assert budget.objection(unstoppable, 1.0) is None
     now[0] = 67
     sentence = "Inductor cannot be stopped and may take 33 s; 33 s are left"
-    assert budget.objection(unstoppable) == sentence
-    assert budget.objection(in_child(int, is_inductor=True)) is None
+    assert budget.objection(unstoppable, 1.0) == sentence
+    assert budget.objection(in_child(int, is_inductor=True), 1.0) is None
     budget.compiled_s = 20  # of an earlier build by Inductor
-    assert budget.objection(unstoppable) is None
+    assert budget.objection(unstoppable, 1.0) is None
     budget.compiled_s = 40
-    assert "may take 60 s" in str(budget.objection(unstoppable))
+    assert "may take 60 s" in str(budget.objection(unstoppable, 1.0))
 
 
 def test_cheap_backends_come_first_and_autotuning_last() -> None:

@@ -90,12 +90,11 @@ class Budget:
         left_s = self.deadline - self.clock() - NUM_LAST * self.timed_s
         return share * left_s - self.compared_s - NUM_TIMED * self.timed_s
 
-    def objection(self, backend: Backend) -> str | None:
+    def objection(self, backend: Backend, share: float) -> str | None:
         """Return why a backend is not begun any more; None where it is."""
-        left_s = self.left_s(1.0)
-        if left_s <= 0:
+        if self.left_s(share) <= 0:
             return "the budget was spent"
-        known_s = self.compiled_s
+        left_s, known_s = self.left_s(1.0), self.compiled_s
         needed_s = UNKNOWN_SHARE * self.seconds if known_s is None else LONGER * known_s
         if not backend.is_unstoppable or needed_s <= left_s:
             return None
@@ -188,7 +187,7 @@ class _Trial:
         if name == "eager":
             record, self.alive[name] = self._eager(backend)
             return record
-        if reason := self.records["eager"].reason or self.budget.objection(backend):
+        if reason := self.records["eager"].reason or self.budget.objection(backend, share):
             return BackendRecord(name, "untried", reason)
         if name in WITH_PASSES and self.ranges is None:
             self.ranges = self._choose_passes(self.budget.left_s(SHARE))

@@ -46,9 +46,6 @@ SCRIPT_FILE = "net.pt"
 QUIET = {"autotune_num_choices_displayed": 0, "max_autotune_report_choices_stats": False}
 """Inductor's settings that silence autotuning."""
 
-MAX_BUILD_S = 3600.0
-"""Seconds for a child where nothing else is said."""
-
 ROOM_BYTES = 4 << 20
 """Room on the disk for the code of a package; weights come twice besides, as a child reads them."""
 
@@ -89,7 +86,7 @@ def build_backend(
     folder: Path,
     freeze: bool = False,
     runner: JobRunner | None = None,
-    seconds: float = MAX_BUILD_S,
+    seconds: float = 3600.0,
 ) -> BuiltBackend:
     """Build a backend of a net, with the files to load it in `folder`.
 
