@@ -5,7 +5,10 @@ weights at the user's memory, so that a backend sees later updates.
 """
 
 import copy
+import multiprocessing
+import os
 import random
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -211,9 +214,13 @@ def fast_net(
 
 @contextmanager
 def process_state_kept(num_threads: int | None = None) -> Iterator[None]:
-    """Set the number of torch threads; restore it and all random generators at the end."""
+    """Set the number of torch threads; restore it, all random generators, and what compilers set
+    in the process (environment, path of imports, recursion limit, how processes start) at the end.
+    """
     threads = torch.get_num_threads()
     generators = random.getstate(), np.random.get_state()
+    environment, path, limit = dict(os.environ), [*sys.path], sys.getrecursionlimit()
+    method = multiprocessing.get_start_method(allow_none=True)
     cards = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
     torch.set_num_threads(num_threads or threads)
     try:
@@ -223,3 +230,9 @@ def process_state_kept(num_threads: int | None = None) -> Iterator[None]:
         torch.set_num_threads(threads)
         random.setstate(generators[0])
         np.random.set_state(generators[1])
+        for name in {*os.environ} - {*environment}:
+            del os.environ[name]
+        os.environ.update(environment)
+        sys.path[:] = path
+        sys.setrecursionlimit(limit)
+        multiprocessing.set_start_method(method, force=True)
