@@ -66,6 +66,17 @@ def test_a_net_that_writes_into_a_buffer_runs_eagerly(tmp_path: Path) -> None:
     assert written.written == ["input 1"]
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("inductor")
+def test_an_aot_package_reads_weights_of_one_value(tmp_path: Path) -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1)).eval()
+    call = NetCall(net, (torch.randn(1, 8),), {})
+    entry = build_backend("aot", BACKENDS["aot"], call, tmp_path / "aot")
+    with torch.no_grad():
+        net[2].bias.add_(1)
+    torch.testing.assert_close(list(entry.run(call.tensors())), call.eager_outputs(call.leaves))
+
+
 @pytest.mark.xdist_group("inductor")
 def test_an_aot_package_reads_the_weights_of_the_net_that_it_is_loaded_for(tmp_path: Path) -> None:
     net = block()

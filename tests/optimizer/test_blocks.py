@@ -2,6 +2,7 @@ import copy
 
 import torch
 
+import passnet
 from passnet.data.capture.capture import module_graph
 from passnet.optimizer.backends.dynamo_graph import net_graph
 from passnet.optimizer.blocks import block_times, op_blocks
@@ -35,6 +36,14 @@ def test_scripted_modules_are_no_blocks() -> None:
         net = torch.nn.Sequential(torch.nn.Linear(4, 4), scripted, torch.nn.Tanh()).eval()
         found = block_times(NetCall(net, (torch.ones(2, 4),), {}))
         assert [each.name for each in found] == ["0", "2"]
+
+
+def test_a_net_with_a_scripted_module_is_optimised() -> None:
+    scripted = torch.jit.script(torch.nn.Linear(4, 4))
+    net, x = torch.nn.Sequential(scripted, torch.nn.ReLU()).eval(), torch.randn(2, 4)
+    fast = passnet.optimize(net, x, backends=("graph",), seconds=0.01)
+    with torch.no_grad():
+        assert torch.equal(fast(x), net(x))
 
 
 class Shared(torch.nn.Module):
