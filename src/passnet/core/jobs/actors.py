@@ -113,9 +113,9 @@ def run_actors(
                 num_lost[None] = 0
             if waiting:
                 ours = (None, actors.machines[actor])
-                task = next((pair for pair in waiting if home(pair[1]) in ours), waiting[0])
-                waiting.remove(task)
-                actors.running[actor.work.remote(task[1])] = (actor, task)
+                following = next((pair for pair in waiting if home(pair[1]) in ours), waiting[0])
+                waiting.remove(following)
+                actors.running[actor.work.remote(following[1])] = (actor, following)
             else:
                 actors.end(actor)
             if task is not None:
