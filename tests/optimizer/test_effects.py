@@ -21,7 +21,7 @@ from passnet.optimizer.call.effects import SMALL
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.call.values import other_values
 
-X = torch.linspace(-1, 1, 12).reshape(3, 4)
+X = torch.linspace(-1, 2, 12).reshape(3, 4)
 
 
 class Stateful(nn.Module):
@@ -136,6 +136,16 @@ def test_a_net_without_effects_is_not_refused(name: str) -> None:
 def test_tables_of_a_first_call_are_weights() -> None:
     call = NetCall(Stateful(ALLOWED["a table"]), (X,), {})
     assert call.weights["table"] is call.net.table and call.weights["mean"] is call.net.mean
+
+
+def test_a_first_call_that_differs_is_refused() -> None:
+    def warms_up(net: Any, x: torch.Tensor) -> Any:
+        is_warm, net.count = net.count == 1, 1
+        return 0 if is_warm else x.mean()
+
+    call = NetCall(Stateful(warms_up), (X,), {})
+    assert call.refusal is not None and "the first call of the net returns other" in call.refusal
+    assert NetCall(call.net, (X,), {}).refusal is None
 
 
 def test_a_weight_norm_by_hooks_is_refused_and_one_by_parametrisation_is_not() -> None:

@@ -213,6 +213,27 @@ def test_what_cannot_be_copied_is_refused_in_a_sentence() -> None:
         passnet.optimize(torch.relu, torch.ones(2), threading.Lock(), **QUICK)
 
 
+class SharedByCopies(torch.nn.Module):
+    """A net whose copies share its weight."""
+
+    def __init__(self, weight: torch.Tensor) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(weight)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "SharedByCopies":
+        return SharedByCopies(self.weight.detach()).eval()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight
+
+
+def test_weights_that_copies_share_are_refused_in_a_sentence() -> None:
+    net = SharedByCopies(torch.ones(4)).eval()
+    with pytest.raises(InputError, match="^copies of SharedByCopies share weight with it"):
+        passnet.optimize(net, torch.ones(2, 4), **QUICK)
+    assert net.weight.dtype is torch.float32 and torch.equal(net.weight, torch.ones(4))
+
+
 def test_weights_without_values_are_refused_in_a_sentence() -> None:
     net = torch.nn.Sequential(torch.nn.LazyLinear(4)).eval()
     with pytest.raises(InputError, match=r"^weight 0\.weight has no values yet; call Sequential"):

@@ -32,6 +32,7 @@ from passnet.optimizer.call.net_call import (
     weights_of,
 )
 from passnet.optimizer.call.net_state import attributes_of, remember_weights
+from passnet.optimizer.call.values import is_dense
 
 Arguments: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
 """The arguments of a call, by position and by name."""
@@ -173,7 +174,20 @@ def copied(
     attributes = [value for part in module.modules() for value in vars(part).values()]
     memo: dict[int, Any] = {}
     net_copy = _copy(net, name, [*weights.values(), *attributes], memo)
+    places = _places(as_module(net_copy))
+    if shared := places.keys() & _places(module).keys():
+        raise InputError(
+            f"copies of {name} share {places[shared.pop()]} with it; passnet works on a copy, so "
+            "give a net whose copies have weights of their own"
+        )
     return net_copy, _copy(list(calls), f"the arguments of {name}", tree_leaves(calls), memo)
+
+
+def _places(net: torch.nn.Module) -> dict[int, str]:
+    """Return the names of a net's weights by their addresses in memory."""
+    weights = {name: weight for name, weight in state_tensors(net).items() if is_dense(weight)}
+    places = {weight.untyped_storage().data_ptr(): name for name, weight in weights.items()}
+    return {place: name for place, name in places.items() if place}
 
 
 def _copy(value: Any, name: str, tensors: Iterable[Any], memo: dict[int, Any]) -> Any:
