@@ -1,7 +1,5 @@
 """The audit of `passnet.optimize` finds what it says it finds, and its corpus is right."""
 
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -224,17 +222,11 @@ CHANGES: dict[str, Callable[[nn.Module], object]] = {
     "_parameters of linear": lambda net: net.linear.weight.data.add_(1),
     "training of linear": lambda net: net.linear.train(),
     "attributes of linear": lambda net: setattr(net.linear, "mine", 1),
-    "environment variables": lambda _: os.environ.update(PASSNET_TEST="1"),
-    "the path of imports": lambda _: sys.path.append("mine"),
 }
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_change_of_the_net_or_the_process_is_found(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PASSNET_TEST", "0")
-    monkeypatch.setattr(sys, "path", [*sys.path])
+def test_a_change_of_the_net_is_found(name: str) -> None:
     nets = []
 
     def make() -> nn.Module:
