@@ -174,6 +174,26 @@ def test_only_the_fastest_and_one_for_all_values_stay_alive(
     assert max(found.values(), key=lambda record: record.speedup or 0).engine == "f"
 
 
+def test_the_figures_of_a_loser_are_those_of_its_last_rounds() -> None:
+    speeds = {"first": [0.0], "second": [0.0]}
+
+    def backend(name: str) -> Backend:
+        def build(net_call: NetCall, folder: Path, _: str) -> BuiltBackend:
+            if name == "second":
+                speeds["first"][0] = 0.0015  # the machine is slower from here on
+
+            def run(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+                time.sleep(speeds[name][0])
+                return [torch.relu(tensors[0])]
+
+            return net_call.built(name, run)
+
+        return Backend("made up", build, build)
+
+    found = records({name: backend(name) for name in speeds})
+    assert (found["first"].speedup or 0) < 2 < (found["second"].speedup or 0)
+
+
 @pytest.fixture
 def small_files() -> Iterator[None]:
     """Files may have a megabyte, as on a disk that is nearly full."""

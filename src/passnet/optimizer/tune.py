@@ -209,6 +209,8 @@ class _Trial:
         others = ms.keys() - {"eager"}
         kept = {"eager", *_fastest(others, ms), *_fastest(others & _for_all(self.alive), ms)}
         self.away = self.away if self.away in kept else ""
+        for name in self.records.keys() & self.alive.keys() - kept:  # not the one on trial
+            self.records[name] = _timed(self.records[name], times)
         self._keep(kept)
 
     def _put_away(self) -> None:
@@ -368,8 +370,8 @@ def _timed(record: BackendRecord, times: RoundTimes) -> BackendRecord:
     return replace(
         record,
         ms=all_ms.get(name),
-        plain_ms=all_ms.get(plain),
-        compared_ms=all_ms.get(_compared(name)),
+        plain_ms=all_ms.get(plain, record.plain_ms),
+        compared_ms=all_ms.get(_compared(name), record.compared_ms),
         speedup=speedup.value,
         speedup_low=speedup.low,
         speedup_high=speedup.high,
