@@ -25,6 +25,7 @@ def site(tmp_path: Path) -> Path:
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: faraway\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text(
         "[passnet.commands]\nhello = faraway:hello\nbroken = faraway:gone\n"
+        "judge.hello = faraway:hello\noptimize.hello = faraway:hello\njudge.gone = faraway:gone\n"
     )
     (tmp_path / "faraway.py").write_text(GOOD)
     return tmp_path
@@ -43,6 +44,19 @@ def test_an_entry_point_adds_a_command(site: Path) -> None:
     assert passnet_with(site, "hello").stdout == "hello from afar\n"
     listed = passnet_with(site, "--help").stdout
     assert "hello" in listed and "Say hello." in listed
+
+
+@pytest.mark.parametrize("group", ["judge", "optimize"])
+def test_an_entry_point_adds_a_command_to_a_group(site: Path, group: str) -> None:
+    assert passnet_with(site, group, "hello").stdout == "hello from afar\n"
+    listed = passnet_with(site, group, "--help").stdout
+    assert "Say hello." in listed and f"{group}.hello" not in listed
+    assert f"{group}.hello" not in passnet_with(site, "--help").stdout
+    assert "Did you mean 'hello'" in passnet_with(site, "judge", "helo").stderr
+
+
+def test_a_command_of_a_group_that_fails_to_load_is_named_in_full(site: Path) -> None:
+    assert "loading `passnet judge gone` of" in passnet_with(site, "judge", "gone").stderr
 
 
 def test_a_command_that_fails_to_load_says_so_and_harms_no_other(site: Path) -> None:

@@ -1,20 +1,17 @@
 """The command `passnet` and its groups."""
 
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 import click
 
 from passnet.cli.terminal.exits import FAILURE, HELP, USAGE_ERROR
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.interruption import interruptible
-from passnet.errors import InputError, PassnetError, boundary, os_error_sentence
+from passnet.errors import InputError, PassnetError, os_error_sentence
 from passnet.version import __version__
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 COMMANDS = {
     "agent": "passnet.cli.agent:agent",
@@ -33,37 +30,26 @@ COMMANDS = {
 }
 """Commands by name, imported on use."""
 
-ENTRY_POINTS = "passnet.commands"
-"""Entry-point group that adds commands of other packages: `name = "module:command"`."""
-
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
-class _Group(click.Group):
+class _Group(ExtensibleGroup):
     """A group whose commands end with one clear sentence where a PassnetError ends them, or the
     operating system refuses something.
     """
 
+    prefix = ""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, also from other packages."""
-        return sorted({*COMMANDS, *(entry.name for entry in _entry_points())})
+        return sorted({*COMMANDS, *super().list_commands(ctx)})
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def below(self, name: str) -> click.Command | None:
         """Import a command on first use; None where there is none of this name."""
-        if cmd_name in COMMANDS:
-            module, name = COMMANDS[cmd_name].split(":")
-            return getattr(import_module(module), name)
-        return next((_load(entry) for entry in _entry_points() if entry.name == cmd_name), None)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that `args` names; suggest similar names where there is none."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.exceptions.NoSuchCommand as cause:
-            names = self.list_commands(ctx)
-            raise click.exceptions.NoSuchCommand(args[0], possibilities=names, ctx=ctx) from cause
+        if name not in COMMANDS:
+            return super().below(name)
+        module, attribute = COMMANDS[name].split(":")
+        return getattr(import_module(module), attribute)
 
     def main(self, *args: Any, **options: Any) -> Any:
         try:
@@ -84,30 +70,6 @@ class _Group(click.Group):
                     raise
                 click.echo(f"passnet: {cause}", err=True)
                 ctx.exit(USAGE_ERROR if isinstance(cause, InputError) else FAILURE)
-
-
-def _entry_points() -> Iterable["EntryPoint"]:
-    from importlib.metadata import entry_points  # takes some 50 ms; most commands need none
-
-    return entry_points(group=ENTRY_POINTS)
-
-
-def _load(entry: "EntryPoint") -> click.Command:
-    """Import the command of an entry point; a command that says why where that fails."""
-    package = entry.dist.name if entry.dist else entry.value
-    try:
-        with boundary(PassnetError, f"loading `passnet {entry.name}` of the package {package}"):
-            return entry.load()
-    except PassnetError as cause:
-        error = cause
-
-    def explain() -> NoReturn:
-        raise PassnetError(f"{error}; reinstall or uninstall {package}")
-
-    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
-    return click.Command(
-        entry.name, callback=explain, help=f"Broken: {error}.", context_settings=settings
-    )
 
 
 @click.group(cls=_Group, context_settings=SETTINGS, epilog=HELP)

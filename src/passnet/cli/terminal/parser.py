@@ -25,6 +25,8 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import click
 
+from passnet.cli.terminal.groups import ExtensibleGroup
+
 PATH = click.Path(path_type=Path)
 
 MAX_WHOLE = 2**31 - 1
@@ -99,7 +101,7 @@ class OptionsCommand(click.Command):
         self._function(self._options(**parts))
 
 
-class OptionsGroup(OptionsCommand, click.Group):
+class OptionsGroup(OptionsCommand, ExtensibleGroup):
     """A command with further commands below it, which the first word may name."""
 
     allow_extra_args = False
@@ -117,7 +119,7 @@ class OptionsGroup(OptionsCommand, click.Group):
         **extra: Any,
     ) -> click.Context:
         """Parse the words of this command, or of the command that the first of them names."""
-        if args and (below := self.commands.get(args[0])):
+        if args and (below := self.below(args[0])):
             return below.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 

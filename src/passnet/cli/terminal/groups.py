@@ -1,0 +1,75 @@
+"""Groups of commands to which other packages add theirs, by entry points."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from passnet.errors import PassnetError, boundary
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINTS = "passnet.commands"
+"""Entry-point group of commands: `name = "module:command"`, or `"group.name"` within a group."""
+
+
+class ExtensibleGroup(click.Group):
+    """A group of commands, its own and those that other packages add to it."""
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the names of entry points that add a command to this group."""
+        return f"{self.name}."
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, also from other packages."""
+        return sorted({*self.commands, *_added(self.prefix)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command on first use; None where there is none of this name."""
+        return self.below(cmd_name)
+
+    def below(self, name: str) -> click.Command | None:
+        """Return the command of a name; None where there is none."""
+        if name in self.commands:
+            return self.commands[name]
+        entry = _added(self.prefix).get(name)
+        return None if entry is None else _load(entry, name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that `args` names; suggest similar names where there is none."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as cause:
+            names = self.list_commands(ctx)
+            raise click.exceptions.NoSuchCommand(args[0], possibilities=names, ctx=ctx) from cause
+
+
+def _added(prefix: str) -> Mapping[str, "EntryPoint"]:
+    """Return the entry points of a group by the names of their commands."""
+    from importlib.metadata import entry_points  # takes some 50 ms; most commands need none
+
+    entries = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    names = {name: name.removeprefix(prefix) for name in entries if name.startswith(prefix)}
+    return {short: entries[name] for name, short in names.items() if "." not in short}
+
+
+def _load(entry: "EntryPoint", name: str) -> click.Command:
+    """Import the command of an entry point; a command that says why where that fails."""
+    package, words = entry.dist.name if entry.dist else entry.value, entry.name.replace(".", " ")
+    try:
+        with boundary(PassnetError, f"loading `passnet {words}` of the package {package}"):
+            return entry.load()
+    except PassnetError as cause:
+        error = cause
+
+    def explain() -> NoReturn:
+        raise PassnetError(f"{error}; reinstall or uninstall {package}")
+
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(
+        name, callback=explain, help=f"Broken: {error}.", context_settings=settings
+    )
