@@ -1,9 +1,19 @@
 """What tests of the optimizer share."""
 
+from collections.abc import Iterator
+
 import pytest
+import torch
 
 from passnet.optimizer.call.call_check import input_signature
 from tests.optimizer.checks import WAYS
+
+
+@pytest.fixture(autouse=True)
+def _without_gradients() -> Iterator[None]:
+    """Turn gradients off, as calls fit no backend where they are on."""
+    with torch.no_grad():
+        yield
 
 
 @pytest.fixture(params=WAYS)

@@ -159,19 +159,22 @@ def test_another_default_dtype_is_seen(check_of):
         torch.set_default_dtype(torch.float32)
 
 
-def test_gradients_matter_where_they_are_on(check_of):
+def test_gradients_are_off_and_needed_as_in_the_example(check_of):
     needing = X.clone().requires_grad_()
-    check = check_of(Anything(), entry_of(Anything(), X))
-    assert fits(check, X) and check((needing,), {}) == Misfit.GRADIENTS
-    with torch.no_grad():
-        assert fits(check, needing)
-    net = Net().eval()
+    for net in (Anything(), Net().eval()):
+        check = check_of(net, entry_of(net, X))
+        assert fits(check, X) and check((needing,), {}) == Misfit.GRADIENTS
+        with torch.enable_grad():
+            assert check((X,), {}) == Misfit.GRADIENTS
+        with torch.inference_mode():
+            assert fits(check, X)
+        check = check_of(net, entry_of(net, needing))
+        assert fits(check, needing) and check((X,), {}) == Misfit.GRADIENTS
     check = check_of(net, entry_of(net, X))
+    net.layers[0].requires_grad_(False)
     assert check((X,), {}) == Misfit.GRADIENTS
-    with torch.inference_mode():
-        assert fits(check, X)
-    net.requires_grad_(False)
-    assert fits(check, X) and check((needing,), {}) == Misfit.GRADIENTS
+    net.layers[0].requires_grad_(True)
+    assert fits(check, X)
 
 
 @pytest.mark.gpu

@@ -17,6 +17,7 @@ from torch import nn
 
 import passnet
 from passnet.errors import InputError
+from passnet.optimizer.blocks import block_times
 from passnet.optimizer.call.effects import SMALL
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.call.values import other_values
@@ -199,6 +200,48 @@ def test_variables_that_copies_share_are_as_they_were() -> None:
     for effect in (numbered, lambda net, x: net.seen.append(1)):
         assert NetCall(Stateful(effect), (X,), {}).moves
         assert Stateful.total == 0 and Stateful.seen == []
+
+
+def keeping(kept: list[Any]) -> Callable[..., None]:
+    """Return a hook that keeps what it is given in a list."""
+    return lambda *values: kept.append(values)
+
+
+def test_what_a_hook_keeps_outside_of_the_net_is_seen_and_put_back() -> None:
+    for register in ("register_forward_hook", "register_forward_pre_hook"):
+        net, kept = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).eval(), []
+        getattr(net[1], register)(keeping(kept))
+        call = NetCall(net, (X,), {})
+        assert call.refusal is not None and "changes variable kept" in call.refusal
+        assert kept == []
+
+
+def test_outputs_that_need_a_gradient_are_refused() -> None:
+    class Trained(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with torch.enable_grad():
+                return super().forward(x)
+
+    refusal = "the net returns a tensor that needs a gradient; return it detached"
+    assert NetCall(Trained(4, 4).eval(), (X,), {}).refusal == refusal
+    assert NetCall(Trained(4, 4).requires_grad_(False).eval(), (X,), {}).refusal is None
+
+
+def test_blocks_of_a_refused_net_are_not_called() -> None:
+    net = nn.Sequential(Stateful(REFUSED["a number"][0])).eval()
+    call = NetCall(net, (X,), {})
+    count = net[0].count
+    assert block_times(call) == () and net[0].count == count
+    assert block_times(NetCall(nn.Sequential(nn.ReLU()).eval(), (X,), {}))
+
+
+def test_a_net_whose_second_call_fails_is_refused() -> None:
+    def metered(net: Any, x: torch.Tensor) -> None:
+        net.count += 1
+        assert net.count < 3, "no calls are left"
+
+    call = NetCall(Stateful(metered), (X,), {})
+    assert call.refusal is not None and "changes attribute count" in call.refusal
 
 
 def test_a_refused_net_is_returned_and_runs_as_it_was() -> None:

@@ -58,6 +58,10 @@ def rename_parametrised(net):
     torch.nn.utils.parametrizations.weight_norm(net.layers[0])
 
 
+class Doubled(torch.nn.BatchNorm1d):
+    """A layer of another class with the same attributes."""
+
+
 CHANGES = {
     "training": (lambda net: net.train(), Misfit.NET),
     "training of one": (lambda net: net.layers[1].train(), Misfit.NET),
@@ -67,6 +71,8 @@ CHANGES = {
     "module added": (add_module, Misfit.NET),
     "assigned": (assign_state, Misfit.NET),
     "parametrised": (rename_parametrised, Misfit.NET),
+    "class of a module": (lambda net: setattr(net.layers[1], "__class__", Doubled), Misfit.NET),
+    "class of the net": (lambda net: setattr(net, "__class__", Anything), Misfit.NET),
     "attribute": (lambda net: setattr(net, "scale", 2.0), Misfit.NET),
     "attribute of a module": (lambda net: setattr(net.layers[1], "eps", 1.0), Misfit.NET),
     "own forward": (lambda net: setattr(net, "forward", lambda x: x), Misfit.NET),

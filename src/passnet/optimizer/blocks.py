@@ -20,8 +20,10 @@ def block_times(call: NetCall, max_blocks: int = MAX_BLOCKS) -> tuple[BlockRecor
     """Return the fastest time of each block, by the order of their first runs.
 
     The time of a block includes that of the blocks within it. Scripted modules are left out, as
-    torch takes no hooks for them.
+    torch takes no hooks for them. A net that is refused is not called: it may keep a state.
     """
+    if call.refusal:
+        return ()
     blocks = _blocks(call.net, max_blocks)
     times: dict[str, list[float]] = {}
     current: dict[str, float] = defaultdict(float)

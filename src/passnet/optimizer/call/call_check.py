@@ -58,6 +58,7 @@ class TensorSignature:
     keys: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    needs_gradient: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,8 @@ def input_signature(net: torch.nn.Module, built: BuiltBackend) -> InputSignature
     for leaf in built.leaves:
         if is_dense(leaf):
             keys = torch._C._dispatch_keys(leaf).raw_repr() & ~ignored_keys
-            leaves.append(TensorSignature(leaf.dtype, leaf.device, keys, leaf.shape, leaf.stride()))
+            form = leaf.dtype, leaf.device, keys, leaf.shape, leaf.stride(), leaf.requires_grad
+            leaves.append(TensorSignature(*form))
         else:
             leaves.append(leaf)
     bounds = iter(built.index_bounds)
@@ -166,9 +168,8 @@ def find_misfit(
             return Misfit.SAME, f"{name} is the same tensor as {signature.names[first]}"
         elif leaf.device.type != "cpu" and leaf.data_ptr() % 16:
             return Misfit.ADDRESS, f"{name} does not begin at a multiple of 16 bytes"
-    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
     return (
-        _misfit_of_gradients(signature, tensors)
+        _misfit_of_gradients(signature, leaves)
         or _misfit_of_net(signature)
         or _misfit_of_values(signature, leaves)
     )
@@ -232,20 +233,27 @@ def _misfit_of_thread(signature: InputSignature) -> tuple[Misfit, str] | None:
 
 
 def _misfit_of_gradients(
-    signature: InputSignature, tensors: list[torch.Tensor]
+    signature: InputSignature, leaves: Sequence[Any]
 ) -> tuple[Misfit, str] | None:
     if torch.is_grad_enabled():
-        weights = [weight.tensor for weight in signature.weights]
-        if any(tensor.requires_grad for tensor in [*tensors, *weights]):
-            return Misfit.GRADIENTS, (
-                "gradients are on and an input or a weight needs one (call it within "
-                "torch.no_grad() or torch.inference_mode())"
-            )
-    if forward_ad._current_level >= 0 and any(
-        forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors
-    ):
-        return Misfit.GRADIENTS, "an input has a tangent"
+        return Misfit.GRADIENTS, (
+            "gradients are on (call it within torch.no_grad() or torch.inference_mode())"
+        )
+    for name, expected, leaf in zip(signature.names, signature.leaves, leaves, strict=True):
+        if not isinstance(expected, TensorSignature):
+            continue
+        if leaf.requires_grad != expected.needs_gradient:
+            return Misfit.GRADIENTS, f"{name} {_needs(leaf.requires_grad)}"
+        if forward_ad._current_level >= 0 and forward_ad.unpack_dual(leaf).tangent is not None:
+            return Misfit.GRADIENTS, f"{name} has a tangent"
+    for weight in signature.weights:
+        if weight.tensor.requires_grad != weight.needs_gradient:
+            return Misfit.GRADIENTS, f"weight {weight.name} {_needs(not weight.needs_gradient)}"
     return None
+
+
+def _needs(needs_gradient: bool) -> str:
+    return "needs a gradient" if needs_gradient else "needs no gradient any more"
 
 
 def _misfit_of_net(signature: InputSignature) -> tuple[Misfit, str] | None:

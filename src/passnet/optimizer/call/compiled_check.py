@@ -65,7 +65,8 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
             for former in signature.modules
             if isinstance(former.entries, list)
         ),
-        tuple(former.of for former in signature.modules if former.of is not None),
+        tuple(former.of for former in signature.modules if isinstance(former.of, type)),
+        tuple(f.of for f in signature.modules if isinstance(f.of, torch.nn.Module)),
         tuple(weight.tensor for weight in signature.weights),
         signature.ignored_keys,
         signature.is_frozen,

@@ -210,7 +210,8 @@ def _shared(net: torch.nn.Module) -> Iterator[_Shared]:
     classes: dict[type, None] = {}
     for module in net.modules():
         classes |= dict.fromkeys(base for base in type(module).__mro__ if not _is_foreign(base))
-        functions += vars(module).values()
+        hooks = module._forward_pre_hooks.values(), module._forward_hooks.values()
+        functions += [*vars(module).values(), *itertools.chain(*hooks)]
     for kind in classes:
         for name, value in [*vars(kind).items()]:
             if isinstance(value, _WITH_FUNCTION):

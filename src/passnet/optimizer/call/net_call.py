@@ -139,6 +139,7 @@ class NetCall:
             raise InputError("the net returns no tensor; return its numbers as tensors")
         if not all(map(is_dense, self.outputs)):
             raise InputError("the net returns a sparse tensor, or one of a class of its own")
+        self._note_structure(outputs)
         after, former = effects.state_of(self.net, watched), self.weights
         self.weights = state_tensors(self.net)  # tables of a first call too
         self.written, self.draws = effects.written(before, after), effects.drawn(before, after)
@@ -167,9 +168,13 @@ class NetCall:
         own = state_tensors(self.net)
         anew = [name for name in own if own[name] is not self.weights.get(name)]
         self.moves += [f"attribute {name}" for name in anew]
-        again = self.eager_outputs(self.leaves)
-        pairs = zip(again, self.outputs, strict=False)
-        self._is_first_alike = all(itertools.starmap(_are_close, pairs))
+        if self.moves:
+            return
+        try:
+            pairs = zip(self.eager_outputs(self.leaves), self.outputs, strict=False)
+            self._is_first_alike = all(itertools.starmap(_are_close, pairs))
+        except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
+            self._is_first_alike = False
 
     def _call_otherwise(self, net: torch.nn.Module) -> None:
         """Call a net on other values than the example's, as far as it takes them."""
@@ -206,7 +211,7 @@ class NetCall:
                 "the first call of the net returns other values than the next; call it once first"
             )
         if self._other_outputs:
-            return f"the net returns {self._other_outputs}; return tensors instead"
+            return f"the net returns {self._other_outputs}"
         return None
 
     def eager(self, leaves: Sequence[Any], net: Callable[..., Any] | None = None) -> Any:
@@ -225,12 +230,20 @@ class NetCall:
         return flattened(outputs)[0]
 
     def _note_structure(self, outputs: Any) -> None:
-        """Note how outputs differ from those of the example in other than values of tensors."""
-        if self._other_outputs is None:
-            try:
-                self._other_outputs = difference(self.structure, flattened(outputs)[1])
-            except InputError:
-                self._other_outputs = "objects for some arguments alone"
+        """Note outputs that no backend returns: of another structure than the example's, or with
+        gradients.
+        """
+        if self._other_outputs is not None:
+            return
+        try:
+            tensors, structure = flattened(outputs)
+            found = difference(self.structure, structure)
+        except InputError:
+            tensors, found = [], "objects for some arguments alone"
+        if found:
+            self._other_outputs = f"{found}; return tensors instead"
+        elif any(tensor.requires_grad for tensor in tensors):
+            self._other_outputs = "a tensor that needs a gradient; return it detached"
 
     def filled(self, tensors: Sequence[torch.Tensor]) -> list[Any]:
         """Return the leaves with these tensors in place of their own."""

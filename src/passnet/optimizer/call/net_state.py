@@ -44,8 +44,10 @@ class RememberedDict:
     names: tuple[Any, ...]
     values: tuple[Any, ...]
     later: Mapping[str, Any] = field(default_factory=dict)
-    of: type | None = None
-    """The class whose attributes these are."""
+    of: type | torch.nn.Module | None = None
+    """The class or module whose attributes these are."""
+    of_class: type | None = None
+    """The former class of the module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class RememberedWeight:
     tensor: torch.Tensor
     state: tuple[Any, ...]
     version: int
+    needs_gradient: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +105,14 @@ def remember_net(
     """Remember the dicts of each module of a net, and attributes that calls may set `later`."""
     remembered = []
     for path, module in net.named_modules():
-        for kind in ("__dict__", *_DICTS):
-            entries = vars(module) if kind == "__dict__" else vars(module).get(kind)
+        own, values = vars(module), (later or {}).get(path, {})
+        state = (path, "__dict__", own, (*own,), (*own.values(),), values, module, type(module))
+        remembered.append(RememberedDict(*state))
+        for kind in _DICTS:
+            entries = own.get(kind)
             if isinstance(entries, dict) and (entries or kind in _HOOKS):
-                state = (path, kind, entries, (*entries,), (*entries.values(),))
-                values = (later or {}).get(path, {}) if kind == "__dict__" else {}
-                remembered.append(RememberedDict(*state, values))
+                names, values = _items(entries)
+                remembered.append(RememberedDict(path, kind, entries, names, values))
     for path, entries in held_by(net).containers.items():
         names, values = _items(entries)
         remembered.append(RememberedDict(path, "items", entries, names, values))
@@ -137,6 +142,8 @@ def _items(entries: Mapping[Any, Any] | list[Any]) -> tuple[tuple[Any, ...], tup
 def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
     """Return a description of the first change of a net, or None."""
     for former in remembered:
+        if former.of_class is not None and type(former.of) is not former.of_class:
+            return f"{former.module or 'the net'} was given another class since it was optimised"
         names, values = _items(former.entries)
         if names == former.names and all(map(is_, values, former.values)):
             continue
@@ -190,7 +197,8 @@ def remember_weights(
         if tensor.layout is not torch.strided:
             raise InputError(f"weight {name} is {tensor.layout}; only dense weights can be watched")
         state = _state(tensor)
-        remembered[id(tensor)] = RememberedWeight(name, tensor, state, tensor._version)
+        needs = tensor.requires_grad
+        remembered[id(tensor)] = RememberedWeight(name, tensor, state, tensor._version, needs)
     return tuple(remembered.values())
 
 

@@ -60,6 +60,7 @@ struct Leaf {
   c10::Device device = c10::kCPU;
   uint64_t keys;
   std::vector<int64_t> sizes, strides;
+  bool needs_gradient;
   int64_t same_as;
   int64_t least, most;  // whole numbers that it may hold
 };
@@ -88,8 +89,15 @@ struct Class {
   unsigned int version;
 };
 
+// A module, whose class may be swapped for another.
+struct Module {
+  PyObject* module;
+  PyTypeObject* type;
+};
+
 struct Weight {
   c10::TensorImpl* impl;
+  bool needs_gradient;
   const void* data;
   caffe2::TypeMeta dtype;
   int64_t offset;
@@ -213,6 +221,7 @@ struct Check {
   std::vector<Dict> dicts;
   std::vector<List> lists;
   std::vector<Class> classes;
+  std::vector<Module> modules;
   std::vector<Weight> weights;
   std::vector<Bytes> bytes;
   uint64_t num_updates = 0;  // of weights, when they were last looked at
@@ -315,19 +324,18 @@ int misfit_of_thread(const Check& check) {
 }
 
 int misfit_of_gradients(const Check& check, const std::vector<PyObject*>& given) {
-  bool needs_gradients = c10::GradMode::is_enabled();
+  if (c10::GradMode::is_enabled()) return GRADIENTS;
   for (size_t i = 0; i < given.size(); i++) {
     if (check.leaves[i].constant) continue;
     const at::TensorBase& tensor = unpack(given[i]);
     c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-    if (!impl->autograd_meta()) continue;
-    if (needs_gradients && impl->requires_grad()) return GRADIENTS;
-    if (reinterpret_cast<const at::TensorBase&>(impl->_fw_grad(0, tensor)).defined())
+    if (impl->requires_grad() != check.leaves[i].needs_gradient) return GRADIENTS;
+    if (impl->autograd_meta() &&
+        reinterpret_cast<const at::TensorBase&>(impl->_fw_grad(0, tensor)).defined())
       return GRADIENTS;
   }
-  if (needs_gradients)
-    for (const Weight& weight : check.weights)
-      if (weight.impl->requires_grad()) return GRADIENTS;
+  for (const Weight& weight : check.weights)
+    if (weight.impl->requires_grad() != weight.needs_gradient) return GRADIENTS;
   return FITS;
 }
 
@@ -339,6 +347,7 @@ int misfit_of_net(Check& check) {
     dict.version = version;
   }
   for (const List& list : check.lists) is_as_seen &= !list.is_other();
+  for (const Module& seen : check.modules) is_as_seen &= Py_TYPE(seen.module) == seen.type;
   for (Class& seen : check.classes) {
     if (!seen.type->tp_version_tag) {  // it gets one when an attribute is looked up
       PyObject* forward = PyObject_GetAttrString(reinterpret_cast<PyObject*>(seen.type), "__init__");
@@ -529,16 +538,17 @@ PyMethodDef methods[] = {
 
 PyTypeObject check_type = {PyVarObject_HEAD_INIT(nullptr, 0) "passnet_call_check.Check"};
 
-// check(args, kwargs, leaves, dicts, lists, classes, weights, ignored_keys, is_frozen, is_same,
+// check(args, kwargs, leaves, dicts, lists, classes, modules, weights, ignored_keys, is_frozen, is_same,
 // look_at_net, bytes, bound, is_to_watch); see compiled_check.py
 PyObject* make_check(PyObject*, PyObject* held) {
-  PyObject *args, *kwargs, *leaves, *dicts, *lists, *classes, *weights, *is_same, *look_at_net, *bytes;
+  PyObject *args, *kwargs, *leaves, *dicts, *lists, *classes, *modules, *weights;
+  PyObject *is_same, *look_at_net, *bytes;
   unsigned long long ignored_keys;
   int is_frozen, is_to_watch;
   double bound;
-  if (!PyArg_ParseTuple(held, "OOO!O!O!O!O!KpOOO!dp", &args, &kwargs, &PyTuple_Type, &leaves,
+  if (!PyArg_ParseTuple(held, "OOO!O!O!O!O!O!KpOOO!dp", &args, &kwargs, &PyTuple_Type, &leaves,
                         &PyTuple_Type, &dicts, &PyTuple_Type, &lists, &PyTuple_Type, &classes,
-                        &PyTuple_Type, &weights, &ignored_keys, &is_frozen,
+                        &PyTuple_Type, &modules, &PyTuple_Type, &weights, &ignored_keys, &is_frozen,
                         &is_same, &look_at_net, &PyTuple_Type, &bytes, &bound, &is_to_watch))
     return nullptr;
   try {
@@ -567,6 +577,7 @@ PyObject* make_check(PyObject*, PyObject* held) {
         leaf.keys = impl->key_set().raw_repr() & ~ignored_keys;
         leaf.sizes = impl->sizes().vec();
         leaf.strides = impl->strides().vec();
+        leaf.needs_gradient = impl->requires_grad();
         leaf.same_as = same_as;
         leaf.least = least;
         leaf.most = most;
@@ -586,9 +597,13 @@ PyObject* make_check(PyObject*, PyObject* held) {
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(classes); i++)
       check->classes.push_back({reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(classes, i)), 0});
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(modules); i++) {
+      PyObject* module = PyTuple_GET_ITEM(modules, i);
+      check->modules.push_back({module, Py_TYPE(module)});
+    }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(weights); i++) {
       c10::TensorImpl* impl = unpack(PyTuple_GET_ITEM(weights, i)).unsafeGetTensorImpl();
-      check->weights.push_back({impl, data_of(impl), impl->dtype(), impl->storage_offset(),
+      check->weights.push_back({impl, impl->requires_grad(), data_of(impl), impl->dtype(), impl->storage_offset(),
                                 impl->sizes().vec(), impl->strides().vec(),
                                 is_frozen ? impl->version_counter().current_version() : 0});
     }
