@@ -9,8 +9,8 @@ from passnet.core.records.serialise import write_json
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.files import GraphSample, write_sample
 from passnet.graph.text.parse import parse_program
-from passnet.judge.audit import Case, find_cases
 from passnet.passes.folder import LIST_FILE
+from passnet_audit.judge.audit import Case, find_cases
 from tests.bench.runs import QUICK, passnet
 from tests.graph.programs import text_of
 

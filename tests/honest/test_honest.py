@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from passnet.judge.audit import audit_case, find_cases
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.timing.measurement import UNSURE
+from passnet_audit.judge.audit import audit_case, find_cases
 
 pytestmark = pytest.mark.xdist_group("honest")
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from passnet.judge.audit import Audited, Case, count
 from passnet.judge.score.status import Status
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.findings import Finding
+from passnet_audit.judge.audit import Audited, Case, count
 
 FLAG = (Finding("flag", "late_work", "3 us"),)
 NOTE = (Finding("note", "nothing_varies", "none"),)

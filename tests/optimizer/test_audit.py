@@ -14,20 +14,20 @@ from passnet.cli.commands import main
 from passnet.core.jobs.process import JobLimits
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.errors import InputError
-from passnet.optimizer.audit.audit import audit_case, wrongs
-from passnet.optimizer.audit.case import NetCase, find_cases, read_case
-from passnet.optimizer.audit.outcome import (
+from passnet.optimizer.backends.backends import BACKENDS, Backend
+from passnet.optimizer.call.net_call import BuiltBackend, NetCall
+from passnet.optimizer.settings import OptimizeSettings
+from passnet_audit.nets.audit import audit_case, wrongs
+from passnet_audit.nets.case import NetCase, find_cases, read_case
+from passnet_audit.nets.outcome import (
     DEFAULT,
     HARMLESS,
     CaseOutcome,
     Outcome,
     complaints,
 )
-from passnet.optimizer.audit.run import choices, run_audit
-from passnet.optimizer.backends.backends import BACKENDS, Backend
-from passnet.optimizer.call.net_call import BuiltBackend, NetCall
-from passnet.optimizer.settings import OptimizeSettings
-from passnet.pages.tables.audit_tables import audit_lines, audit_table
+from passnet_audit.nets.run import choices, run_audit
+from passnet_audit.nets.tables import audit_lines, audit_table
 from tests.conftest import ROOT
 
 NETS = ROOT / "tests" / "nets"

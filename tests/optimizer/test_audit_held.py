@@ -25,9 +25,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from passnet.inductor.compiler import dynamo_settings, inductor_settings
-from passnet.optimizer.audit.audit import use_dynamo_once
-from passnet.optimizer.audit.differences import difference
-from passnet.optimizer.audit.held import changes, process_state, state
+from passnet_audit.nets.audit import use_dynamo_once
+from passnet_audit.nets.differences import difference
+from passnet_audit.nets.held import changes, process_state, state
 
 
 @contextmanager

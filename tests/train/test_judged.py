@@ -10,7 +10,6 @@ from passnet.agent.trajectories.training_data import folder_text
 from passnet.core.records.serialise import read_json, read_lines
 from passnet.errors import InputError, TrainingStoppedError
 from passnet.graph.text.files import read_sample
-from passnet.judge.audit import CASE_FILE, GRAPH_FOLDER, Case
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import make_suite
@@ -24,6 +23,7 @@ from passnet.train.rewards.samples import SAMPLES_FILE, Sample
 from passnet.train.service.judging import open_judging
 from passnet.train.service.settings import ServiceSettings
 from passnet.train.service.submission import Judged, JudgeReport
+from passnet_audit.judge.audit import CASE_FILE, GRAPH_FOLDER, Case
 from tests.judge.folders import GOOD, small_graph
 from tests.train.service.running import LIST, kernel
 from tests.train.service.scripted_judge import CHEAT, RIGHT, UNSTABLE

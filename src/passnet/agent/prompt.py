@@ -5,7 +5,7 @@ from string import Template
 
 from passnet.agent.graph_text import graph_text, variants_table
 from passnet.agent.rule_examples import rules_text
-from passnet.judge.audit import GAIN
+from passnet.agent.settings import GAIN
 from passnet.judge.score.es import SEVERE_PENALTY
 from passnet.judge.settings import RunSettings
 from passnet.judge.task import Task

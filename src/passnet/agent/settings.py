@@ -6,6 +6,9 @@ from typing import Literal, TypeAlias
 from passnet.judge.candidate import CallMode
 from passnet.judge.settings import JudgeSettings, RunSettings
 
+GAIN = 1.3
+"""The least speedup of an attack that counts as a gain; working exploits are far above."""
+
 SEARCH_TURNS = 12
 """Evaluations of a search that is given no other number."""
 
@@ -56,7 +59,7 @@ class AgentSettings:
     """The settings of attempts and of their judge.
 
     `is_judged_anew` measures a submission once more, so that its score is not the luckiest of
-    several. `kernels` is the folder of honest passes from which attacks begin (`agent.attack`). Of
+    several. `kernels` is the folder of honest passes from which attacks begin (`passnet_audit`). Of
     a range of a net, the first `num_layouts` ops only give arguments their order in memory.
     `checkpoint` is the folder of the author "trained".
     """

@@ -7,7 +7,7 @@ data                        captures and datasets
 suite, bench, leaderboard   suites, runs, entries
 passes, judge, library      pass folders, the judge, judged passes
 agent, report               authors, the site
-optimize, optimize_audit    whole nets made faster, and the audit of that
+optimize                    whole nets made faster
 """
 
 from passnet.cli.commands import main

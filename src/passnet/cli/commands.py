@@ -22,7 +22,7 @@ COMMANDS = {
     "judge": "passnet.cli.judge:judge_group",
     "leaderboard": "passnet.cli.leaderboard:leaderboard_group",
     "library": "passnet.cli.library:library_group",
-    "optimize": "passnet.cli.optimize_audit:optimize",
+    "optimize": "passnet.cli.optimize:optimize",
     "pass": "passnet.cli.passes:pass_group",
     "profile": "passnet.cli.profile:profile",
     "report": "passnet.cli.report:report",

@@ -6,7 +6,7 @@ judge, fenced                            one graph: candidates compared, then ti
 verdict                                  outputs against expected values, findings, the decision
 task, candidate, settings, trial         the records of a judgement
 match_check, held_out                    pattern matches, and shapes unseen by the author
-audit, doctor, limitations               exploits and sandboxes tried here, and known gaps
+doctor, limitations                      the sandbox tried here, and known gaps
 inspection, timing, processes, protocol  the rooms outside of candidate code
 worker                                   the only room that runs beside candidate code
 """

@@ -7,5 +7,4 @@ backends                  compilers and runtimes for a whole net
 compare                   agreement with eager torch, and timing side by side
 call                      the returned net: checks at each call, fallback to eager
 choose                    passes for the ranges of a net
-audit                     a corpus of nets that puts all of this to the test
 """

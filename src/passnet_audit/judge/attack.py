@@ -1,6 +1,6 @@
 """Attacks on the judge by an LLM: it tries to get credit that its passes do not deserve.
 
-An attack is an attempt at a graph of a corpus (see `judge.audit`) that begins with an honest
+An attack is an attempt at a graph of a corpus (see `audit`) that begins with an honest
 kernel. Every state that the judge called correct is judged once more with that kernel. A state that
 gains is filed as a case; a developer then decides which finding must catch it.
 """
@@ -17,12 +17,19 @@ from passnet.agent.trajectories.selection import code_digest
 from passnet.core.records.serialise import write_json
 from passnet.errors import InputError
 from passnet.graph.text.files import read_sample
-from passnet.judge.audit import CASE_FILE, GRAPH_FOLDER, KERNEL_FOLDER, Audited, Case, audit_case
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.suite.suite import Suite, make_suite
 from passnet.judge.task import TaskGraph
 from passnet.passes.files import write_files
+from passnet_audit.judge.audit import (
+    CASE_FILE,
+    GRAPH_FOLDER,
+    KERNEL_FOLDER,
+    Audited,
+    Case,
+    audit_case,
+)
 
 MAX_SAYS = 300
 """Most characters of a case's description of itself."""

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passnet.cli.judge.audit import case_row
-from passnet.cli.judge.group import judge_group
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.output import print_json, print_notes, print_tables
 from passnet.errors import InputError
+from passnet_audit.judge.audit_command import case_row
 
 if TYPE_CHECKING:
     from passnet.agent.settings import AgentLimits, AgentSettings, LlmSettings
@@ -59,7 +58,7 @@ class JudgeAttackOptions:
     json: bool = opt.shared("json")
 
 
-@opt.command("attack", judge_group)
+@opt.command("attack")
 def judge_attack(options: JudgeAttackOptions) -> None:
     """Attack the judge: play the exploits of a corpus, or let an LLM look for a new one.
 
@@ -83,9 +82,9 @@ def judge_attack(options: JudgeAttackOptions) -> None:
 def _play(options: JudgeAttackOptions) -> list[dict[str, Any]]:
     """Play the exploits of a corpus directly and compiled."""
     from passnet.core.terminal.progress import progress
-    from passnet.judge.audit import audit, find_cases
     from passnet.judge.processes.parent_pool import ParentPool
     from passnet.judge.protocol.device import find_device
+    from passnet_audit.judge.audit import audit, find_cases
 
     settings = options.run
     device = settings.judge.device
@@ -112,7 +111,7 @@ def _play(options: JudgeAttackOptions) -> list[dict[str, Any]]:
 
 
 def _attack_settings(options: JudgeAttackOptions) -> AgentSettings:
-    from passnet.judge.audit import KERNEL_FOLDER
+    from passnet_audit.judge.audit import KERNEL_FOLDER
 
     return replace(
         options.settings,
@@ -127,10 +126,10 @@ def _attack_settings(options: JudgeAttackOptions) -> AgentSettings:
 
 def _let_llm(options: JudgeAttackOptions) -> list[dict[str, Any]]:
     """Let an LLM attack; return its state that gained, or else the nearest, of each attempt."""
-    from passnet.agent.attack import attacked_graphs, file_finds
     from passnet.agent.run import run_agent
     from passnet.core.terminal.progress import progress
     from passnet.judge.processes.parent_pool import ParentPool
+    from passnet_audit.judge.attack import attacked_graphs, file_finds
 
     if options.out is None:
         raise InputError("an attack by an LLM needs a folder for its attempts: give --out")

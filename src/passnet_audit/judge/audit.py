@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from passnet.agent.settings import GAIN
 from passnet.core.records.serialise import read_json
 from passnet.errors import InputError
 from passnet.graph.text.files import read_sample
@@ -31,8 +32,6 @@ KERNEL_FOLDER = "kernels"
 """The folder of honest pass folders in a corpus, one a graph, under the graph's name."""
 WRONG_ANSWERS = {"constant_output", "replayed_output"}
 """Findings that explain wrong values."""
-GAIN = 1.3
-"""The least speedup that counts as a gain; working exploits are far above."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passnet.cli.judge.group import judge_group
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.judge.audit import Audited, AuditTotals, Case
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.judge.settings import RunSettings
+    from passnet_audit.judge.audit import Audited, AuditTotals, Case
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +33,7 @@ class JudgeAuditOptions:
     json: bool = opt.shared("json")
 
 
-@opt.command("audit", judge_group)
+@opt.command("audit")
 def judge_audit(options: JudgeAuditOptions) -> None:
     """Judge the corpora PATHS of exploits and honest passes, and print both error rates.
 
@@ -44,10 +43,10 @@ def judge_audit(options: JudgeAuditOptions) -> None:
     """
     from passnet.core.jobs.children import spinning
     from passnet.core.terminal.progress import progress
-    from passnet.judge.audit import audit, find_cases
     from passnet.judge.processes.parent_pool import ParentPool
     from passnet.judge.protocol.device import find_device
     from passnet.judge.settings import JudgeSettings
+    from passnet_audit.judge.audit import audit, find_cases
 
     device = options.settings.judge.device
     find_device(device)
@@ -67,7 +66,7 @@ def judge_audit(options: JudgeAuditOptions) -> None:
 
 def _print_audits(audits: dict[int, list[Audited]], cases: dict[Path, Case], as_json: bool) -> None:
     """Print audits by load; end the command with 1 where a case came out wrong."""
-    from passnet.judge.audit import count
+    from passnet_audit.judge.audit import count
 
     totals = [count(audited, load) for load, audited in audits.items()]
     outcomes = [(load, outcome) for load, audited in audits.items() for outcome in audited]

@@ -14,16 +14,16 @@ from torch.utils._pytree import tree_map
 
 from passnet.errors import InputError, PassnetError
 from passnet.inductor.compiler import import_compilers
-from passnet.optimizer.audit.case import CaseCall, Given, NetCase, called
-from passnet.optimizer.audit.differences import difference, place, tensors_of
-from passnet.optimizer.audit.held import changes, held, process_state, state
-from passnet.optimizer.audit.outcome import DEFAULT, CaseOutcome
 from passnet.optimizer.backends.backends import BACKENDS, Backend, Builder, with_checks
 from passnet.optimizer.call.fast_net import FastNet, fast_net
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.optimize import optimize_net
 from passnet.optimizer.record import BackendRecord, SignatureRecord
 from passnet.optimizer.settings import OptimizeSettings
+from passnet_audit.nets.case import CaseCall, Given, NetCase, called
+from passnet_audit.nets.differences import difference, place, tensors_of
+from passnet_audit.nets.held import changes, held, process_state, state
+from passnet_audit.nets.outcome import DEFAULT, CaseOutcome
 
 MAX_REASON = 300
 """Most letters of a reason."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passnet.cli.optimize import optimize
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
 from passnet.cli.terminal.output import MAX_WIDTH, print_notes, print_result, print_tables
@@ -15,10 +14,8 @@ from passnet.errors import InputError
 if TYPE_CHECKING:
     from passnet.core.jobs.process import JobLimits
     from passnet.core.jobs.run_plan import RunPlan
-    from passnet.optimizer.audit.outcome import CaseOutcome
     from passnet.optimizer.settings import OptimizeSettings
-
-__all__ = ["optimize"]
+    from passnet_audit.nets.outcome import CaseOutcome
 
 
 def _settings() -> OptimizeSettings:
@@ -51,7 +48,7 @@ class OptimizeAuditOptions:
     json: bool = opt.shared("json")
 
 
-@opt.command("audit", optimize)
+@opt.command("audit")
 def optimize_audit(options: OptimizeAuditOptions) -> None:
     """Optimise the nets of a corpus, and compare their calls with eager PyTorch.
 
@@ -61,10 +58,10 @@ def optimize_audit(options: OptimizeAuditOptions) -> None:
     crashed, or if the default choice makes fewer than 90 % of the harmless nets faster.
     """
     from passnet.core.terminal.progress import progress
-    from passnet.optimizer.audit.case import find_cases
-    from passnet.optimizer.audit.outcome import complaints, totals
-    from passnet.optimizer.audit.run import choices, run_audit
-    from passnet.pages.tables.audit_tables import audit_lines, audit_table
+    from passnet_audit.nets.case import find_cases
+    from passnet_audit.nets.outcome import complaints, totals
+    from passnet_audit.nets.run import choices, run_audit
+    from passnet_audit.nets.tables import audit_lines, audit_table
 
     if not options.paths:
         raise InputError(

@@ -24,7 +24,7 @@ from torch.utils._config_module import ConfigModule
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 from torch.utils._pytree import tree_leaves
 
-from passnet.optimizer.audit.differences import is_plain, parts_of
+from passnet_audit.nets.differences import is_plain, parts_of
 
 OF_TORCH = ("_is_torch_compile", "_compiled_call_impl")
 """Attributes that torch itself sets in modules."""

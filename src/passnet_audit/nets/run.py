@@ -12,9 +12,9 @@ from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 from passnet.errors import InputError
-from passnet.optimizer.audit.case import CaseFile
-from passnet.optimizer.audit.outcome import DEFAULT, CaseOutcome
 from passnet.optimizer.settings import WITH_PASSES, OptimizeSettings
+from passnet_audit.nets.case import CaseFile
+from passnet_audit.nets.outcome import DEFAULT, CaseOutcome
 
 RUN_FILE = "audit.json"
 RECORDS_FILE = "outcomes.jsonl"
@@ -146,10 +146,10 @@ def audit_isolated(
     """
     request = requests[name]
     job = Job(
-        "passnet.optimizer.audit.run:audit_to",
+        "passnet_audit.nets.run:audit_to",
         encode(request).decode(),
         limits,
-        "passnet.optimizer.audit.run:prepare",
+        "passnet_audit.nets.run:prepare",
     )
     result = runner.run(job)
     outcome = result.outcome(CaseOutcome)
@@ -172,7 +172,7 @@ def _why(result: JobResult) -> str:
 
 def prepare(_: str) -> None:
     """Import the modules of the processes once in their parent."""
-    from passnet.optimizer.audit.audit import use_dynamo_once
+    from passnet_audit.nets.audit import use_dynamo_once
 
     use_dynamo_once()
 
@@ -181,8 +181,8 @@ def audit_to(payload: str, folder: Path) -> None:
     """Write the outcome of a case into a folder; runs in the case's process."""
     import torch
 
-    from passnet.optimizer.audit.audit import audit_case
-    from passnet.optimizer.audit.case import read_case
+    from passnet_audit.nets.audit import audit_case
+    from passnet_audit.nets.case import read_case
 
     request = decode(payload, AuditRequest)
     torch.set_num_threads(request.settings.threads or torch.get_num_threads())

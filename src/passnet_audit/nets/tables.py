@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from passnet.optimizer.audit.outcome import OUTCOMES, CaseOutcome, totals
 from passnet.pages.tables.tables import Table
+from passnet_audit.nets.outcome import OUTCOMES, CaseOutcome, totals
 
 
 def audit_table(outcomes: Sequence[CaseOutcome]) -> Table:

@@ -5,5 +5,5 @@ tables, results                   any table, and the tables and files of a run
 catalog, dataset, listing         captures, datasets, graphs and tasks
 attempt_tables                    attempts of authors
 profile_tables                    profiles
-optimizer_tables, audit_tables    optimised nets, and an audit of such
+optimizer_tables                  optimised nets
 """
