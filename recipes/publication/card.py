@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from passnet.data.dataset.layouts.card import feature_lines, size_category
+from passnet_exchange.card import feature_lines, size_category
 
 CARD_FILE = "README.md"
 CITATION_FILE = "CITATION.cff"

@@ -14,16 +14,16 @@ import pyarrow.compute as pc
 from passnet.core.records.folders import atomic_folder
 from passnet.core.records.parquet import split_rows
 from passnet.core.terminal.progress import ProgressStep, no_progress
-from passnet.data.dataset.layouts import folders
-from passnet.data.dataset.layouts.card import CARD_FILE, CardFacts, card
-from passnet.data.dataset.layouts.importer import DATA_FOLDER
-from passnet.data.dataset.layouts.origins import Origin, folder_of, read_origins, sample_of_origin
 from passnet.data.dataset.query import Dataset
 from passnet.data.dataset.splits import Side
 from passnet.data.dataset.store import SUBGRAPHS, SubgraphRow
 from passnet.errors import InputError
 from passnet.graph.text.files import GraphSample, write_sample
 from passnet.version import __version__
+from passnet_exchange import folders
+from passnet_exchange.card import CARD_FILE, CardFacts, card
+from passnet_exchange.importer import DATA_FOLDER
+from passnet_exchange.origins import Origin, folder_of, read_origins, sample_of_origin
 
 Layout: TypeAlias = Literal["graphnet", "passnet", "hf"]
 

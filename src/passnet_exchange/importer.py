@@ -7,8 +7,6 @@ from pathlib import Path, PurePosixPath
 
 from passnet.core.records.folders import atomic_folder
 from passnet.core.terminal.progress import ProgressStep, no_progress
-from passnet.data.dataset.layouts.folders import FACTS_KEY, row_of
-from passnet.data.dataset.layouts.origins import Origin, origin_of, shortened, write_origins
 from passnet.data.dataset.store import (
     MAX_PLACES,
     SUBGRAPHS,
@@ -19,6 +17,8 @@ from passnet.data.dataset.store import (
 from passnet.errors import InputError
 from passnet.graph.fx.targets import check_targets
 from passnet.graph.text.files import find_graphs, read_sample
+from passnet_exchange.folders import FACTS_KEY, row_of
+from passnet_exchange.origins import Origin, origin_of, shortened, write_origins
 
 DATA_FOLDER = "data"
 """The folder of Parquet files of an exported dataset."""

@@ -16,11 +16,11 @@ from passnet.bench.groups import GROUPINGS
 from passnet.cli import main
 from passnet.cli.terminal.fields import DTYPES, KINDS
 from passnet.core.jobs.executors import EXECUTORS
-from passnet.data.dataset.layouts.export import Layout
 from passnet.data.mine import dtypes, subgraphs
 from passnet.judge.inspection.rules import RULES
 from passnet.judge.processes.sandbox import SandboxName
 from passnet.judge.suite.admission import INPUT_KINDS
+from passnet_exchange.export import Layout
 
 CONTEXT = click.Context(main)
 

@@ -13,16 +13,16 @@ from typing import get_args
 import pyarrow.parquet as pq
 import pytest
 
-from passnet.data.dataset.layouts.card import COLUMNS, CardFacts, card
-from passnet.data.dataset.layouts.export import Exported, ExportPlan, Layout, export_dataset
-from passnet.data.dataset.layouts.folders import FACTS_KEY, plain_name
-from passnet.data.dataset.layouts.importer import Imported, import_dataset
-from passnet.data.dataset.layouts.origins import Origin, folder_of, read_origins, write_origins
 from passnet.data.dataset.query import Dataset
 from passnet.data.dataset.store import Occurrence, SubgraphRow, main_dtype
 from passnet.data.dataset.verification import verify
 from passnet.errors import GraphError, InputError
 from passnet.graph.text.files import GraphSample, find_graphs, read_sample, write_sample
+from passnet_exchange.card import COLUMNS, CardFacts, card
+from passnet_exchange.export import Exported, ExportPlan, Layout, export_dataset
+from passnet_exchange.folders import FACTS_KEY, plain_name
+from passnet_exchange.importer import Imported, import_dataset
+from passnet_exchange.origins import Origin, folder_of, read_origins, write_origins
 from tests.data.dataset.rows import CHAIN, RELU, ROWS, TANH, in_order, write
 from tests.graph.programs import graph_of
 

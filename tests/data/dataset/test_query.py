@@ -239,7 +239,7 @@ def test_a_path_that_means_several_is_refused(tmp_path: Path):
 def test_a_question_needs_no_torch():
     script = (
         "import sys\nfrom passnet.data.dataset import query, splits, stats\n"
-        "from passnet.data.dataset.layouts import export, importer\n"
+        "from passnet_exchange import export, importer\n"
         "from passnet.data.dataset import verification\n"
         "sys.exit('torch' in sys.modules)"
     )

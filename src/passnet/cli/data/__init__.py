@@ -1,5 +1,5 @@
 """Commands that make data.
 
 extract                               nets captured as graphs
-dataset, dataset_rows, dataset_files  datasets built, read and published
+dataset, dataset_rows, dataset_files  datasets built and read
 """

@@ -1,6 +1,6 @@
 """`passnet dataset`: merge and sample sets of captured graphs, and make datasets of them.
 
-`dataset_rows` queries a dataset; `dataset_files` checks, converts and splits one.
+`dataset_rows` queries a dataset; `dataset_files` checks and splits one.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import click
 
 from passnet.cli.data import dataset_files, dataset_rows
 from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_result
 from passnet.errors import InputError
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 FAILURES_SHOWN = 20
 
 
-@click.group()
+@click.group(cls=ExtensibleGroup)
 def dataset() -> None:
     """Merge and sample sets of captured graphs; make, query, verify and split datasets."""
 

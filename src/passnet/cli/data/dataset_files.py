@@ -1,24 +1,21 @@
-"""`passnet dataset verify|export|import|split|leaks`: a dataset checked, converted and split."""
+"""`passnet dataset verify|split|leaks`: a dataset checked and split."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.output import print_result
-from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.core.jobs.process import JobLimits
     from passnet.core.jobs.run_plan import RunPlan
     from passnet.data.dataset.splits import RowKeys
 
 MOST_SHOWN = 20
-"""Most directories left out, or leaks, that are printed."""
+"""Most leaks that are printed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,91 +61,6 @@ def verify_command(options: DatasetVerifyOptions) -> None:
     print_result(options.json, facts, [*(f"WRONG {error}" for error in errors), summary])
     if not verification.ok:
         sys.exit(1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DatasetExportOptions:
-    """Options of `passnet dataset export`."""
-
-    folder: Path = opt.argument()
-
-    out: Path
-    """Write the rows to this folder."""
-
-    layout: Literal["graphnet", "passnet", "hf"]
-    """Write a directory for each graph (graphnet), tasks of such directories (passnet), or Parquet
-    files with a card for Hugging Face (hf).
-    """
-
-    where: str | None = opt.field(None, metavar="EXPRESSION")
-    """Write only rows for which this is true; see `passnet dataset query`."""
-
-    limits: JobLimits = opt.job_limits(120.0)
-
-    name: str = "subgraphs"
-    """Give the exported dataset this name."""
-
-    split: Path | None = None
-    """With --layout hf, take splits from this folder of `passnet dataset split`."""
-
-    license: str = "mit"
-    """Name this licence on the card."""
-
-    json: bool = opt.shared("json")
-
-
-@opt.command("export")
-def export_command(options: DatasetExportOptions) -> None:
-    """Write the rows of a dataset in a layout that others read."""
-    from passnet.core.terminal.progress import late_progress
-    from passnet.data.dataset.layouts.export import ExportPlan, export_dataset
-    from passnet.data.dataset.query import Dataset
-    from passnet.data.dataset.splits import read_split
-
-    layout, out = options.layout, options.out
-    if options.split is not None and layout != "hf":
-        raise InputError("--split is for --layout hf; other layouts have no splits")
-    sides = read_split(options.split)[1] if options.split is not None else {}
-    plan = ExportPlan(layout, options.where, options.name, sides, options.license)
-    with Dataset(options.folder, options.limits) as dataset, late_progress() as start:
-        export = export_dataset(dataset, out, plan, partial(start, "writing rows"))
-    unit = "files" if layout == "hf" else "directories"
-    tasks = f", {export.num_tasks} tasks" if layout == "passnet" else ""
-    line = f"{export.num_rows} rows as {export.num_written} {unit}{tasks}, in {out}"
-    print_result(options.json, export, [line])
-
-
-@dataclass(frozen=True, kw_only=True)
-class DatasetImportOptions:
-    """Options of `passnet dataset import`."""
-
-    folder: Path = opt.argument()
-
-    out: Path
-    """Write the dataset to this folder."""
-
-    strict: bool = False
-    """Stop at a directory that cannot be read."""
-
-    json: bool = opt.shared("json")
-
-
-@opt.command("import")
-def import_command(options: DatasetImportOptions) -> None:
-    """Make a dataset of graph directories (GraphNet's, PassNet's), or of an exported dataset."""
-    from passnet.core.terminal.progress import late_progress
-    from passnet.data.dataset.layouts.importer import import_dataset
-
-    with late_progress() as start:
-        report = partial(start, "reading graphs")
-        imported = import_dataset(options.folder, options.out, options.strict, report)
-    left_out = imported.left_out[:MOST_SHOWN]
-    summary = (
-        f"{imported.num_read} graphs read, {len(imported.left_out)} left out; "
-        f"{imported.dataset.num_subgraphs} rows, in {options.out}"
-    )
-    lines = [*(f"LEFT OUT {graph.path}: {graph.reason}" for graph in left_out), summary]
-    print_result(options.json, imported, lines)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,4 +151,4 @@ def _row_keys(folder: Path) -> list[RowKeys]:
     ]
 
 
-COMMANDS = (verify_command, export_command, import_command, split_command, leaks_command)
+COMMANDS = (verify_command, split_command, leaks_command)

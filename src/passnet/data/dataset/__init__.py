@@ -6,5 +6,4 @@ resize, variant_sizes    rows at other sizes
 variants                 whole graphs and rows in other dtypes
 verification             rows that parse, match their hashes and run
 splits                   training and evaluation rows without shared op sequences
-layouts                  graph directories of other projects, Hugging Face
 """

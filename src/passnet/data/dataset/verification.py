@@ -14,9 +14,9 @@ from passnet.core.records.parquet import check_shards, shard_path
 from passnet.core.records.serialise import decode, encode, write_json
 from passnet.core.terminal.progress import ProgressStep, no_progress
 from passnet.data.dataset import store
-from passnet.data.dataset.layouts.folders import TYPE_FOLDERS
 from passnet.data.dataset.store import MANIFEST_FILE, SUBGRAPHS, DatasetManifest, SubgraphRow
 from passnet.data.dataset.variant_sizes import is_variant_name, names_dtype
+from passnet.data.mine.subgraphs import SUBGRAPH_KINDS
 from passnet.errors import InputError
 from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
 from passnet.graph.fx.targets import check_targets
@@ -202,7 +202,7 @@ def row_error(row: SubgraphRow) -> str | None:
             ("op_sequence", row.op_sequence, ops),
             ("num_ops", row.num_ops, len(ops)),
             ("dtype", row.dtype, store.main_dtype(graph.tensors)),
-            ("kinds", row.kinds, tuple(sorted({*row.kinds} & {*TYPE_FOLDERS}))),
+            ("kinds", row.kinds, tuple(sorted({*row.kinds} & {*SUBGRAPH_KINDS}))),
             ("nets", row.nets, tuple(sorted({*row.nets}))),
             ("variant", True, not row.variant or is_variant_name(row.variant)),
             ("original", bool(row.original), bool(row.variant)),
