@@ -17,10 +17,10 @@ from starlette.routing import Route
 from passnet.core.records.serialise import decode, encode
 from passnet.errors import InputError
 from passnet.judge.suite.suite import Suite
-from passnet.train.service.dispatch import Dispatcher
-from passnet.train.service.queue import QueueFullError
-from passnet.train.service.settings import ServiceLimits
 from passnet.train.service.submission import Submission, judge_job, submission_id
+from passnet_service.dispatch import Dispatcher
+from passnet_service.queue import QueueFullError
+from passnet_service.settings import ServiceLimits
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from passnet.cli.judge.group import judge_group
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.output import print_notes
 
@@ -16,20 +15,20 @@ if TYPE_CHECKING:
     from passnet.core.jobs.run_plan import RunPlan
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.judge.suite.suite import Suite
-    from passnet.train.service.settings import JudgeDevice, ServiceLimits, ServiceSettings
+    from passnet_service.settings import JudgeDevice, ServiceLimits, ServiceSettings
 
     Devices: TypeAlias = tuple[JudgeDevice, ...]
 
 
 def _parse_devices(text: str) -> tuple[JudgeDevice, ...]:
-    from passnet.train.service.settings import parse_devices
+    from passnet_service.settings import parse_devices
 
     return parse_devices(text)
 
 
 def _service_settings() -> ServiceSettings:
     from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
-    from passnet.train.service.settings import ServiceSettings
+    from passnet_service.settings import ServiceSettings
 
     timing = TimingPlan(seconds=0.4)
     judge = JudgeSettings(
@@ -39,7 +38,7 @@ def _service_settings() -> ServiceSettings:
 
 
 def _service_limits() -> ServiceLimits:
-    from passnet.train.service.settings import ServiceLimits
+    from passnet_service.settings import ServiceLimits
 
     return ServiceLimits()
 
@@ -91,7 +90,7 @@ class JudgeServeOptions:
     sandbox: Sandbox = opt.shared("sandbox")
 
 
-@opt.command("serve", judge_group)
+@opt.command("serve")
 def judge_serve(options: JudgeServeOptions) -> None:
     """Judge submissions over HTTP until interrupted: the reward of a training run.
 
@@ -100,7 +99,7 @@ def judge_serve(options: JudgeServeOptions) -> None:
     are answered from the folder.
     """
     from passnet.judge.suite.suite import load_suite
-    from passnet.train.service.server import ServicePlan, serve
+    from passnet_service.server import ServicePlan, serve
 
     print_notes((), options.sandbox)
     run = options.settings.run

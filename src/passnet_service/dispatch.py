@@ -11,9 +11,9 @@ from contextlib import suppress
 from typing import TypeVar
 
 from passnet.errors import MeasureError, PassnetError
-from passnet.train.service.judges import JudgeLostError, ServiceJudge
-from passnet.train.service.queue import QueueCounts, SubmissionQueue
 from passnet.train.service.submission import Judged, JudgeJob, JudgeReport
+from passnet_service.judges import JudgeLostError, ServiceJudge
+from passnet_service.queue import QueueCounts, SubmissionQueue
 
 T = TypeVar("T")
 

@@ -15,9 +15,9 @@ from passnet.core.jobs.actors import OpenActor
 from passnet.core.jobs.children import python_command, python_environment
 from passnet.core.records.serialise import decode, encode
 from passnet.judge.desk.desk import JudgeDesk
-from passnet.train.service.judging import READY, judge_one
-from passnet.train.service.settings import JudgeDevice, ServiceSettings
 from passnet.train.service.submission import Judged, JudgeJob
+from passnet_service.judging import READY, judge_one
+from passnet_service.settings import JudgeDevice, ServiceSettings
 
 MAX_LINE_BYTES = 64 * 2**20
 """Most bytes of one answer."""
@@ -67,7 +67,7 @@ class ProcessJudge:
             gpu = visible[number] if number < len(visible) and visible[0] else str(number)
             environment["CUDA_VISIBLE_DEVICES"] = gpu
         self._process = await asyncio.create_subprocess_exec(
-            *python_command("-m", "passnet.train.service.judging"),
+            *python_command("-m", "passnet_service.judging"),
             encode(self._settings).decode(),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

@@ -1,6 +1,6 @@
 """Jobs judged one after another, in this process or in one that a service starts.
 
-`python -m passnet.train.service.judging SETTINGS` answers jobs, a JSON line each, from standard
+`python -m passnet_service.judging SETTINGS` answers jobs, a JSON line each, from standard
 input to standard output. It ends with its input, or with the process that started it.
 """
 
@@ -21,8 +21,8 @@ from passnet.judge.score.status import Status
 from passnet.judge.suite.suite import graph_of_row
 from passnet.judge.task import Task
 from passnet.judge.verdict.verdict import Evidence, decide
-from passnet.train.service.settings import ServiceSettings
 from passnet.train.service.submission import Judged, JudgeJob
+from passnet_service.settings import ServiceSettings
 
 READY = b"ready\n"
 """The line that a judging process writes before its first job."""

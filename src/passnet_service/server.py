@@ -19,10 +19,10 @@ from passnet.core.jobs.folder_lock import folder_lock
 from passnet.core.records.serialise import SCHEMA_VERSION, make_folder, read_json, write_json
 from passnet.errors import InputError
 from passnet.judge.suite.suite import Suite
-from passnet.train.service.dispatch import Dispatcher
-from passnet.train.service.judges import ProcessJudge, RayJudge, ServiceJudge
-from passnet.train.service.queue import SubmissionQueue
-from passnet.train.service.settings import (
+from passnet_service.dispatch import Dispatcher
+from passnet_service.judges import ProcessJudge, RayJudge, ServiceJudge
+from passnet_service.queue import SubmissionQueue
+from passnet_service.settings import (
     JudgeDevice,
     ServiceInfo,
     ServiceLimits,
@@ -104,7 +104,7 @@ async def _serve(
 ) -> None:
     import uvicorn
 
-    from passnet.train.service.app import make_app
+    from passnet_service.app import make_app
 
     class Server(uvicorn.Server):
         """A server that leaves signals to the command."""

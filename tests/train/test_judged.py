@@ -20,10 +20,10 @@ from passnet.train.rewards.monitors import MONITORS_FILE, MonitorLimits, Monitor
 from passnet.train.rewards.reward import answer_files
 from passnet.train.rewards.sample_log import SampleLog
 from passnet.train.rewards.samples import SAMPLES_FILE, Sample
-from passnet.train.service.judging import open_judging
-from passnet.train.service.settings import ServiceSettings
 from passnet.train.service.submission import Judged, JudgeReport
 from passnet_audit.judge.audit import CASE_FILE, GRAPH_FOLDER, Case
+from passnet_service.judging import open_judging
+from passnet_service.settings import ServiceSettings
 from tests.judge.folders import GOOD, small_graph
 from tests.train.service.running import LIST, kernel
 from tests.train.service.scripted_judge import CHEAT, RIGHT, UNSTABLE

@@ -7,9 +7,9 @@ from dataclasses import replace
 from passnet.core.records.serialise import decode
 from passnet.judge.suite.suite import row_of_graph
 from passnet.judge.trial import Trial
-from passnet.train.service.judges import JudgeLostError
-from passnet.train.service.settings import ServiceLimits
 from passnet.train.service.submission import Judged, JudgeJob, Submission, judge_job
+from passnet_service.judges import JudgeLostError
+from passnet_service.settings import ServiceLimits
 from tests.judge.folders import small_graph
 
 ROW = row_of_graph(small_graph())

@@ -9,10 +9,10 @@ import pytest
 
 from passnet.core.records.serialise import decode, encode
 from passnet.judge.suite.suite import make_suite
-from passnet.train.service.app import make_app
-from passnet.train.service.dispatch import Dispatcher
-from passnet.train.service.queue import SubmissionQueue
 from passnet.train.service.submission import Judged, JudgeReport
+from passnet_service.app import make_app
+from passnet_service.dispatch import Dispatcher
+from passnet_service.queue import SubmissionQueue
 from tests.judge.folders import small_graph
 from tests.train.service.scripted_judge import (
     LIMITS,

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from passnet.errors import MeasureError
-from passnet.train.service.dispatch import Dispatcher
-from passnet.train.service.queue import SubmissionQueue
 from passnet.train.service.submission import Judged
+from passnet_service.dispatch import Dispatcher
+from passnet_service.queue import SubmissionQueue
 from tests.train.service.scripted_judge import RIGHT, AbsentJudge, ScriptedJudge, job
 
 

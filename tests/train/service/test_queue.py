@@ -11,8 +11,8 @@ import pytest
 from passnet.core.jobs.children import python_environment
 from passnet.core.records.serialise import decode
 from passnet.errors import InputError
-from passnet.train.service.queue import QUEUE_FILE, QueueCounts, QueueFullError, SubmissionQueue
 from passnet.train.service.submission import Judged, JudgeJob
+from passnet_service.queue import QUEUE_FILE, QueueCounts, QueueFullError, SubmissionQueue
 from tests.train.service.scripted_judge import CHEAT, RIGHT, UNSTABLE, job
 
 
@@ -79,7 +79,7 @@ def test_the_files_of_a_cheat_are_kept_for_reading_and_no_others(queue, tmp_path
 SCRIPT = """
 import os, sys
 from pathlib import Path
-from passnet.train.service.queue import SubmissionQueue
+from passnet_service.queue import SubmissionQueue
 from passnet.train.service.submission import Judged
 from tests.train.service.scripted_judge import RIGHT, job
 queue = SubmissionQueue(Path(sys.argv[1]), 100)

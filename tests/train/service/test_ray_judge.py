@@ -9,11 +9,11 @@ import pytest
 
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, RunSettings
-from passnet.train.service.dispatch import Dispatcher
-from passnet.train.service.judges import RayJudge
-from passnet.train.service.queue import SubmissionQueue
-from passnet.train.service.settings import ServiceSettings
 from passnet.train.service.submission import judge_job
+from passnet_service.dispatch import Dispatcher
+from passnet_service.judges import RayJudge
+from passnet_service.queue import SubmissionQueue
+from passnet_service.settings import ServiceSettings
 from tests.train.service.running import submitted
 
 pytestmark = [

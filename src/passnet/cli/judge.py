@@ -1,4 +1,4 @@
-"""`passnet judge doctor`: the sandbox of this machine, tried."""
+"""`passnet judge`: the group of these commands, and the sandbox of this machine tried."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passnet.cli.judge.group import judge_group
 from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_tables
 
 if TYPE_CHECKING:
     from passnet.judge.processes.sandbox import Sandbox
+
+
+@click.group("judge", cls=ExtensibleGroup)
+def judge_group() -> None:
+    """Test the judge itself, or let it serve whoever trains an LLM."""
 
 
 @dataclass(frozen=True, kw_only=True)
