@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "passnet"
+BESIDE = ("passnet_audit", "passnet_exchange", "passnet_loops", "passnet_service")
+"""Packages that import `passnet`, and neither it nor each other import them."""
+
 LOOPS = SOURCE.parent / "passnet_loops"
 ORDER = (
     "version",
@@ -33,14 +37,18 @@ ENTRY_POINTS = {"__init__"}
 ROOM_ARROWS = {"judge/score": {"errors", "core", "judge/score"}}
 """Rooms that may import less than what comes before them."""
 
-WITHOUT_TORCH = ("core/", "judge/", "bench/", "pages/", "cli/", "train/service/")
+WITHOUT_TORCH = (
+    *("core/", "judge/", "bench/", "pages/", "cli/", "train/service/"),
+    *("passnet_audit/judge/", "passnet_exchange/", "passnet_service/"),
+    *(f"passnet_audit/nets/{name}.py" for name in ("command", "outcome", "tables")),
+)
 WITH_TORCH = ("judge/worker/", "judge/suite/", "bench/profiling/", "core/hardware.py")
 """Folders that do not import torch, but for these rooms within them."""
 
 FOR_PASS_FOLDERS = ("prompts", "include")
 """Folders of code that is copied into pass folders: no part of the package."""
 
-MODULE_NAME = re.compile(r"passnet(_loops)?(?!\.(?:authors|commands)$)(\.\w+)+(:\w+)?")
+MODULE_NAME = re.compile(rf"(passnet|{'|'.join(BESIDE)})(?!\.(?:authors|commands)$)(\.\w+)+(:\w+)?")
 """A module of ours, or an object in one; two names are groups of entry points."""
 
 
@@ -71,11 +79,11 @@ def imported_layers(path: Path) -> set[str]:
 
 
 def imported_files(path: Path) -> set[Path]:
-    """The files of the two packages that a file imports, lazily or not."""
+    """The files of our packages that a file imports, lazily or not."""
     files = set()
     for name in imported_modules(path):
         parts = name.replace(":", ".").split(".")
-        if parts[0] not in ("passnet", "passnet_loops"):
+        if parts[0] not in ("passnet", *BESIDE):
             continue
         for end in (len(parts), len(parts) - 1):
             file = SOURCE.parent.joinpath(*parts[:end]).with_suffix(".py")
@@ -93,8 +101,8 @@ def source_files() -> list[Path]:
     ]
 
 
-def loops_files() -> list[Path]:
-    return sorted(LOOPS.rglob("*.py"))
+def beside_files() -> list[Path]:
+    return [path for name in BESIDE for path in sorted((SOURCE.parent / name).rglob("*.py"))]
 
 
 def file_id(path: Path) -> str:
@@ -118,9 +126,17 @@ def test_a_pure_room_imports_little(room: str, allowed: set[str]) -> None:
             assert file_id(other).startswith(tuple(allowed)), f"{file_id(path)} imports {other}"
 
 
-@pytest.mark.parametrize("path", source_files(), ids=file_id)
-def test_passnet_imports_no_package_that_is_built_on_it(path: Path) -> None:
-    assert not [name for name in imported_modules(path) if name.startswith("passnet_loops")]
+@pytest.mark.parametrize("path", [*source_files(), *beside_files()], ids=file_id)
+def test_packages_that_are_built_on_passnet_are_imported_only_by_themselves(path: Path) -> None:
+    others = {*BESIDE} - {path.relative_to(SOURCE.parent).parts[0]}
+    assert not [name for name in imported_modules(path) if name.split(".")[0] in others]
+
+
+def test_every_package_is_in_the_wheel() -> None:
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert packages == [f"src/{path.name}" for path in sorted(SOURCE.parent.glob("passnet*"))]
+    assert packages[1:] == [f"src/{name}" for name in BESIDE]
 
 
 def test_the_loops_language_needs_nothing_of_the_llm_that_speaks_it() -> None:
@@ -131,7 +147,7 @@ def test_the_loops_language_needs_nothing_of_the_llm_that_speaks_it() -> None:
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
-    files = [*source_files(), *loops_files()]
+    files = [*source_files(), *beside_files()]
     remaining = {path: imported_files(path) - {path} for path in files}
     while free := [path for path, needs in remaining.items() if not needs & remaining.keys()]:
         for path in free:
@@ -145,12 +161,12 @@ def test_names_in_strings_are_followed(tmp_path: Path) -> None:
     assert imported_layers(file) == {"cli", "judge"}
 
 
-@pytest.mark.parametrize("path", [*source_files(), *loops_files()], ids=file_id)
+@pytest.mark.parametrize("path", [*source_files(), *beside_files()], ids=file_id)
 def test_a_module_says_in_its_docstring_what_it_owns(path: Path) -> None:
     assert len(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "") > 10
 
 
-@pytest.mark.parametrize("path", source_files(), ids=file_id)
+@pytest.mark.parametrize("path", [*source_files(), *beside_files()], ids=file_id)
 def test_only_what_runs_beside_candidate_code_imports_torch(path: Path) -> None:
     name = file_id(path)
     if name.startswith(WITHOUT_TORCH) and not name.startswith(WITH_TORCH):
@@ -185,15 +201,11 @@ def compiler_names(path: Path) -> set[str]:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        path
-        for path in [*source_files(), *sorted(LOOPS.rglob("*.py"))]
-        if "inductor" not in path.parts
-    ],
+    [path for path in [*source_files(), *beside_files()] if "inductor" not in path.parts],
     ids=lambda path: str(path.relative_to(LOOPS.parent)),
 )
 def test_only_one_room_names_the_insides_of_torchs_compilers(path: Path) -> None:
-    if path.is_relative_to(LOOPS) or file_id(path) not in NAMES_COMPILERS:
+    if file_id(path) not in NAMES_COMPILERS:
         assert not compiler_names(path)
 
 
@@ -214,21 +226,21 @@ def public_types(path: Path) -> list[str]:
 
 def test_no_two_public_types_share_a_name() -> None:
     files = defaultdict(list)
-    for path in [*source_files(), *loops_files()]:
+    for path in [*source_files(), *beside_files()]:
         for name in public_types(path):
             files[name].append(file_id(path))
     assert {name: paths for name, paths in files.items() if len(paths) > 1} == {}
 
 
 def test_a_folder_of_many_files_has_rooms() -> None:
-    for folder in {path.parent for path in [*source_files(), *loops_files()]}:
+    for folder in {path.parent for path in [*source_files(), *beside_files()]}:
         assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= 15, (
             folder
         )
 
 
 def test_every_folder_opens_with_a_map_of_its_files_in_twelve_lines() -> None:
-    for folder in {path.parent for path in [*source_files(), *loops_files()]} - {SOURCE}:
+    for folder in {path.parent for path in [*source_files(), *beside_files()]} - {SOURCE}:
         text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
         lines = re.findall(r"^ *((?:\w+, )*\w+) {2,}\S", text or "", re.MULTILINE)
         names = [name for line in lines for name in line.split(", ")]
@@ -262,9 +274,10 @@ def test_parser_judge_and_score_need_no_torch() -> None:
 def test_what_stands_beside_the_package_imports_names_that_exist(folder: str) -> None:
     import importlib
 
+    packages = ("passnet", *BESIDE)
     for path in sorted((SOURCE.parents[1] / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("passnet."):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in packages:
                 module = importlib.import_module(node.module or "")
                 for alias in node.names:
                     if not hasattr(module, alias.name):

@@ -12,7 +12,10 @@ import pytest
 
 TESTS = Path(__file__).parent
 REASONS = tomllib.loads((TESTS / "slow.toml").read_text(encoding="utf-8"))
-OWN = ("passnet", "passnet_loops", "benchmarks", "recipes", "integrations")
+OWN = (
+    *("passnet", "passnet_audit", "passnet_exchange", "passnet_loops", "passnet_service"),
+    *("benchmarks", "recipes", "integrations"),
+)
 PATCHES = ("setattr", "setitem", "delattr", "patch", "object")
 CLOCKS = ("perf_counter", "monotonic", "process_time")
 
