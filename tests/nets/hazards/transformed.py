@@ -2,7 +2,7 @@
 
 import torch
 from torch import nn
-from torch.func import functional_call, grad, jacrev, stack_module_state, vmap
+from torch.func import functional_call, grad, jacrev, vmap
 
 KIND = "interface"
 
@@ -33,11 +33,6 @@ def gradients(net):
     return grad(loss)(weights)
 
 
-def ensemble(net):
-    weights, _ = stack_module_state([net, make()])
-    return vmap(lambda weights: functional_call(net, weights, (torch.ones(4, 8),)))(weights)
-
-
 def calls():
     x = torch.randn(4, 8)
     yield "other weights", with_weights
@@ -46,4 +41,3 @@ def calls():
     yield "mapped over columns", lambda net: vmap(net, in_dims=1)(torch.ones(8, 4))
     yield "a Jacobian", lambda net: jacrev(net)(x[0]).detach()
     yield "gradients", gradients
-    yield "an ensemble", ensemble
