@@ -47,13 +47,17 @@ def optimize_net(
     progress: Progress | None = None,
     write_page: PageWriter | None = None,
     backends: Mapping[str, Backend] = BACKENDS,
+    serves: str = "",
 ) -> Optimized:
-    """Optimise a net for some calls, with the arguments and errors of `passnet.optimize`."""
+    """Optimise a net for some calls, with the arguments and errors of `passnet.optimize`.
+
+    The backend `serves`, as an audit asks for it, is chosen if it is right, fast or not.
+    """
     plan = {name: backends[name] for name in settings.tried(backends)}
     if out is None:
         folder = Path(tempfile.mkdtemp(prefix="passnet-optimized-"))
         try:
-            optimized = _optimize_in(folder, net, calls, settings, plan, False, progress)
+            optimized = _optimize_in(folder, net, calls, settings, plan, False, progress, serves)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -65,7 +69,7 @@ def optimize_net(
     if folder.exists() and any(folder.iterdir()) and not resume:
         raise InputError(f"{folder}: is not empty; give resume=True (--resume) to go on there")
     make_folder(folder)
-    optimized = _optimize_in(folder, net, calls, settings, plan, True, progress)
+    optimized = _optimize_in(folder, net, calls, settings, plan, True, progress, serves)
     if write_page is not None:
         homes = [signature_folder(folder, number) for number in range(len(calls))]
         passes = [kept for home in homes for kept in read_kept_passes(home / KEPT_FOLDER)]
@@ -82,6 +86,7 @@ def _optimize_in(
     plan: Mapping[str, Backend],
     keeps_examples: bool,
     progress: Progress | None,
+    serves: str,
 ) -> Optimized:
     """Try all backends in a folder, for one input signature after the other."""
     deadline = time.monotonic() + settings.budget_s
@@ -99,7 +104,8 @@ def _optimize_in(
             call = NetCall(net_copy, args, kwargs)
             now = time.monotonic()
             own = now + (deadline - now) / (len(calls) - number)
-            signature, built = optimize_signature(call, home, plan, settings, own, progress, runner)
+            asked = (call, home, plan, settings, own, progress, runner, serves)
+            signature, built = optimize_signature(*asked)
             signatures.append(signature)
             if built is not None:
                 built_backends.append(built)

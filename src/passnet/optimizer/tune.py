@@ -110,10 +110,12 @@ def optimize_signature(
     deadline: float,
     progress: Progress | None,
     runner: JobRunner | None = None,
+    serves: str = "",
 ) -> tuple[SignatureRecord, BuiltBackend | None]:
     """Build, compare and time all backends; return the chosen one, None for eager torch.
 
-    `runner` runs their children; `progress` is called with each record.
+    `runner` runs their children; `progress` is called with each record. The backend `serves` is
+    chosen if it is right, fast or not.
     """
     trial = _Trial(call, folder, plan, settings, _budget_of(call, settings, deadline), runner)
     for name, backend in plan.items():
@@ -125,7 +127,7 @@ def optimize_signature(
     for name in trial.alive:
         trial.records[name] = _timed(trial.records[name], times)
     usable = {name: times.ms(_as_used(name)) for name in trial.alive}
-    fastest = min(usable, key=usable.__getitem__)
+    fastest = serves if serves in usable else min(usable, key=usable.__getitem__)
     instead = _instead(fastest, trial.alive, usable)
     speedup = times.speedup(_as_used(fastest), over=_plain("eager"))
     ranges = trial.ranges
