@@ -70,10 +70,6 @@ class BuiltBackend:
         """True where it runs only some values of arguments."""
         return self.bound is not None or bool(self.index_bounds)
 
-    def tensors(self) -> list[torch.Tensor]:
-        """Return the tensors of the example."""
-        return [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
-
     def __call__(self, tensors: list[torch.Tensor]) -> Any:
         """Return the outputs, nested as the net returns them."""
         return nested(self.structure, self.run(tensors))
@@ -91,8 +87,9 @@ class NetCall:
 
     `given` is the net as the user gave it, perhaps a function; `net` is a module. `leaves` are the
     arguments, flat; `outputs` the tensors among the outputs, and `structure` the rest of these.
-    `written` names the weights and arguments that a call writes into, `draws` the random
-    generators that it moves, `moves` the attributes that a call changes, each call otherwise.
+    `written` names the weights and arguments that a call writes into. `refusal` is a sentence why
+    no backend may serve the net, None where one may; calls for comparisons add to it, as outputs
+    other than tensors must stay as in the example.
 
     Raises:
         InputError: the net is in training mode, fails on these arguments, or returns no tensor;
@@ -113,10 +110,7 @@ class NetCall:
         self.leaves, self.args_spec = tree_flatten((self.args, self.kwargs))
         self.weights = state_tensors(self.net)
         self.written: list[str] = []
-        self.draws: list[str] = []
-        self.moves: list[str] = []
-        self._other_outputs: str | None = None
-        self._is_first_alike = True
+        self.refusal: str | None = None
         with effects.shared_kept(self.net):
             self._first_call()
 
@@ -142,11 +136,18 @@ class NetCall:
         self._note_structure(outputs)
         after, former = effects.state_of(self.net, watched), self.weights
         self.weights = state_tensors(self.net)  # tables of a first call too
-        self.written, self.draws = effects.written(before, after), effects.drawn(before, after)
+        self.written, draws = effects.written(before, after), effects.drawn(before, after)
         leaves, spec = tree_flatten((args, kwargs))
         if spec != self.args_spec or any(map(is_not, leaves, self.leaves)):
             self.written.append("a list or dict among its arguments")
-        if self.written or self.draws:
+        if self.written:
+            self.refusal = f"the net writes into {_listed(self.written)}"
+        elif draws:
+            self.refusal = (
+                f"the net draws from the random generator of {_listed(draws)}, and a backend "
+                "would draw other numbers; pass them as an argument"
+            )
+        if self.refusal:
             return
         is_anew = any(self.weights[name] is not former.get(name) for name in self.weights)
         if effects.moved(before, after) or is_anew:
@@ -162,19 +163,28 @@ class NetCall:
         self._call_otherwise(copy)
         others = effects.attributes_of(copy)
         names = dict.fromkeys([*effects.moved(before, after), *effects.differing(first, others)])
-        self.moves = [name for name in names if after.attributes.get(name) != others.get(name)]
+        moves = [name for name in names if after.attributes.get(name) != others.get(name)]
         self._call_otherwise(self.net)
-        self.moves += effects.differing(after.attributes, effects.attributes_of(self.net))
+        moves += effects.differing(after.attributes, effects.attributes_of(self.net))
         own = state_tensors(self.net)
         anew = [name for name in own if own[name] is not self.weights.get(name)]
-        self.moves += [f"attribute {name}" for name in anew]
-        if self.moves:
+        moves += [f"attribute {name}" for name in anew]
+        if moves:
+            self.refusal = (
+                f"each call changes {_listed(moves)}, which a backend would not; pass such a "
+                "value as an argument and return it"
+            )
+        if self.refusal:
             return
         try:
             pairs = zip(self.eager_outputs(self.leaves), self.outputs, strict=False)
-            self._is_first_alike = all(itertools.starmap(_are_close, pairs))
+            is_alike = all(itertools.starmap(_are_close, pairs))
         except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
-            self._is_first_alike = False
+            is_alike = False
+        if not is_alike:
+            self.refusal = (
+                "the first call of the net returns other values than the next; call it once first"
+            )
 
     def _call_otherwise(self, net: torch.nn.Module) -> None:
         """Call a net on other values than the example's, as far as it takes them."""
@@ -187,32 +197,6 @@ class NetCall:
                 continue
             self._note_structure(outputs)
             return
-
-    @property
-    def refusal(self) -> str | None:
-        """A sentence why no backend may serve the net, None where one may.
-
-        Calls for comparisons add to it: outputs other than tensors must stay as in the example.
-        """
-        if self.written:
-            return f"the net writes into {_listed(self.written)}"
-        if self.draws:
-            return (
-                f"the net draws from the random generator of {_listed(self.draws)}, and a backend "
-                "would draw other numbers; pass them as an argument"
-            )
-        if self.moves:
-            return (
-                f"each call changes {_listed(self.moves)}, which a backend would not; pass such a "
-                "value as an argument and return it"
-            )
-        if not self._is_first_alike:
-            return (
-                "the first call of the net returns other values than the next; call it once first"
-            )
-        if self._other_outputs:
-            return f"the net returns {self._other_outputs}"
-        return None
 
     def eager(self, leaves: Sequence[Any], net: Callable[..., Any] | None = None) -> Any:
         """Call the net, or a replacement for it, with these leaves."""
@@ -233,7 +217,7 @@ class NetCall:
         """Note outputs that no backend returns: of another structure than the example's, or with
         gradients.
         """
-        if self._other_outputs is not None:
+        if self.refusal:
             return
         try:
             tensors, structure = flattened(outputs)
@@ -241,9 +225,9 @@ class NetCall:
         except InputError:
             tensors, found = [], "objects for some arguments alone"
         if found:
-            self._other_outputs = f"{found}; return tensors instead"
+            self.refusal = f"the net returns {found}; return tensors instead"
         elif any(tensor.requires_grad for tensor in tensors):
-            self._other_outputs = "a tensor that needs a gradient; return it detached"
+            self.refusal = "the net returns a tensor that needs a gradient; return it detached"
 
     def filled(self, tensors: Sequence[torch.Tensor]) -> list[Any]:
         """Return the leaves with these tensors in place of their own."""
