@@ -17,8 +17,9 @@ from passnet.core.records.serialise import make_folder, write_json
 from passnet.errors import InputError
 from passnet.optimizer.backends.backends import BACKENDS, Backend
 from passnet.optimizer.backends.in_child import prepare_children
-from passnet.optimizer.call.fast_net import Arguments, FastNet, copied, fast_net, process_state_kept
+from passnet.optimizer.call.fast_net import Arguments, FastNet, copied, fast_net
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, name_of
+from passnet.optimizer.call.process_state import process_state_kept
 from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, KeptPass, read_kept_passes
 from passnet.optimizer.package import digest_of_weights, save_example, signature_folder
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord

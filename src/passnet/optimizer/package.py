@@ -13,7 +13,7 @@ from passnet.bench.environment import describe_environment
 from passnet.core.records.serialise import read_json
 from passnet.errors import BackendError, InputError, boundary
 from passnet.optimizer.backends.backends import BACKENDS, Backend, load_backend, with_checks
-from passnet.optimizer.call.fast_net import FastNet, copied, fast_net, process_state_kept
+from passnet.optimizer.call.fast_net import FastNet, copied, fast_net
 from passnet.optimizer.call.net_call import (
     BuiltBackend,
     NetCall,
@@ -22,6 +22,7 @@ from passnet.optimizer.call.net_call import (
     state_tensors,
     weights_of,
 )
+from passnet.optimizer.call.process_state import process_state_kept
 from passnet.optimizer.compare.agreement import compare_outputs
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
 

@@ -5,18 +5,12 @@ weights at the user's memory, so that a backend sees later updates.
 """
 
 import copy
-import multiprocessing
-import os
-import random
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from types import new_class
 from typing import Any, Self, TypeAlias
 
-import numpy as np
 import torch
 from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_leaves
@@ -224,29 +218,3 @@ def fast_net(
     """Return the user's net with backends that were built from its copy."""
     module = as_module(_unwrapped(net))
     return FastNet(module, [served(built, module) for built in built_backends], warns)
-
-
-@contextmanager
-def process_state_kept(num_threads: int | None = None) -> Iterator[None]:
-    """Set the number of torch threads; restore it, all random generators, and what compilers set
-    in the process (environment, path of imports, recursion limit, how processes start) at the end.
-    """
-    threads = torch.get_num_threads()
-    generators = random.getstate(), np.random.get_state()
-    environment, path, limit = dict(os.environ), [*sys.path], sys.getrecursionlimit()
-    method = multiprocessing.get_start_method(allow_none=True)
-    cards = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
-    torch.set_num_threads(num_threads or threads)
-    try:
-        with torch.random.fork_rng(cards):
-            yield
-    finally:
-        torch.set_num_threads(threads)
-        random.setstate(generators[0])
-        np.random.set_state(generators[1])
-        for name in {*os.environ} - {*environment}:
-            del os.environ[name]
-        os.environ.update(environment)
-        sys.path[:] = path
-        sys.setrecursionlimit(limit)
-        multiprocessing.set_start_method(method, force=True)

@@ -1,0 +1,87 @@
+"""The settings of the process that a net or a compiler may move, put back."""
+
+import gc
+import multiprocessing
+import os
+import random
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+Setting: TypeAlias = tuple[Callable[[], Any], Callable[[Any], object]]
+"""Read a setting of the process, and set it."""
+
+
+def _set_environment(values: dict[str, str]) -> None:
+    for name in {*os.environ} - {*values}:
+        del os.environ[name]
+    os.environ.update(values)
+
+
+def _set_filters(filters: list[Any]) -> None:
+    warnings.filters[:] = filters  # type: ignore[index]
+    warnings._filters_mutated()  # type: ignore[attr-defined]
+
+
+def _attribute(owner: Any, name: str) -> Setting:
+    return lambda: getattr(owner, name), lambda value: setattr(owner, name, value)
+
+
+_backends = torch.backends
+SETTINGS: tuple[Setting, ...] = (
+    (torch.get_num_threads, torch.set_num_threads),
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.is_grad_enabled, torch.set_grad_enabled),
+    (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
+    (torch._C._get_mkldnn_enabled, torch._C._set_mkldnn_enabled),
+    (_backends.mha.get_fastpath_enabled, _backends.mha.set_fastpath_enabled),
+    (_backends.cuda.flash_sdp_enabled, _backends.cuda.enable_flash_sdp),
+    (_backends.cuda.mem_efficient_sdp_enabled, _backends.cuda.enable_mem_efficient_sdp),
+    (_backends.cuda.math_sdp_enabled, _backends.cuda.enable_math_sdp),
+    (random.getstate, random.setstate),
+    (np.random.get_state, np.random.set_state),
+    (np.geterr, lambda modes: np.seterr(**modes)),
+    (os.environ.copy, _set_environment),
+    (Path.cwd, os.chdir),
+    (sys.path.copy, lambda path: sys.path.__setitem__(slice(None), path)),
+    (sys.getrecursionlimit, sys.setrecursionlimit),
+    (warnings.filters.copy, _set_filters),
+    (gc.isenabled, lambda is_on: gc.enable() if is_on else gc.disable()),
+    (gc.get_threshold, lambda numbers: gc.set_threshold(*numbers)),
+    (
+        lambda: multiprocessing.get_start_method(allow_none=True),
+        lambda method: multiprocessing.set_start_method(method, force=True),
+    ),
+    *(_attribute(sys, name) for name in ("excepthook", "unraisablehook", "displayhook", "stdout")),
+    _attribute(sys, "stderr"),
+)
+"""Settings that are put back."""
+
+
+@contextmanager
+def process_state_kept(num_threads: int | None = None) -> Iterator[None]:
+    """Set the number of torch threads; put every setting back at the end, also random generators.
+
+    Gradients stay on or off as they were, and the environment, paths, warnings and hooks as well.
+    """
+    cards = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
+    before = [read() for read, _ in SETTINGS]
+    torch.set_num_threads(num_threads or torch.get_num_threads())
+    try:
+        with torch.random.fork_rng(cards):
+            yield
+    finally:
+        for (read, write), value in zip(SETTINGS, before, strict=True):
+            if not _same(read(), value):
+                write(value)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) in (bool, int, str, dict, list, Path) and one == other)
