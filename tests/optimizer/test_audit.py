@@ -102,6 +102,17 @@ def test_a_backend_that_is_right_serves_fast_or_not() -> None:
     assert found.is_right
 
 
+def test_a_backend_that_is_asked_for_alone_serves_as_the_optimiser_would() -> None:
+    def turned(call: NetCall, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [y.t().contiguous().t() for y in right(call, tensors)]
+
+    def build(call: NetCall, folder: Path, name: str) -> BuiltBackend:
+        return call.built(name, lambda tensors: turned(call, tensors))
+
+    found = audited(case(), Backend("for a test", build, build))
+    assert (found.outcome, found.backend, found.reason) == ("served", "own", "")
+
+
 def moved(call: NetCall, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     outputs = right(call, tensors)
     tensors[0].add_(1)

@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from passnet.inductor.compiler import dynamo_settings, inductor_settings
 from passnet_audit.nets.audit import use_dynamo_once
 from passnet_audit.nets.differences import difference
-from passnet_audit.nets.held import changes, process_state, state
+from passnet_audit.nets.held import changes, held, process_state, state
 
 
 @contextmanager
@@ -268,6 +268,46 @@ def test_quantized_values_are_compared() -> None:
     half, whole = (torch.quantize_per_tensor(x * ONES, 0.1, 0, torch.qint8) for x in (1, 2))
     assert "is off by 5.0e-01" in (difference(half, whole) or "")
     assert difference(half, half) is None
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
+def test_any_quantized_value_that_changes_is_seen() -> None:
+    before, after = torch.zeros(100, 100), torch.zeros(100, 100)
+    after[50, 50] = 1  # torch prints the corners alone
+    first, second = (torch.quantize_per_tensor(x, 0.1, 0, torch.qint8) for x in (before, after))
+    kept = state(None, (first,))
+    assert not list(changes(kept, state(None, (first,))))
+    first.copy_(second)
+    assert list(changes(kept, state(None, (first,)))) == ["argument 0"]
+
+
+def packed(seed: int) -> Any:
+    """The packed weights of a linear layer in int8."""
+    torch.manual_seed(seed)
+    net = nn.Sequential(nn.Linear(8, 4)).eval()
+    quantized = torch.ao.quantization.quantize_dynamic(net, {nn.Linear}, dtype=torch.qint8)
+    return quantized[0]._packed_params._packed_params
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_packed_weights_are_compared() -> None:
+    one, other = SimpleNamespace(packed=packed(0)), SimpleNamespace(packed=packed(1))
+    assert isinstance(one.packed, torch.ScriptObject)
+    assert "is off by" in (difference(one, other) or "")
+    assert difference(one, SimpleNamespace(packed=packed(0))) is None
+    assert held(one) == held(one) and held(one)[1] != held(other)[1]
+
+
+def test_complex_numbers_are_compared_by_their_magnitude() -> None:
+    right = torch.tensor([[3e3 + 4e3j, 1e-3j]])
+    assert difference(right + 0.4, right) is None
+    assert "is off by 2.0e-03" in (difference(right + 10j, right) or "")
+    part, whole = torch.tensor([complex("nan"), 1]), torch.tensor([complex("nan+nanj"), 1])
+    assert difference(part, whole) is None
+    assert "is NaN in 0 places" in (difference(torch.ones_like(part), part) or "")
+    infinite = torch.tensor([complex("inf"), 1])
+    assert difference(infinite, infinite) is None
+    assert "is infinite in 1 places" in (difference(infinite, -infinite) or "")
 
 
 def test_the_error_of_eager_torch_itself_is_allowed_for_while_it_is_small() -> None:

@@ -14,11 +14,8 @@ from torch.utils._pytree import tree_map
 
 from passnet.errors import InputError, PassnetError
 from passnet.inductor.compiler import import_compilers
-from passnet.optimizer.backends.backends import BACKENDS, Backend, Builder, with_checks
-from passnet.optimizer.call.fast_net import FastNet, fast_net
-from passnet.optimizer.call.net_call import BuiltBackend, NetCall
-from passnet.optimizer.optimize import optimize_net
-from passnet.optimizer.record import BackendRecord, SignatureRecord
+from passnet.optimizer.backends.backends import BACKENDS, Backend
+from passnet.optimizer.optimize import Optimized, optimize_net
 from passnet.optimizer.settings import OptimizeSettings
 from passnet_audit.nets.case import CaseCall, Given, NetCase, called
 from passnet_audit.nets.differences import difference, place, tensors_of
@@ -82,40 +79,12 @@ def _audited(
     wrong = next(wrongs(served.net, net, twin, uses), None)
     if wrong is not None:
         return replace(found, outcome="wrong", reason=wrong)
-    return changed if moved else served.outcome(found)
+    return changed if moved else _outcome(served, found)
 
 
 def _state(case: NetCase, net: Any, example: Given) -> dict[str, Any]:
     named = {} if case.state is None else {"the state that the case names": case.state(net)}
     return {**state(net, example), **named}
-
-
-@dataclass(frozen=True, slots=True)
-class _Served:
-    """An optimised net with its record."""
-
-    net: FastNet
-    signature: SignatureRecord
-    alone: BackendRecord | None
-    """The record of the backend, where it serves as it was asked for alone."""
-
-    def outcome(self, found: CaseOutcome) -> CaseOutcome:
-        """Return the outcome of a net that is right on all calls."""
-        signature, alone = self.signature, self.alone
-        chosen = signature.chosen if alone is None else alone.engine
-        speedup, low = (
-            (signature.speedup, signature.speedup_low)
-            if alone is None
-            else (alone.speedup, alone.speedup_low)
-        )
-        return replace(
-            found,
-            outcome="served" if self.net.built_backends else "refused",
-            reason="; ".join(f"{b.engine}: {b.reason}" for b in signature.engines if b.reason),
-            backend=chosen,
-            speedup=speedup,
-            is_faster=chosen != "eager" and (low or 0.0) > 1,
-        )
 
 
 def _optimized(
@@ -124,32 +93,26 @@ def _optimized(
     asked: str,
     settings: OptimizeSettings,
     backends: Mapping[str, Backend],
-) -> _Served:
+) -> Optimized:
     """Optimise a net; a backend that is asked for alone serves if it is right, fast or not."""
-    names = None if asked == DEFAULT else (asked,)
-    kept: list[BuiltBackend] = []
-    if names:
-        asked_for = backends[asked]
-        build, load = _keeping(asked_for.build, kept), _keeping(asked_for.load, kept)
-        backends = {**backends, asked: replace(asked_for, build=build, load=load)}
-    settings = replace(settings, backends=names)
-    optimized = optimize_net(net, [_arguments(example)], settings, backends=backends)
+    calls = [_arguments(example)]
+    if asked == DEFAULT:
+        return optimize_net(net, calls, settings, backends=backends)
+    settings = replace(settings, backends=(asked,))
+    return optimize_net(net, calls, settings, backends=backends, serves=asked)
+
+
+def _outcome(optimized: Optimized, found: CaseOutcome) -> CaseOutcome:
+    """Return the outcome of a net that is right on all calls."""
     [signature] = optimized.record.forms
-    alone = next((record for record in signature.engines if record.engine == asked), None)
-    if alone is None or asked == "eager" or alone.status != "ok" or signature.chosen == asked:
-        return _Served(optimized.net, signature, None)
-    built = with_checks(kept[-1], settings.freeze, alone)
-    return _Served(fast_net(net, [built], warns=True), signature, alone)
-
-
-def _keeping(builder: Builder, kept: list[BuiltBackend]) -> Builder:
-    """Return a builder that keeps what it built."""
-
-    def build(call: NetCall, folder: Any, name: str) -> BuiltBackend:
-        kept.append(builder(call, folder, name))
-        return kept[-1]
-
-    return build
+    return replace(
+        found,
+        outcome="served" if optimized.net.built_backends else "refused",
+        reason="; ".join(f"{b.engine}: {b.reason}" for b in signature.engines if b.reason),
+        backend=signature.chosen,
+        speedup=signature.speedup,
+        is_faster=signature.chosen != "eager" and (signature.speedup_low or 0.0) > 1,
+    )
 
 
 def _seeded(function: Callable[[], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Two returned values compared: their form exactly, whole numbers exactly, floats within bounds."""
+"""Two returned values compared: form and whole numbers exactly, other numbers within bounds."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,8 +41,11 @@ def difference(value: Any, right: Any, exact: Exact | None = None, path: str = "
 def parts_of(value: Any) -> Mapping[str, Any] | None:
     """Return the parts of a container or object by name; None for what has none.
 
-    Modules, functions and types have none.
+    Modules, functions and types have none. Of packed weights, the state is the only part.
     """
+    if isinstance(value, torch.ScriptObject):
+        state = packed_state(value)
+        return None if state is None else {".__getstate__()": state}
     if isinstance(value, Mapping):
         return {_key(*each): value[each[1]] for each in enumerate(value)}
     if isinstance(value, (list, tuple)):
@@ -53,6 +56,14 @@ def parts_of(value: Any) -> Mapping[str, Any] | None:
     if isinstance(value, WHOLE) or not hasattr(value, "__dict__"):
         return None
     return {f".{name}": item for name, item in vars(value).items()}
+
+
+def packed_state(value: torch.ScriptObject) -> Any:
+    """Return the state of an object of C++, as of packed weights; None where it has none."""
+    try:
+        return value.__getstate__()
+    except (AttributeError, RuntimeError):  # a class that cannot be pickled
+        return None
 
 
 def _key(number: int, key: Any) -> str:
@@ -141,22 +152,22 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
         tensor = torch.cat([each.reshape(-1) for each in tensor.unbind()])
     if tensor.is_quantized:
         tensor = tensor.dequantize()
-    tensor = tensor if tensor.layout is torch.strided else tensor.to_dense()
-    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
+    return tensor if tensor.layout is torch.strided else tensor.to_dense()
 
 
 def _value(tensor: torch.Tensor, right: torch.Tensor, true: torch.Tensor | None) -> str | None:
     if tensor.shape != right.shape:
         return f"has shape {tuple(tensor.shape)} and not {tuple(right.shape)}"
-    if not right.is_floating_point():
+    if not (right.is_floating_point() or right.is_complex()):
         count = int((tensor != right).sum())
         return f"has {count} of {right.numel()} other values" if count else None
-    rounding, least = ROUNDING.get(right.dtype, 1e-4), torch.finfo(right.dtype).tiny
-    tensor, right = tensor.double(), right.double()
+    rounding, least = ROUNDING.get(right.dtype.to_real(), 1e-4), torch.finfo(right.dtype).tiny
+    tensor, right = _precise(tensor), _precise(right)
     if not torch.equal(tensor.isnan(), right.isnan()):
         return f"is NaN in {int(tensor.isnan().sum())} places and not {int(right.isnan().sum())}"
     infinite = right.isinf()
-    if not (torch.equal(tensor.isinf(), infinite) and bool((tensor == right)[infinite].all())):
+    is_alike = torch.equal(tensor.isinf(), infinite)
+    if not (is_alike and bool((tensor == right)[infinite & ~right.isnan()].all())):
         return f"is infinite in {int(tensor.isinf().sum())} places and not {int(infinite.sum())}"
     finite = right.isfinite()
     tensor, right = tensor[finite], right[finite]
@@ -165,7 +176,7 @@ def _value(tensor: torch.Tensor, right: torch.Tensor, true: torch.Tensor | None)
     scale = max(float(right.abs().max()), least)
     off, own = float((tensor - right).abs().max()) / scale, 0.0
     if true is not None:
-        exact = _dense(true).double()[finite]
+        exact = _precise(_dense(true))[finite]
         exact = torch.where(exact.isfinite(), exact, right)
         own = float((right - exact).abs().max()) / scale
         if own <= MAX_OWN:
@@ -173,3 +184,8 @@ def _value(tensor: torch.Tensor, right: torch.Tensor, true: torch.Tensor | None)
     if off > rounding + OWN * own * (own <= MAX_OWN):
         return f"is off by {off:.1e} of its largest value, eager PyTorch by {own:.1e}"
     return None
+
+
+def _precise(tensor: torch.Tensor) -> torch.Tensor:
+    """Return values in 64 bits, or 128 of complex numbers, whose magnitudes are then compared."""
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)

@@ -24,7 +24,7 @@ from torch.utils._config_module import ConfigModule
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 from torch.utils._pytree import tree_leaves
 
-from passnet_audit.nets.differences import is_plain, parts_of
+from passnet_audit.nets.differences import is_plain, packed_state, parts_of
 
 OF_TORCH = ("_is_torch_compile", "_compiled_call_impl")
 """Attributes that torch itself sets in modules."""
@@ -41,6 +41,8 @@ def held(value: Any, seen: frozenset[int] = frozenset()) -> Any:
     """
     if isinstance(value, torch.Tensor):
         return id(value), *_tensor(value)
+    if isinstance(value, torch.ScriptObject):
+        return id(value), _packed(packed_state(value))
     if isinstance(value, np.ndarray):
         return id(value), value.tobytes(), value.shape, value.strides
     if isinstance(value, (int, float, complex, str, bytes, type(None))):
@@ -60,13 +62,31 @@ def _tensor(tensor: torch.Tensor) -> tuple[Any, ...]:
     version = None if tensor.is_inference() else tensor._version
     grad = tensor.grad if tensor.is_leaf else None
     others = version, tensor.requires_grad, grad if grad is None else (id(grad), *_tensor(grad))
-    plain = tensor.detach()
+    place = tensor.data_ptr() if is_plain(tensor) else 0
+    return _contents(tensor.detach()), place, *others
+
+
+def _contents(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Return the values of a tensor, and how they lie in memory."""
+    if tensor.is_quantized:
+        return repr(tensor), *_contents(tensor.int_repr())
     if not is_plain(tensor):
-        return repr(plain), *others
-    contents = plain.resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
-    content = contents.view(torch.uint8).numpy().tobytes() if contents.numel() else b""
-    layout = (tuple(tensor.shape), tensor.stride(), tensor.data_ptr(), tensor.dtype)
-    return content, layout, *others
+        return (repr(tensor),)
+    flat = tensor.resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
+    content = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+    return content, tuple(tensor.shape), tensor.stride(), tensor.dtype
+
+
+def _packed(state: Any) -> list[Any]:
+    """Return the contents of a state that torch makes anew each time it is asked for."""
+    return [
+        _contents(leaf.detach())
+        if isinstance(leaf, torch.Tensor)
+        else _packed(packed_state(leaf))
+        if isinstance(leaf, torch.ScriptObject)
+        else repr(leaf)
+        for leaf in tree_leaves(state)
+    ]
 
 
 def state(net: Any, given: Any) -> dict[str, Any]:
