@@ -42,6 +42,11 @@ def set_data(net):
     net.layers[0].weight.data = net.layers[0].weight.data.clone()
 
 
+def swap_weight(net):
+    weight = net.layers[0].weight
+    torch.utils.swap_tensors(weight, torch.nn.Parameter(weight.double()))
+
+
 def transpose_data(net):
     net.layers[0].weight.data = net.layers[0].weight.data.t()
 
@@ -79,6 +84,7 @@ CHANGES = {
     "hook": (lambda net: net.layers.register_forward_hook(lambda *_: None), Misfit.NET),
     "hook before": (lambda net: net.register_forward_pre_hook(lambda *_: None), Misfit.NET),
     "data": (set_data, Misfit.WEIGHT),
+    "swapped": (swap_weight, Misfit.WEIGHT),
     "transposed": (transpose_data, Misfit.WEIGHT),
     "shifted": (shift_data, Misfit.WEIGHT),
     "reinterpreted": (reinterpret_data, Misfit.WEIGHT),
@@ -134,6 +140,17 @@ def test_what_compilers_leave_in_a_net_is_no_change(check_of):
         assert isinstance(found, list), found
         net.scale = 1.0
         assert not fits(check, X)
+
+
+def test_parametrised_weights_that_are_cached_do_not_fit(check_of):
+    for net, misfit in ((Net(), 0), (Net(), Misfit.NET)):
+        if misfit:
+            torch.nn.utils.parametrizations.weight_norm(net.layers[0])
+        check = check_of(net.eval(), entry_of(net, X))
+        with torch.nn.utils.parametrize.cached():
+            assert check((X,), {}) == (misfit or [X])
+            net(X)
+        assert fits(check, X)
 
 
 def test_a_weight_that_is_elsewhere_in_its_memory_is_seen(check_of):

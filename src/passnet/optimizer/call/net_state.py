@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
+from torch.nn.utils import parametrize
 
 from passnet.errors import InputError
 from passnet.optimizer.call.held_objects import OF_MODULES, held_by
@@ -116,6 +117,11 @@ def remember_net(
     for path, entries in held_by(net).containers.items():
         names, values = _items(entries)
         remembered.append(RememberedDict(path, "items", entries, names, values))
+    if any(map(parametrize.is_parametrized, net.modules())):  # `cached` keeps weights for a while
+        state = vars(parametrize), *_items(vars(parametrize))
+        remembered.append(
+            RememberedDict("torch.nn.utils.parametrize", "items", *state, {"_cache": {}})
+        )
     for kind in ("_global_forward_hooks", "_global_forward_pre_hooks"):
         hooks = getattr(torch.nn.modules.module, kind)
         remembered.append(RememberedDict("all modules", kind, hooks, (*hooks,), (*hooks.values(),)))
@@ -164,7 +170,7 @@ def _change_in_words(remembered: RememberedDict, name: str, value: Any) -> str:
     if remembered.kind == "class":
         return f"{name} of class {where} was replaced since the net was optimised"
     if remembered.kind == "items":
-        return f"what attribute {where} holds was changed since the net was optimised"
+        return f"what {where} holds was changed since the net was optimised"
     path = f"{remembered.module}.{name}" if remembered.module else name
     if remembered.kind.endswith("_hooks"):
         return f"a hook of {where} was added or removed since it was optimised"

@@ -96,13 +96,15 @@ struct Module {
 };
 
 struct Weight {
-  c10::TensorImpl* impl;
+  PyObject* tensor;  // whose TensorImpl may be swapped for another
   bool needs_gradient;
   const void* data;
   caffe2::TypeMeta dtype;
   int64_t offset;
   std::vector<int64_t> sizes, strides;
   uint32_t version;
+
+  c10::TensorImpl* impl() const { return unpack(tensor).unsafeGetTensorImpl(); }
 };
 
 // Sums of the 64-bit words of a storage, in lanes of which each word is in one: of the words
@@ -335,7 +337,7 @@ int misfit_of_gradients(const Check& check, const std::vector<PyObject*>& given)
       return GRADIENTS;
   }
   for (const Weight& weight : check.weights)
-    if (weight.impl->requires_grad() != weight.needs_gradient) return GRADIENTS;
+    if (weight.impl()->requires_grad() != weight.needs_gradient) return GRADIENTS;
   return FITS;
 }
 
@@ -370,10 +372,11 @@ int misfit_of_net(Check& check) {
 
 int misfit_of_weights(const Check& check) {
   for (const Weight& weight : check.weights) {
-    if (data_of(weight.impl) != weight.data || weight.impl->dtype() != weight.dtype ||
-        weight.impl->storage_offset() != weight.offset ||
-        weight.impl->sizes() != c10::IntArrayRef(weight.sizes) ||
-        weight.impl->strides() != c10::IntArrayRef(weight.strides))
+    c10::TensorImpl* impl = weight.impl();
+    if (data_of(impl) != weight.data || impl->dtype() != weight.dtype ||
+        impl->storage_offset() != weight.offset ||
+        impl->sizes() != c10::IntArrayRef(weight.sizes) ||
+        impl->strides() != c10::IntArrayRef(weight.strides))
       return WEIGHT;
   }
   return FITS;
@@ -443,7 +446,7 @@ bool is_between_bounds(const Leaf& leaf, c10::TensorImpl* impl) {
 // How often torch counted an update of a weight.
 uint64_t num_updates(const std::vector<Weight>& weights) {
   uint64_t updates = 0;
-  for (const Weight& weight : weights) updates += weight.impl->version_counter().current_version();
+  for (const Weight& weight : weights) updates += weight.impl()->version_counter().current_version();
   return updates;
 }
 
@@ -459,7 +462,7 @@ int misfit_of_values(Check& check, const std::vector<PyObject*>& given) {
         return VALUES;
   if (check.is_frozen)
     for (const Weight& weight : check.weights)
-      if (weight.impl->version_counter().current_version() != weight.version) return FROZEN;
+      if (weight.impl()->version_counter().current_version() != weight.version) return FROZEN;
   if (!check.bytes.empty()) {
     passnet::Watch::of_process().after_fork();
     uint64_t updates = num_updates(check.weights);
@@ -602,8 +605,9 @@ PyObject* make_check(PyObject*, PyObject* held) {
       check->modules.push_back({module, Py_TYPE(module)});
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(weights); i++) {
-      c10::TensorImpl* impl = unpack(PyTuple_GET_ITEM(weights, i)).unsafeGetTensorImpl();
-      check->weights.push_back({impl, impl->requires_grad(), data_of(impl), impl->dtype(), impl->storage_offset(),
+      PyObject* tensor = PyTuple_GET_ITEM(weights, i);
+      c10::TensorImpl* impl = unpack(tensor).unsafeGetTensorImpl();
+      check->weights.push_back({tensor, impl->requires_grad(), data_of(impl), impl->dtype(), impl->storage_offset(),
                                 impl->sizes().vec(), impl->strides().vec(),
                                 is_frozen ? impl->version_counter().current_version() : 0});
     }
