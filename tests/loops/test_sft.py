@@ -18,11 +18,12 @@ from passnet_loops.data.build import read_training, write_rows
 from passnet_loops.data.examples import OWN_AUTHOR
 from passnet_loops.data.training_rows import first_structures, split_rows_to_watch
 from passnet_loops.language.expand import expand_answer
-from passnet_loops.language.grammar import AnswerGrammar, first_misfit
+from passnet_loops.language.grammar import AnswerGrammar
 from passnet_loops.language.prompt import loops_prompt
 from passnet_loops.policy import Sampling, open_policy
 from passnet_loops.settings import LlmShape, SftPlan, SftSettings
 from passnet_loops.sft import muon_optimizer, run_sft
+from tests.loops.misfit import first_misfit
 
 SHIPPED = Path(__file__).parents[2] / "training"
 

@@ -1,6 +1,7 @@
 """Rewards of a batch come from the judge, are recorded, and a policy that cheats is stopped."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +16,19 @@ from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import make_suite
 from passnet.judge.task import TaskGraph
 from passnet.passes.files import read_files
-from passnet.train.rewards.batch_rewards import BatchReward, own_judge
+from passnet.train.rewards.batch_rewards import AskJudge, BatchReward
 from passnet.train.rewards.monitors import MONITORS_FILE, MonitorLimits, MonitorRecord
 from passnet.train.rewards.reward import answer_files
 from passnet.train.rewards.sample_log import SampleLog
 from passnet.train.rewards.samples import SAMPLES_FILE, Sample
-from passnet.train.service.submission import Judged, JudgeReport
+from passnet.train.service.submission import (
+    Judged,
+    JudgeJob,
+    JudgeReport,
+    Submission,
+    judge_job,
+    submission_id,
+)
 from passnet_audit.judge.audit import CASE_FILE, GRAPH_FOLDER, Case
 from passnet_service.judging import open_judging
 from passnet_service.settings import ServiceSettings
@@ -33,6 +41,21 @@ pytestmark = pytest.mark.xdist_group("service")
 EXPLOITS = Path(__file__).parents[1] / "exploits"
 LIMITS = MonitorLimits(min_samples=8)
 TASKS = {"add_relu": make_suite("small", [small_graph()]).tasks[0]}
+
+
+def own_judge(judge: Callable[[JudgeJob], Judged]) -> AskJudge:
+    """Return a judge of batches in this process, one answer after another; see `open_judging`."""
+
+    async def ask(submissions: Sequence[Submission]) -> list[JudgeReport]:
+        reports = []
+        for submission in submissions:
+            job = judge_job(submission, {}, None)
+            judged = await asyncio.to_thread(judge, job)
+            report_id = submission_id(job, "", submission.repeat)
+            reports.append(JudgeReport(report_id, "done", judged))
+        return reports
+
+    return ask
 
 
 def test_an_answer_is_read_as_it_is_written_in_training_data():

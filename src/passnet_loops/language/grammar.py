@@ -249,17 +249,3 @@ class AnswerGrammar:
         if variables not in self._indices:
             self._indices[variables] = IndexGrammar(nest.variables, self._wholes, self._sizes)
         return self._indices[variables].words(size)
-
-
-def first_misfit(grammar: AnswerGrammar, answer: str) -> tuple[int, str, frozenset[str]] | None:
-    """Return the first word that is not allowed, with position and allowed words, if any."""
-    course = grammar.words()
-    allowed = next(course)
-    for position, word in enumerate((*answer.split(), DONE)):
-        if word not in allowed:
-            return position, word, allowed
-        try:
-            allowed = course.send(word)
-        except StopIteration:
-            break
-    return None

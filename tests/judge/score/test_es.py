@@ -2,18 +2,41 @@
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import geometric_mean
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passnet.errors import InputError
-from passnet.judge.score.es import WEIGHTS, Score, aggregate, es, es_by_t, es_closed_form, factor
+from passnet.judge.score.es import WEIGHTS, Score, aggregate, es, es_by_t, factor
 from passnet.judge.score.status import STATUSES, TOLERATED_FROM
 from passnet.judge.score.tolerance import LEVELS
 
 VECTOR_STATUS = {"correct": "ok", "compile": "compile_error", "runtime": "runtime_error"}
+
+
+def es_closed_form(trials: Sequence[Score], t: int, b: float, p: float) -> float:
+    """Return ES_t by the published closed form, S_t with b replaced by gamma_t.
+
+    S_t = alpha^lambda * beta^(lambda * eta * p) * b^(1 - lambda), with alpha the geometric mean of
+    the speedups of correct trials, beta that of those below 1, lambda the share of correct trials,
+    eta the share of those that are slower; gamma_t = b^(sum_c pi_c [t < c]), pi_c the share of
+    error class c among the failures. For t >= 1 correctness is that at 1.
+    """
+    level = min(t, 1)
+    correct = [trial.speedup or 1.0 for trial in trials if trial.is_correct(level)]
+    failed = [trial for trial in trials if not trial.is_correct(level)]
+    slower = [speedup for speedup in correct if speedup < 1]
+    alpha = geometric_mean(correct) if correct else 1.0
+    beta = geometric_mean(slower) if slower else 1.0
+    share = len(correct) / len(trials)
+    eta = len(slower) / len(correct) if correct else 0.0
+    severe = [trial for trial in failed if (c := TOLERATED_FROM[trial.status]) is None or t < c]
+    gamma = b ** (len(severe) / len(failed)) if failed else 1.0
+    return float(alpha**share * beta ** (share * eta * p) * gamma ** (1 - share))
 
 
 def test_the_worked_vectors_are_met_to_nine_digits(es_vectors: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from passnet.core.jobs.process import JobLimits
 from passnet.core.jobs.run_plan import RunPlan
+from passnet.core.records.serialise import read_lines
 from passnet.data.dataset.store import (
     Occurrence,
     Provenance,
@@ -15,11 +16,11 @@ from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
 from passnet.judge.suite.assembly import (
     RECORDS_FILE,
+    AdmissionRecord,
     AssemblyPlan,
     AssemblyWork,
     admit,
     assemble,
-    read_admissions,
 )
 from passnet.judge.suite.selection import SelectionPlan
 from passnet.judge.suite.suite import load_suite
@@ -80,7 +81,7 @@ def test_more_tasks_than_are_admitted_are_refused_and_no_suite_is_left(dataset, 
     with pytest.raises(InputError, match="2 tasks fit the plan, and 4 are wanted"):
         assemble(dataset, plan(4), AssemblyWork(path, tmp_path / "work"))
     assert not path.exists()
-    assert len(read_admissions(tmp_path / "work")) == 5
+    assert len(list(read_lines(tmp_path / "work" / RECORDS_FILE, AdmissionRecord))) == 5
 
 
 @pytest.mark.slow
@@ -133,5 +134,9 @@ def test_ops_that_compute_nothing_are_not_tried_again_and_again(tmp_path):
     work = tmp_path / "work"
     with pytest.raises(InputError, match="1 tasks"):
         assemble(tmp_path, assembly_plan, AssemblyWork(tmp_path / "made.parquet", work))
-    tried = [record.wrong for record in read_admissions(work).values() if record.computes_nothing]
+    tried = [
+        record.wrong
+        for record in read_lines(work / RECORDS_FILE, AdmissionRecord)
+        if record.computes_nothing
+    ]
     assert len(tried) == 2

@@ -6,8 +6,9 @@ from passnet.errors import InputError
 from passnet_loops.data.examples import whole_or_ranges
 from passnet_loops.language.answer_text import parse_answer, print_answer
 from passnet_loops.language.expand import expand_answer
-from passnet_loops.language.grammar import DONE, AnswerGrammar, first_misfit
+from passnet_loops.language.grammar import DONE, AnswerGrammar
 from passnet_loops.language.prompt import Prompt, loops_prompt
+from tests.loops.misfit import first_misfit
 from tests.loops.softmax import softmax_graph
 
 

@@ -100,30 +100,6 @@ def es(
     return geometric_mean(factor(trial, t, b, p) for trial in trials)
 
 
-def es_closed_form(
-    trials: Sequence[Score], t: int, b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY
-) -> float:
-    """Return ES_t by the published closed form, S_t with b replaced by gamma_t.
-
-    S_t = alpha^lambda * beta^(lambda * eta * p) * b^(1 - lambda), with alpha the geometric mean of
-    the speedups of correct trials, beta that of those below 1, lambda the share of correct trials,
-    eta the share of those that are slower; gamma_t = b^(sum_c pi_c [t < c]), pi_c the share of
-    error class c among the failures. For t >= 1 correctness is that at 1.
-    """
-    _check(trials, b, p)
-    level = min(t, 1)
-    correct = [trial.speedup or 1.0 for trial in trials if trial.is_correct(level)]
-    failed = [trial for trial in trials if not trial.is_correct(level)]
-    slower = [speedup for speedup in correct if speedup < 1]
-    alpha = geometric_mean(correct) if correct else 1.0
-    beta = geometric_mean(slower) if slower else 1.0
-    share = len(correct) / len(trials)
-    eta = len(slower) / len(correct) if correct else 0.0
-    severe = [trial for trial in failed if (c := TOLERATED_FROM[trial.status]) is None or t < c]
-    gamma = b ** (len(severe) / len(failed)) if failed else 1.0
-    return float(alpha**share * beta ** (share * eta * p) * gamma ** (1 - share))
-
-
 def es_by_t(
     trials: Sequence[Score], b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY
 ) -> dict[int, float]:

@@ -183,11 +183,6 @@ def _assembled(
     return Assembled(suite, tuple(tasks), tuple(admissions[name] for name in sorted(admissions)))
 
 
-def read_admissions(work: Path) -> dict[str, AdmissionRecord]:
-    """Read the admissions in a work folder by full fingerprint; a torn last line is skipped."""
-    return _run_folder(work).records()
-
-
 def _run_folder(work: Path) -> RunFolder[AssemblyInfo, AdmissionRecord, str]:
     full = attrgetter("full")
     return RunFolder(

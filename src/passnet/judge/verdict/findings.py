@@ -125,14 +125,3 @@ def finding(name: str, evidence: str, place: str | None = None) -> Finding:
 def forbids_running(findings: Iterable[Finding]) -> bool:
     """Return whether the text of a candidate alone proves that it cheats."""
     return any(finding.weight == "reject" and finding.place is not None for finding in findings)
-
-
-def findings_table() -> str:
-    """Return the catalogue as a Markdown table, for the documentation."""
-    rows = [
-        f"| `{kind.name}` | {', '.join(kind.severities)} | {kind.proof} | {kind.meaning} |"
-        for kind in CATALOGUE.values()
-    ]
-    return "\n".join(
-        ["| finding | severity | shown by | what it says |", "|---|---|---|---|", *rows]
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -21,12 +20,8 @@ from passnet.train.rewards.sample_log import SampleLog
 from passnet.train.rewards.samples import Sample, sample_of
 from passnet.train.service.client import ServiceAddress, judge_all
 from passnet.train.service.submission import (
-    Judged,
-    JudgeJob,
     JudgeReport,
     Submission,
-    judge_job,
-    submission_id,
 )
 
 AskJudge: TypeAlias = Callable[[Sequence[Submission]], Awaitable[list[JudgeReport]]]
@@ -155,18 +150,3 @@ class BatchReward:
 def service_judge(address: ServiceAddress) -> AskJudge:
     """Return a judge of batches that asks a reward service."""
     return partial(judge_all, address)
-
-
-def own_judge(judge: Callable[[JudgeJob], Judged]) -> AskJudge:
-    """Return a judge of batches in this process, one answer after another; see `open_judging`."""
-
-    async def ask(submissions: Sequence[Submission]) -> list[JudgeReport]:
-        reports = []
-        for submission in submissions:
-            job = judge_job(submission, {}, None)
-            judged = await asyncio.to_thread(judge, job)
-            report_id = submission_id(job, "", submission.repeat)
-            reports.append(JudgeReport(report_id, "done", judged))
-        return reports
-
-    return ask
