@@ -52,7 +52,7 @@ SETTINGS: tuple[Setting, ...] = (
     (Path.cwd, os.chdir),
     (sys.path.copy, lambda path: sys.path.__setitem__(slice(None), path)),
     (sys.getrecursionlimit, sys.setrecursionlimit),
-    (warnings.filters.copy, _set_filters),
+    (lambda: [*warnings.filters], _set_filters),
     (gc.isenabled, lambda is_on: gc.enable() if is_on else gc.disable()),
     (gc.get_threshold, lambda numbers: gc.set_threshold(*numbers)),
     (
