@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -246,21 +247,36 @@ def _load_aot(
         return built
     constants = torch.load(folder / CONSTANTS_FILE, weights_only=True)
     prefix = "" if with_passes else "net."
+    bound: list[torch.Tensor] = []
+    weakref.finalize(model, _let_go, bound)
 
     def bind(weights: Mapping[str, torch.Tensor]) -> None:
-        _bind(model, constants | {f"{prefix}{name}": weight for name, weight in weights.items()})
+        named = {f"{prefix}{name}": weight for name, weight in weights.items()}
+        values = _bind(model, constants | named)
+        _let_go(bound)
+        bound[:] = values
 
     bind(call.weights)
     return replace(built, bind=bind)
 
 
-def _bind(model: Any, weights: Mapping[str, torch.Tensor]) -> None:
-    """Let a package read weights in their own memory, so that it is right after updates."""
+def _let_go(bound: Sequence[torch.Tensor]) -> None:
+    """Free what a package was bound to: torch 2.13 never lets go of these tensors."""
+    for tensor in bound:
+        tensor.data = tensor.new_empty(0)
+
+
+def _bind(model: Any, weights: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
+    """Let a package read weights in their own memory, so that it is right after updates.
+
+    Return the tensors that it is bound to.
+    """
     names = model.loader.get_constant_fqns()
     if missing := [name for name in names if name not in weights]:
         raise BackendError(f"the net has no weight {missing[0]}, which its package was made with")
     values = {name: weights[name].detach() for name in names}
     model.load_constants(values, check_full_update=True, user_managed=True)
+    return [*values.values()]
 
 
 def _called(built: BuiltBackend, *args: Any, **kwargs: Any) -> Any:

@@ -4,12 +4,15 @@ Both take the net from `torch.export` with its weights folded in, and save it in
 process. They read inputs in torch's memory, as numpy arrays.
 """
 
+import gc
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -68,6 +71,13 @@ def make_openvino(
 
 
 def _convert_to_openvino(folder: Path) -> None:
+    tensors = _save_openvino(folder)
+    gc.collect()  # the converted program holds itself, and its weights
+    _open_openvino(folder / OPENVINO_FILE, OPENVINO_SETTINGS)(tensors)
+
+
+def _save_openvino(folder: Path) -> list[torch.Tensor]:
+    """Convert the net, and return the tensors of its example."""
     import openvino
     from openvino.frontend import FrontEndManager
     from openvino.frontend.pytorch.fx_decoder import TorchFXPythonDecoder
@@ -81,7 +91,7 @@ def _convert_to_openvino(folder: Path) -> None:
     for port in model.inputs:
         port.get_tensor().set_names({_name(inputs.index(port.any_name))})
     openvino.save_model(model, folder / OPENVINO_FILE, compress_to_fp16=False)
-    _open_openvino(folder / OPENVINO_FILE, OPENVINO_SETTINGS)(tensors)
+    return tensors
 
 
 def _open_openvino(path: Path, settings: Mapping[str, Any]) -> RunTensors:
@@ -123,11 +133,18 @@ def make_onnxruntime(
 
 
 def _convert_to_onnx(folder: Path) -> None:
+    with ProcessPoolExecutor(1, get_context("fork")) as pool:  # the exporter never frees weights
+        arrays = pool.submit(_save_onnx, folder).result()
+    _open_onnxruntime(folder / ONNX_FILE)([torch.from_numpy(array) for array in arrays])
+
+
+def _save_onnx(folder: Path) -> list[Any]:
+    """Convert the net, and return the tensors of its example as arrays."""
     program, tensors = read_program(folder)
     names = [_name(number) for number in range(len(tensors))]
     path = folder / ONNX_FILE
     torch.onnx.export(program, (), path, input_names=names, dynamo=True, verbose=False)
-    _open_onnxruntime(path)(tensors)
+    return list(map(_array, tensors))
 
 
 def _open_onnxruntime(path: Path) -> RunTensors:

@@ -1,6 +1,5 @@
 """Comparison of a backend with eager torch, on fresh and on hostile arguments."""
 
-import copy
 import math
 import resource
 import time
@@ -23,6 +22,7 @@ from passnet.judge.verdict.precision import (
 from passnet.optimizer.call.call_check import can_be_bounded, is_dense_in_memory
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.compare import fresh_values
+from passnet.optimizer.compare.float64_copy import copy_in_float64
 from passnet.optimizer.compare.fresh_values import ArgumentSet, NumberBounds, is_mask, may_index
 
 SPARE_BYTES = 4 * 2**30
@@ -45,11 +45,14 @@ MAX_EXACT_S = 0.1
 MAX_DOUBT_S = 1.0
 """If a call takes no longer than this, a set that seems wrong is compared with float64 too."""
 
+MAX_FLOAT64_BYTES = 2**27
+"""One weight in float64 takes no more than this, or than all weights as they are."""
+
 LARGE = 1024.0
 """Backends that are wrong for non-finite values are bounded by this multiple of the example's."""
 
-CHANGE = 0.25
-"""The largest relative change of weights in the test that a backend reads them."""
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""Whole numbers of the bytes of a float."""
 
 FOLDED = 4.0
 """The factor on the error bound for folded weights, which round once more."""
@@ -114,9 +117,12 @@ class EagerComparison:
 
     def _in_float64(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
         """Return the outputs of a copy of the net in float64; None where it does not run."""
+        sizes = [2 * weight.nbytes for weight in self._call.weights.values()]
+        if max(sizes, default=0) > max(sum(sizes) / 2, MAX_FLOAT64_BYTES):
+            return None
         try:
-            net = copy.deepcopy(self._call.net).double()
             exact = [x.double() if x.is_floating_point() else x.clone() for x in tensors]
+            net = copy_in_float64(self._call.net)
             outputs = self._call.eager_outputs(self._call.filled(exact), net)
             return [output.clone() for output in outputs]
         except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
@@ -298,23 +304,32 @@ def _is_unstable(right: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -
 
 
 @contextmanager
-def _other_values(weights: Iterable[torch.Tensor], seed: int = 0) -> Iterator[bool]:
-    """Multiply dense weights by numbers near one, for a while; False where there are none."""
+def _other_values(weights: Iterable[torch.Tensor]) -> Iterator[bool]:
+    """Change dense weights by up to a quarter, for a while; False where there are none.
+
+    A bit is flipped in every other element, and back again, which takes no copy.
+    """
     floats = [
         weight.data
         for weight in weights
         if is_dense_in_memory(weight) and weight.is_floating_point() and weight.numel()
     ]
-    before = [weight.clone() for weight in floats]
-    generator = torch.Generator().manual_seed(seed)
+    changed: list[torch.Tensor] = []
     try:
         for weight in floats:
-            factors = 1 + CHANGE * torch.rand(weight.shape, generator=generator)
-            weight.mul_(factors.to(weight.device, weight.dtype))
+            _flip_bit(weight)
+            changed.append(weight)
         yield bool(floats)
     finally:
-        for weight, values in zip(floats, before, strict=True):
-            weight.copy_(values)
+        for weight in changed:
+            _flip_bit(weight)
+
+
+def _flip_bit(weight: torch.Tensor) -> None:
+    """Flip the second bit of the mantissa of every other element."""
+    bit = round(-math.log2(torch.finfo(weight.dtype).eps)) - 2
+    elements = weight.as_strided((weight.numel(),), (1,)).view(_BITS[weight.itemsize])
+    elements[::2] ^= 1 << bit
 
 
 def compare_outputs(
