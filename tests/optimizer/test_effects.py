@@ -21,6 +21,7 @@ from passnet.optimizer.blocks import block_times
 from passnet.optimizer.call.effects import SMALL
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.call.values import other_values
+from passnet.optimizer.record import BackendRecord
 
 X = torch.linspace(-1, 2, 12).reshape(3, 4)
 
@@ -241,6 +242,22 @@ def test_a_net_whose_second_call_fails_is_refused() -> None:
 
     call = NetCall(Stateful(metered), (X,), {})
     assert call.refusal is not None and "changes attribute count" in call.refusal
+
+
+def test_a_refused_net_is_not_called_again_by_optimize() -> None:
+    kept: list[Any] = []
+    net = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).eval()
+    net[1].register_forward_hook(keeping(kept))
+    records: list[BackendRecord] = []
+    fast = passnet.optimize(net, X, backends=("graph",), progress=records.append)
+    assert not kept and [record.status for record in records] == ["ok", "refused"]
+
+    def metered(net: Any, x: torch.Tensor) -> None:
+        net.count += 1
+        assert net.count < 4, "no calls are left"
+
+    fast = passnet.optimize(Stateful(metered), X, backends=("graph",))
+    assert not fast.built_backends
 
 
 def test_a_refused_net_is_returned_and_runs_as_it_was() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from passnet.optimizer.backends.backends import BACKENDS, build_backend
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.compare.agreement import Agreement, EagerComparison
 from passnet.optimizer.compare.fresh_values import ANY_NUMBER, index_bounds
@@ -162,3 +163,20 @@ def test_a_whole_number_that_is_a_size_takes_no_memory() -> None:
     assert same.wrong is None
     assert resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 8 * 2**20  # in KiB
+
+
+def test_numbers_beyond_those_that_the_net_takes_are_tried(tmp_path: Path) -> None:
+    class Checked(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = torch.nn.Embedding(64, 4)
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            if not torch.compiler.is_compiling() and ids.max() >= 60:
+                raise ValueError("that is no word")
+            return self.words(ids)
+
+    call = NetCall(Checked().eval(), (torch.arange(40),), {})
+    built = build_backend("graph", BACKENDS["graph"], call, tmp_path)
+    found = EagerComparison(call).agreement(built)
+    assert found.wrong is None and found.index_bounds == ((0, 59),)

@@ -117,6 +117,8 @@ def optimize_signature(
     `runner` runs their children; `progress` is called with each record. The backend `serves` is
     chosen if it is right, fast or not.
     """
+    if call.refusal:
+        return _refused(call, plan, progress), None
     trial = _Trial(call, folder, plan, settings, _budget_of(call, settings, deadline), runner)
     for name, backend in plan.items():
         record = trial.tried(name, backend, 1.0 if name == [*plan][-1] else SHARE)
@@ -153,6 +155,25 @@ def optimize_signature(
     if fastest == "eager":
         return signature, None
     return signature, replace(trial.alive[fastest], instead=trial.alive.get(instead))
+
+
+def _refused(
+    call: NetCall, plan: Mapping[str, Backend], progress: Progress | None
+) -> SignatureRecord:
+    """Return the record of a net that no backend may serve. It is not called again, as it may keep
+    a state or fail: its time is that of its first call.
+    """
+    ms = call.seconds * 1e3
+    records = []
+    for name, backend in plan.items():
+        record = BackendRecord(name, "refused", call.refusal, says=backend.says)
+        if name == "eager":
+            record = replace(record, status="ok", reason=None, plain_ms=ms, speedup=1.0)
+        records.append(record)
+        if progress is not None:
+            progress(record)
+    inputs = tuple(map(leaf_in_words, call.leaves))
+    return SignatureRecord(inputs, "eager", tuple(records), ms, ms, 1.0, 1.0, 1.0)
 
 
 def _budget_of(call: NetCall, settings: OptimizeSettings, deadline: float) -> Budget:
@@ -251,6 +272,8 @@ class _Trial:
             built_s = self._note_build(backend, start)
             with boundary(BackendError, f"{name}, on other arguments"):
                 agreement = self.comparison.agreement(built)
+            if self.call.refusal and name != "eager":  # comparing may find a reason
+                raise BackendError(self.call.refusal)
         except StoppedError as cause:  # a resumed run tries it again
             return BackendRecord(
                 name, "untried", str(cause), self._note_build(backend, start)

@@ -1,6 +1,7 @@
 """A net and a call of it, and one built backend for this input signature."""
 
 import itertools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -86,7 +87,8 @@ class NetCall:
     """A net with the arguments of one call.
 
     `given` is the net as the user gave it, perhaps a function; `net` is a module. `leaves` are the
-    arguments, flat; `outputs` the tensors among the outputs, and `structure` the rest of these.
+    arguments, flat; `outputs` the tensors among the outputs, and `structure` the rest of these;
+    `seconds` is the time of the first call.
     `written` names the weights and arguments that a call writes into. `refusal` is a sentence why
     no backend may serve the net, None where one may; calls for comparisons add to it, as outputs
     other than tensors must stay as in the example.
@@ -121,6 +123,7 @@ class NetCall:
         watched = self.weights | {name: leaf for name, leaf in named if is_dense(leaf)}
         before, copy = effects.state_of(self.net, watched), effects.bare_copy(self.net)
         args, kwargs = tree_unflatten(list(self.leaves), self.args_spec)
+        start = time.perf_counter()
         try:
             with torch.no_grad():
                 outputs = self.net(*args, **kwargs)
@@ -128,6 +131,7 @@ class NetCall:
             raise InputError(
                 f"the net fails on these inputs: {type(cause).__name__}: {cause}"
             ) from cause
+        self.seconds = time.perf_counter() - start
         self.outputs, self.structure = flattened(outputs)
         if not self.outputs:
             raise InputError("the net returns no tensor; return its numbers as tensors")

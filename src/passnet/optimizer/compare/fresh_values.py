@@ -77,6 +77,10 @@ def draws(call: NetCall, bounds: NumberBounds, bound: float, seed: int) -> Itera
     for value in SPREAD if wholes else ():
         says = f"with {value} among its whole numbers"
         yield ArgumentSet("indices", says, _with_value(call, seed, value, may_index))
+    for number, (tensor, ends) in enumerate(zip(example, bounds, strict=False)):
+        if ends and may_index(tensor) and ends[1] < torch.iinfo(tensor.dtype).max:
+            says = f"with {ends[1] + 1} among its whole numbers"
+            yield ArgumentSet("indices", says, _with_index(call, number, ends[1] + 1))
     if floats:
         for factor in FACTORS:
             kind: Kind = "usual" if _largest(example) * factor <= bound else "large"
@@ -140,8 +144,8 @@ def drawn_within(call: NetCall, bounds: NumberBounds, seed: int) -> list[torch.T
 def index_bounds(call: NetCall, accepts: Accepts) -> NumberBounds:
     """Return the whole numbers that eager torch takes in each tensor, None of other dtypes.
 
-    From the example's range they widen to 0 and 1, and to the last row of a table or axis of which
-    eager torch takes the last row but not the next; to `ANY_NUMBER` where it takes any number. The
+    From the example's range they widen to 0 and 1, and to the last row of a table or axis that
+    eager torch takes, if it takes none beyond; to `ANY_NUMBER` where it takes any number. The
     result is empty where an argument of whole numbers cannot be checked at each call.
     """
     tensors = call.tensors()
@@ -342,6 +346,22 @@ def _is_to_permute(values: torch.Tensor) -> bool:
     return values.numel() > 8 and sample.unique().numel() <= 2
 
 
+def _with_index(call: NetCall, number: int, index: int) -> list[torch.Tensor]:
+    """Return the example with a whole number in the first element of one of its tensors."""
+    tensors = [tensor.clone() for tensor in call.tensors()]
+    if not _overlaps(tensors[number]):
+        tensors[number][(0,) * tensors[number].ndim] = index
+    return tensors
+
+
+def _last_taken(takes: Callable[[int], bool], taken: int, refused: int) -> int:
+    """Return the last number that is taken, by bisection."""
+    while refused - taken > 1:
+        middle = (taken + refused) // 2
+        taken, refused = (middle, refused) if takes(middle) else (taken, middle)
+    return taken
+
+
 def _widened(
     call: NetCall, accepts: Accepts, number: int, own: tuple[int, int], sizes: Sequence[int]
 ) -> tuple[int, int]:
@@ -349,11 +369,9 @@ def _widened(
     most = torch.iinfo(call.tensors()[number].dtype).max
 
     def takes(index: int) -> bool:
-        tensors = [tensor.clone() for tensor in call.tensors()]
-        if index > most or _overlaps(tensors[number]):
+        if index > most or _overlaps(call.tensors()[number]):
             return False
-        tensors[number][(0,) * tensors[number].ndim] = index
-        return accepts(tensors)
+        return accepts(_with_index(call, number, index))
 
     low, high = own
     if low > 0 and takes(0):
@@ -364,5 +382,5 @@ def _widened(
         return low, max(high, min(most, ANY_NUMBER))
     for rows in sizes:
         if rows > high and not takes(rows):
-            return low, rows - 1 if takes(rows - 1) else high
+            return low, rows - 1 if takes(rows - 1) else _last_taken(takes, high, rows - 1)
     return low, max(high, most) if takes(most) else high
