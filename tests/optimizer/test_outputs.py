@@ -17,6 +17,7 @@ from passnet.optimizer.backends.dynamo_graph import build_graph
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.call.values import difference, flattened, nested
+from passnet.optimizer.compare.form import with_form
 from tests.optimizer.hand_made import entry_of, plus_hundred
 
 X = torch.randn(3, 4)
@@ -223,3 +224,16 @@ def test_constants_of_other_types_are_told_apart() -> None:
     for first, second in ((1, True), (1, 1.0), (0.0, -0.0), ("a", b"a"), (Pair, Cache)):
         structures = [flattened((X, value))[1] for value in (first, second)]
         assert difference(*structures) and not difference(structures[0], structures[0]), first
+
+
+def test_an_output_that_is_an_argument_or_another_output_is_that_very_tensor() -> None:
+    def returned(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = x * 2
+        return x, y, y, x[:1]
+
+    call = NetCall(returned, (torch.ones(2, 3),), {})
+    built = call.built("copies", lambda tensors: [each.clone() for each in returned(*tensors)])
+    x = torch.rand(2, 3)
+    first, second, again, view = with_form(call, built).run([x])
+    assert first is x and again is second
+    assert view is not x and view.data_ptr() == x.data_ptr()

@@ -19,13 +19,14 @@ RunBackend = Callable[[list[torch.Tensor]], Sequence[Any]]
 class _View:
     """An output that is a view: of an argument by number, a weight by name, or an earlier output.
 
-    `offset` is in elements from where the other tensor begins.
+    `offset` is in elements from where the other tensor begins; `is_itself`: it is that tensor.
     """
 
     of: tuple[str, int | str]
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
+    is_itself: bool
 
 
 def with_form(call: NetCall, built: BuiltBackend) -> BuiltBackend:
@@ -66,7 +67,8 @@ def _laid_out(
                 kind, name = view.of
                 base = {"argument": tensors, "weight": weights, "output": outputs}[kind][name]  # type: ignore[index]
                 offset = base.storage_offset() + view.offset
-                outputs[number] = base.detach().as_strided(view.shape, view.strides, offset)
+                view_of_it = base.detach().as_strided(view.shape, view.strides, offset)
+                outputs[number] = base if view.is_itself else view_of_it
             elif outputs[number].stride() != strides:
                 laid = torch.empty_strided(
                     shape, strides, dtype=outputs[number].dtype, device=outputs[number].device
@@ -93,7 +95,9 @@ def _views(
                 is_alike = output.dtype is base.dtype and output.is_conj() == base.is_conj()
                 if not is_alike or output.is_neg() != base.is_neg():
                     raise BackendError(f"output {number} is a view of other bits of a tensor")
-                views[number] = _View(of, tuple(output.shape), output.stride(), offset)
+                form = tuple(output.shape), output.stride()
+                is_itself = output is base and of[0] != "weight"  # those are of a copy
+                views[number] = _View(of, *form, offset, is_itself)
                 break
         bases.append((("output", number), output))
     return views
