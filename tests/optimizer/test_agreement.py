@@ -191,6 +191,16 @@ def test_the_error_of_folded_weights_may_be_larger() -> None:
     assert compare_outputs(off, right, None, is_frozen=True).wrong is None
 
 
+def test_an_element_that_is_off_is_seen_among_many_that_are_right() -> None:
+    right, off = [torch.rand(10_000) + 1], torch.zeros(10_000)
+    off[7] = 1e-3
+    for is_frozen in (False, True):
+        found = compare_outputs([right[0] + off], right, [right[0].double()], is_frozen)
+        assert "an element of output 0 is off by 5.0e-04 of the largest" in str(found.wrong)
+        noisy = [(right[0] + off.roll(1)).double()]  # eager torch's own are off as well
+        assert compare_outputs([right[0] + off], right, noisy, is_frozen).wrong is None
+
+
 def embedded(ids: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.embedding(ids, torch.arange(20.0).view(10, 2))
 

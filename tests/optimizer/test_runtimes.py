@@ -121,7 +121,9 @@ def test_odd_inputs_and_outputs_are_right_and_no_output_is_written_again(
     assert torch.equal(other[1], x + 1)
     needing = [each.clone().requires_grad_() if each is x else each for each in call.tensors()]
     with torch.no_grad():
-        assert not entry.run(needing)[0].requires_grad
+        first, *others = entry.run(needing)
+    assert first is needing[1]  # as eager torch returns it
+    assert not any(output.requires_grad for output in others)
 
 
 @EACH_RUNTIME
@@ -170,3 +172,18 @@ def test_what_is_not_installed_is_tried_only_if_named_and_then_refused() -> None
 @EACH_RUNTIME
 def test_what_is_installed_is_tried(engine: str) -> None:
     assert engine in OptimizeSettings().tried()
+
+
+def put(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(6).index_put((rows,), values, accumulate=True)
+
+
+@EACH_RUNTIME
+def test_an_index_out_of_range_never_reaches_what_would_write_there(
+    engine: str, tmp_path: Path
+) -> None:
+    call = NetCall(put, (torch.rand(6), torch.randperm(6)), {})
+    built = build_backend(engine, BACKENDS[engine], call, tmp_path / engine)
+    assert built.ends_process == (engine == "openvino_frozen")
+    found = EagerComparison(call).agreement(built)
+    assert found.wrong is None and (found.index_bounds or not built.ends_process)

@@ -71,6 +71,9 @@ class Backend:
 
     is_inductor: bool = False
 
+    is_unchecked: bool = False
+    """It writes out of bounds where an index is out of range."""
+
     make: Callable[[NetCall, Path, str], MakeFile] | None = None
     """Returns the work of a child process that makes its files, and calls it once."""
 
@@ -162,7 +165,7 @@ def _building(name: str) -> Iterator[None]:
 def _with_form(call: NetCall, backend: Backend, built: BuiltBackend) -> BuiltBackend:
     # an error in a loop that threads share, as for an index out of range, ends the process
     is_shared = backend.is_inductor and call.is_on_cpu and torch.get_num_threads() > 1
-    return replace(with_form(call, built), ends_process=is_shared)
+    return replace(with_form(call, built), ends_process=is_shared or backend.is_unchecked)
 
 
 def with_checks(built: BuiltBackend, freeze: bool, record: BackendRecord) -> BuiltBackend:
@@ -337,6 +340,7 @@ BACKENDS: Mapping[str, Backend] = {
         runtimes.load_openvino,
         runtimes.load_openvino,
         is_frozen=True,
+        is_unchecked=True,
         make=runtimes.make_openvino,
     ),
     "aot": _aot("AOTInductor"),

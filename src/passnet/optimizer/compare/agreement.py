@@ -54,6 +54,9 @@ LARGE = 1024.0
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 """Whole numbers of the bytes of a float."""
 
+LARGEST_RATIO = 8.0
+"""The multiple of the largest error of eager torch's elements that is allowed besides."""
+
 FOLDED = 4.0
 """The factor on the error bound for folded weights, which round once more."""
 
@@ -362,12 +365,18 @@ def compare_outputs(
         usual = 0.0 if exact is None else _error(right, exact[index])
         eager_error = max(eager_error, usual)
         is_alone = exact is None or not usual <= UNSTABLE.get(dtype, math.inf)
+        true = right if exact is None or is_alone else exact[index]
         usual = 0.0 if is_alone else usual
-        own = _error(output, right if exact is None or is_alone else exact[index])
+        own = _error(output, true)
         error = max(error, own)
-        bound = max(DOWNGRADE.get(dtype, 0.0), DOWNGRADE_RATIO * usual)
-        if own > bound * (FOLDED if is_frozen else 1.0):
+        least = DOWNGRADE.get(dtype, 0.0)
+        if own > max(least, DOWNGRADE_RATIO * usual) * (FOLDED if is_frozen else 1.0):
             wrong = f"output {index} is off by {own:.1e}, eager torch by {usual:.1e}"
+            continue
+        own, usual = _largest_error(output, true), _largest_error(right, true)
+        if own > least * (FOLDED if is_frozen and is_alone else 1.0) + LARGEST_RATIO * usual:
+            of = f"an element of output {index} is off by {own:.1e} of the largest"
+            wrong = f"{of}, eager torch's by {usual:.1e}"
     return Agreement(error, None if exact is None else eager_error, wrong)
 
 
@@ -387,6 +396,16 @@ def _shape_difference(outputs: Sequence[Any], expected: Sequence[torch.Tensor]) 
             if getattr(output, name) != getattr(right, name):
                 return f"output {index} has {name} {getattr(output, name)}"
     return None
+
+
+def _largest_error(output: torch.Tensor, true: torch.Tensor) -> float:
+    """Return the largest error of an element over the largest element, both finite."""
+    output, true = output.detach().double(), true.detach().double()
+    finite = output.isfinite() & true.isfinite()
+    if not bool(finite.any()):
+        return 0.0
+    scale = float(true[finite].abs().max()) or 1.0
+    return float((output - true)[finite].abs().max()) / scale
 
 
 def _error(output: torch.Tensor, true: torch.Tensor) -> float:
