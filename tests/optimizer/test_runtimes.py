@@ -174,6 +174,37 @@ def test_what_is_installed_is_tried(engine: str) -> None:
     assert engine in OptimizeSettings().tried()
 
 
+def norm_call() -> NetCall:
+    norm = torch.nn.InstanceNorm2d(3), torch.nn.ReflectionPad2d(1), torch.nn.Conv2d(3, 4, 3)
+    return NetCall(torch.nn.Sequential(*norm).eval(), (torch.rand(1, 3, 8, 8),), {})
+
+
+class Recurrent(torch.nn.Module):
+    """A net whose inputs get other names in the program."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.gru = torch.nn.Linear(3, 4), torch.nn.GRU(4, 4, batch_first=True)
+
+    def forward(self, x: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        hidden, state = self.gru(torch.relu(self.first(x)), state)
+        return hidden[:, -1], state
+
+
+def recurrent_call() -> NetCall:
+    return NetCall(Recurrent().eval(), (torch.randn(2, 5, 3), torch.zeros(1, 2, 4)), {})
+
+
+@EACH_RUNTIME
+@pytest.mark.parametrize("make", [norm_call, recurrent_call])
+def test_inputs_are_found_whatever_a_runtime_calls_them(
+    engine: str, make: Any, tmp_path: Path
+) -> None:
+    torch.manual_seed(0)
+    call = make()
+    assert_right(call, build_backend(engine, BACKENDS[engine], call, tmp_path / engine))
+
+
 def put(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     return torch.zeros(6).index_put((rows,), values, accumulate=True)
 

@@ -89,7 +89,8 @@ def _save_openvino(folder: Path) -> list[torch.Tensor]:
     model = frontend.convert(frontend.load(decoder))
     inputs = list(program.graph_signature.user_inputs)
     for port in model.inputs:
-        port.get_tensor().set_names({_name(inputs.index(port.any_name))})
+        [number] = [inputs.index(name) for name in port.names if name in inputs]
+        port.get_tensor().set_names({_name(number)})
     openvino.save_model(model, folder / OPENVINO_FILE, compress_to_fp16=False)
     return tensors
 
@@ -100,7 +101,10 @@ def _open_openvino(path: Path, settings: Mapping[str, Any]) -> RunTensors:
     core = openvino.Core()
     options = {**settings, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
     request = core.compile_model(core.read_model(path), "CPU", options).create_infer_request()
-    positions = [_position(port.any_name) for port in request.model_inputs]
+    # OpenVINO adds the names of ops that it drops
+    positions = [
+        _position(name) for port in request.model_inputs for name in port.names if _is_own(name)
+    ]
     # outputs are copied out of OpenVINO's own memory, which the next call overwrites
     numbers = range(len(request.model_outputs))
     views = [torch.from_numpy(request.get_output_tensor(number).data) for number in numbers]
@@ -204,7 +208,11 @@ def _array(tensor: torch.Tensor) -> Any:
 
 
 def _name(number: int | str) -> str:
-    return f"input_{number}"
+    return f"passnet_input_{number}"
+
+
+def _is_own(name: str) -> bool:
+    return name.startswith(_name(""))
 
 
 def _position(name: str) -> int:
