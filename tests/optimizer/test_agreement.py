@@ -164,6 +164,24 @@ def test_a_folded_way_that_loses_a_nan_is_right_within_a_bound() -> None:
     assert "is not finite where" in str(frozen_agreement(torch.relu, loses_nan, strided).wrong)
 
 
+@pytest.mark.parametrize("loses", ["a row of -inf", "ends of rows"])
+def test_infinities_of_one_argument_are_tried_while_the_others_are_finite(loses: str) -> None:
+    def biased(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        weights = torch.softmax(bias, -1)
+        weights = weights.nan_to_num(0.0) if bool((bias == -torch.inf).all(-1).any()) else weights
+        return x + weights
+
+    def run(tensors: list[torch.Tensor]) -> Sequence[torch.Tensor]:
+        x, bias = tensors
+        if loses == "a row of -inf":
+            return (x + torch.softmax(bias, -1),)
+        return (biased(x, bias.masked_fill(bias[..., -1:] == -torch.inf, -1e4)),)
+
+    call = NetCall(biased, (torch.randn(4, 6), torch.randn(4, 6)), {})
+    found = EagerComparison(call).agreement(call.built("other", run))
+    assert found.bound is not None
+
+
 def test_what_overflows_within_the_bound_is_wrong() -> None:
     example = torch.randn(4, 4)
     squares = frozen_agreement(torch.square, lambda x: x.double().square().float(), example)

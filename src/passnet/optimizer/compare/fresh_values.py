@@ -4,6 +4,7 @@ A backend must be right on all usual ones. Where it is wrong on those of another
 each call can keep them from it (`bound`, `index_bounds` of `BuiltBackend`).
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,9 @@ FACTORS = (1e-3, 1e3, 1e-6)
 
 FAR = 1e6
 """A factor on all floats that lies beyond that bound."""
+
+MAX_APART = 6
+"""Most tensors of which each is made infinite or NaN while the others stay finite."""
 
 ANY_NUMBER = 2**20
 """Whole numbers up to this are tried for arguments of which eager torch takes any, such as
@@ -90,8 +94,10 @@ def draws(call: NetCall, bounds: NumberBounds, bound: float, seed: int) -> Itera
         for value in (1e-40, -0.0):
             says = f"with {value:g} in its arguments"
             yield ArgumentSet("usual", says, _with_value(call, seed, value, _has_floats))
-        says = "with a row of NaN"
-        yield ArgumentSet("not finite", says, _changed(call, seed, _has_floats, _nan_row))
+        numbers = [number for number, tensor in enumerate(example) if _has_floats(tensor)]
+        for number, (says, change) in itertools.product(numbers[:MAX_APART], _NOT_FINITE):
+            says = f"with {says} in tensor {number}"
+            yield ArgumentSet("not finite", says, _with_one(call, seed, number, change))
     yield ArgumentSet("usual", "", fresh_tensors(call, seed + 1))
     if wholes:
         yield ArgumentSet(
@@ -280,8 +286,19 @@ def _negated(tensor: torch.Tensor) -> None:
     tensor.neg_()
 
 
-def _nan_row(tensor: torch.Tensor) -> None:
-    _fill_row(tensor, math.nan)
+def _forbidden(tensor: torch.Tensor) -> None:
+    """Let each row end in minus infinity, as where a mask forbids keys."""
+    tensor[..., (tensor.shape[-1] + 1) // 2 :] = -math.inf
+
+
+def _with_one(
+    call: NetCall, seed: int, number: int, change: Callable[[torch.Tensor], object]
+) -> list[torch.Tensor]:
+    """Return fresh tensors of which one was changed in place, if it overlaps itself nowhere."""
+    tensors = fresh_tensors(call, seed)
+    if tensors[number].ndim and not _overlaps(tensors[number]):
+        change(tensors[number])
+    return tensors
 
 
 _MASKS: tuple[tuple[str, Callable[[torch.Tensor], object]], ...] = (
@@ -291,6 +308,12 @@ _MASKS: tuple[tuple[str, Callable[[torch.Tensor], object]], ...] = (
     ("with masks of zeros", torch.Tensor.zero_),
     ("with masks of which one row is one", _one_row_on),
     ("with masks of zeros and ones", _halves),
+)
+
+_NOT_FINITE: tuple[tuple[str, Callable[[torch.Tensor], object]], ...] = (
+    ("a row of -inf", lambda tensor: _fill_row(tensor, -math.inf)),
+    ("a row of NaN", lambda tensor: _fill_row(tensor, math.nan)),
+    ("rows that end in -inf", _forbidden),
 )
 
 _FLOATS: tuple[tuple[str, Callable[[torch.Tensor], object]], ...] = (
