@@ -237,3 +237,12 @@ def test_an_output_that_is_an_argument_or_another_output_is_that_very_tensor() -
     first, second, again, view = with_form(call, built).run([x])
     assert first is x and again is second
     assert view is not x and view.data_ptr() == x.data_ptr()
+
+
+def test_outputs_of_inference_mode_are_refused_where_a_backend_has_others() -> None:
+    inferring = torch.inference_mode()(torch.relu)
+    call = NetCall(inferring, (torch.ones(2),), {})
+    with pytest.raises(BackendError, match="tensors of inference mode"):
+        with_form(call, call.built("usual", lambda tensors: [torch.relu(tensors[0])]))
+    same = call.built("same", lambda tensors: [inferring(tensors[0])])
+    assert with_form(call, same) is same

@@ -166,7 +166,8 @@ def _open_onnxruntime(path: Path) -> RunTensors:
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
         arrays = {name: _array(tensors[position]) for name, position in inputs}
-        return list(map(torch.from_numpy, session.run(None, arrays)))
+        # copies, as callers cannot resize what is numpy's
+        return [torch.from_numpy(array).clone() for array in session.run(None, arrays)]
 
     return run
 

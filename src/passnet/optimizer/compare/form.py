@@ -41,6 +41,8 @@ def with_form(call: NetCall, built: BuiltBackend) -> BuiltBackend:
         return built  # a comparison says so
     if len(outputs) != len(call.outputs):
         return built
+    if [x.is_inference() for x in outputs] != [x.is_inference() for x in call.outputs]:
+        raise BackendError("the net returns tensors of inference mode, or takes such")
     views = _views(call, call.outputs, call.weights)
     if views == _views(call, outputs, built.weights) and not any(
         map(_differ, outputs, call.outputs)
