@@ -64,7 +64,6 @@ NETS: dict[str, Callable[[], torch.nn.Module]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", NETS)
 def test_comparing_takes_less_than_the_weights_of_a_large_net_again(case: str) -> None:
     net = NETS[case]()

@@ -1,6 +1,7 @@
 """Backends compared with eager torch.
 
 agreement     on the example, on other arguments, with other weights
+float64_copy  a net in float64, a weight at a time
 fresh_values  the other arguments: usual, other masks, hostile, out of range
 form          strides of outputs, and memory that they share
 """
