@@ -1,4 +1,6 @@
 import shutil
+import sys
+import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -59,8 +61,9 @@ def assert_right(call: NetCall, entry: BuiltBackend, finite: bool = False) -> No
 def test_a_runtime_is_right_and_had_back_and_says_nothing(
     engine: str, make: Any, tmp_path: Path, capfd: Any, caplog: Any, recwarn: Any
 ) -> None:
-    call = make()
+    call, threads = make(), threading.enumerate()
     entry = build_backend(engine, BACKENDS[engine], call, tmp_path / engine)
+    assert threading.enumerate() == threads and "openvino_telemetry" not in sys.modules
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
     assert not list(recwarn)
     assert entry.is_frozen

@@ -256,8 +256,9 @@ def test_the_returned_net_sees_later_changes_of_weights(
     engine: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     net, x = block(), torch.randn(2, 8)
-    address = net.linear.weight.data_ptr()
+    address, threads = net.linear.weight.data_ptr(), threading.enumerate()
     fast = passnet.optimize(net, x, backends=(engine,), seconds=0.01)
+    assert threading.enumerate() == threads
     for entry in fast.built_backends:
         assert entry.engine == engine
     with torch.no_grad():

@@ -6,11 +6,13 @@ process. They read inputs in torch's memory, as numpy arrays.
 
 import gc
 import logging
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
@@ -76,9 +78,20 @@ def _convert_to_openvino(folder: Path) -> None:
     _open_openvino(folder / OPENVINO_FILE, OPENVINO_SETTINGS)(tensors)
 
 
+def import_openvino() -> Any:
+    """Import OpenVINO without its telemetry, which starts a thread and may report to its makers."""
+    if not {"openvino", "openvino_telemetry"} & {*sys.modules}:
+        sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
+        try:
+            import_module("openvino.tools.ovc")
+        finally:
+            del sys.modules["openvino_telemetry"]
+    return import_module("openvino")
+
+
 def _save_openvino(folder: Path) -> list[torch.Tensor]:
     """Convert the net, and return the tensors of its example."""
-    import openvino
+    openvino = import_openvino()
     from openvino.frontend import FrontEndManager
     from openvino.frontend.pytorch.fx_decoder import TorchFXPythonDecoder
 
@@ -96,8 +109,7 @@ def _save_openvino(folder: Path) -> list[torch.Tensor]:
 
 
 def _open_openvino(path: Path, settings: Mapping[str, Any]) -> RunTensors:
-    import openvino
-
+    openvino = import_openvino()
     core = openvino.Core()
     options = {**settings, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
     request = core.compile_model(core.read_model(path), "CPU", options).create_infer_request()

@@ -30,7 +30,7 @@ def _set_filters(filters: list[Any]) -> None:
 
 
 def _attribute(owner: Any, name: str) -> Setting:
-    return lambda: getattr(owner, name), lambda value: setattr(owner, name, value)
+    return lambda: getattr(owner, name, None), lambda value: setattr(owner, name, value)
 
 
 _backends = torch.backends
@@ -61,6 +61,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     *(_attribute(sys, name) for name in ("excepthook", "unraisablehook", "displayhook", "stdout")),
     _attribute(sys, "stderr"),
+    _attribute(torch.hub.tqdm, "monitor_interval"),
 )
 """Settings that are put back."""
 
@@ -74,6 +75,7 @@ def process_state_kept(num_threads: int | None = None) -> Iterator[None]:
     cards = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
     before = [read() for read, _ in SETTINGS]
     torch.set_num_threads(num_threads or torch.get_num_threads())
+    torch.hub.tqdm.monitor_interval = 0  # or Inductor's bar of progress starts a thread that stays
     try:
         with torch.random.fork_rng(cards):
             yield
