@@ -159,6 +159,17 @@ def test_another_default_dtype_is_seen(check_of):
         torch.set_default_dtype(torch.float32)
 
 
+def test_denormals_that_are_flushed_are_seen(check_of):
+    check = check_of(Anything(), entry_of(Anything(), X))
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor flushes none")
+    try:
+        assert check((X,), {}) == Misfit.MODE
+    finally:
+        torch.set_flush_denormal(False)
+    assert fits(check, X)
+
+
 def test_gradients_are_off_and_needed_as_in_the_example(check_of):
     needing = X.clone().requires_grad_()
     for net in (Anything(), Net().eval()):

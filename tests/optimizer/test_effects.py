@@ -4,6 +4,7 @@ state. Arguments that cannot be checked are refused before anything is built.
 
 import collections
 import enum
+import io
 import itertools
 import random
 from collections.abc import Callable
@@ -111,6 +112,50 @@ def test_a_net_with_an_effect_is_refused_in_a_sentence(name: str) -> None:
     effect, said = REFUSED[name]
     call = NetCall(Stateful(effect), (X.clone(),), {})
     assert call.refusal is not None and said in call.refusal, call.refusal
+
+
+GLOBAL, HIDDEN = torch.ones(4), (nn.Linear(4, 4),)
+
+
+class Silent(Stateful):
+    """A net with a numpy array and a log among its attributes."""
+
+    def __init__(self, effect: Callable[[Any, torch.Tensor], Any]) -> None:
+        super().__init__(effect)
+        self.array, self.log = np.ones(4), io.StringIO()
+
+
+UNSEEN: dict[str, tuple[type[Stateful], Callable[[Any, torch.Tensor], Any], str]] = {
+    "a global tensor": (Stateful, lambda net, x: GLOBAL * 2, "reads a tensor, float32[4], that"),
+    "a module in a tuple": (
+        Stateful,
+        lambda net, x: HIDDEN[0](x),
+        "reads a tensor, float32[4, 4], that",
+    ),
+    "a numpy array": (Silent, lambda net, x: None, "attribute array is a numpy array"),
+    "a log": (Silent, lambda net, x: net.log.write("x") * 0.0, "changes attribute log"),
+    "inference mode": (
+        Stateful,
+        lambda net, x: torch.ones(4) * torch.is_inference_mode_enabled(),
+        "other values in inference mode",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_a_net_that_reads_what_nobody_watches_is_refused(name: str) -> None:
+    kind, effect, said = UNSEEN[name]
+    call = NetCall(kind(effect), (X.clone(),), {})
+    assert call.refusal is not None and said in call.refusal, call.refusal
+
+
+def test_a_net_that_returns_a_weight_itself_is_refused() -> None:
+    class Returns(Stateful):
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.linear(x), self.linear.weight.detach() if x.ndim > 2 else self.mean
+
+    call = NetCall(Returns(lambda net, x: None), (X,), {})
+    assert call.refusal == "the net returns its weight mean itself; return a copy"
 
 
 ALLOWED: dict[str, Callable[[Any, torch.Tensor], Any]] = {

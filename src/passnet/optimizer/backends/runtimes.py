@@ -28,6 +28,7 @@ from passnet.optimizer.backends.in_child import (
     save_program,
     with_repeated,
 )
+from passnet.optimizer.call.call_check import flushes_denormals
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 
 OPENVINO_FILE, ONNX_FILE = "net.xml", "net.onnx"
@@ -195,6 +196,8 @@ def _check(call: NetCall, name: str, packages: Packages = RUNTIMES) -> None:
     if not is_installed(name, packages):
         missing = " and ".join(name for name in packages[name] if not find_spec(name))
         raise BackendError(f"{missing} is not installed; pip install 'passnet[runtimes]'")
+    if flushes_denormals():
+        raise BackendError("torch.set_flush_denormal is on, which runtimes switch off")
     for tensor in (*call.tensors(), *call.outputs):
         if tensor.dtype not in DTYPES:
             dtype = str(tensor.dtype).removeprefix("torch.")

@@ -3,7 +3,7 @@
 fast_net, dispatch                   a backend where a call fits it, else the original net
 call_check, compiled_check, include  whether a call fits, in Python and in C++
 net_call, values                     a net with its arguments, outputs and backends
-effects                              writes, random draws and attributes that a call moves
+effects, foreign_tensors             writes, random draws and attributes that a call moves
 net_state, held_objects              changes to its state, containers and tensors in attributes
 process_state                        settings of the process, put back
 """

@@ -84,6 +84,7 @@ class InputSignature:
     names: tuple[str, ...]
     ignored_keys: int
     default_dtype: torch.dtype
+    flushes_denormals: bool
     modules: tuple[net_state.RememberedDict, ...]
     weights: tuple[net_state.RememberedWeight, ...]
     is_frozen: bool
@@ -122,6 +123,7 @@ def input_signature(net: torch.nn.Module, built: BuiltBackend) -> InputSignature
         names,
         ignored_keys,
         torch.get_default_dtype(),
+        flushes_denormals(),
         net_state.remember_net(net, built.attributes),
         weights,
         built.is_frozen and not built.compares,
@@ -218,6 +220,12 @@ def _misfit_of_tensor(
     return None
 
 
+def flushes_denormals() -> bool:
+    """Return whether torch takes denormal numbers for zeros in this thread."""
+    tiny = torch.tensor(1e-40, dtype=torch.float32, device="cpu")
+    return not float(tiny * 1)
+
+
 def _misfit_of_thread(signature: InputSignature) -> tuple[Misfit, str] | None:
     keys = torch._C.DispatchKey
     included = torch._C._dispatch_tls_local_include_set()
@@ -227,6 +235,8 @@ def _misfit_of_thread(signature: InputSignature) -> tuple[Misfit, str] | None:
         return Misfit.MODE, "a mode, a default device, a trace or a transform of torch is active"
     if torch.get_default_dtype() is not signature.default_dtype:
         return Misfit.MODE, f"torch's default dtype is not {signature.default_dtype}"
+    if flushes_denormals() != signature.flushes_denormals:
+        return Misfit.MODE, "torch.set_flush_denormal was set otherwise"
     if torch._C._is_any_autocast_enabled():
         return Misfit.AUTOCAST, "autocast is on"
     return None

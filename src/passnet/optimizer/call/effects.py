@@ -6,6 +6,7 @@ the first call keeps, such as a table of positions, if no value of an argument d
 
 import copy
 import hashlib
+import io
 import itertools
 import random
 from collections import OrderedDict, defaultdict, deque
@@ -40,6 +41,7 @@ _STATES: Mapping[type, Callable[[Any], Any]] = {
     random.Random: lambda value: value.getstate(),
     np.random.Generator: lambda value: repr(value.bit_generator.state),
     np.random.RandomState: lambda value: repr(value.get_state()),
+    io.IOBase: lambda value: value.tell() if not value.closed and value.seekable() else None,
     np.ndarray: lambda value: hashlib.sha256(np.ascontiguousarray(value).data).digest(),
 }
 """The contents of objects that are no containers, by class."""
@@ -102,6 +104,16 @@ def attributes_of(net: torch.nn.Module) -> dict[str, Any]:
     for weights in (net.named_parameters, net.named_buffers):
         found |= {f"weight {name}": id(weight) for name, weight in weights(remove_duplicate=False)}
     return found | {shared.name: _frozen(shared.get(), True) for shared in _shared(net)}
+
+
+def numpy_array_of(net: torch.nn.Module) -> str | None:
+    """Return the name of an attribute that holds a numpy array, None where there is none."""
+    named = ((path, name) for path, module in net.named_modules() for name in _arrays(module))
+    return next((f"attribute {path}.{name}".replace(" .", " ") for path, name in named), None)
+
+
+def _arrays(module: torch.nn.Module) -> list[str]:
+    return [name for name, value in vars(module).items() if isinstance(value, np.ndarray)]
 
 
 def _items(container: Any) -> list[tuple[Any, Any]]:

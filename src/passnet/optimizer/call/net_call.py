@@ -14,6 +14,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from passnet.errors import BackendError, InputError, boundary
 from passnet.optimizer.call import effects
+from passnet.optimizer.call.foreign_tensors import foreign_tensors
 from passnet.optimizer.call.held_objects import held_by
 from passnet.optimizer.call.values import (
     OutputStructure,
@@ -144,8 +145,12 @@ class NetCall:
         leaves, spec = tree_flatten((args, kwargs))
         if spec != self.args_spec or any(map(is_not, leaves, self.leaves)):
             self.written.append("a list or dict among its arguments")
+        outputs = set(map(id, self.outputs))
+        returned = [name for name, weight in self.weights.items() if id(weight) in outputs]
         if self.written:
             self.refusal = f"the net writes into {_listed(self.written)}"
+        elif returned:
+            self.refusal = f"the net returns its weight {returned[0]} itself; return a copy"
         elif draws:
             self.refusal = (
                 f"the net draws from the random generator of {_listed(draws)}, and a backend "
@@ -158,6 +163,34 @@ class NetCall:
             self._compare_states(before, after, copy)
         elif not self.structure.has_tensors_alone:
             self._call_otherwise(self.net)
+        if not self.refusal:
+            self._call_in_inference_mode()
+
+    def _call_in_inference_mode(self) -> None:
+        """Refuse a net that reads tensors which nobody watches, or that returns other values in
+        inference mode.
+        """
+        if array := effects.numpy_array_of(self.net):
+            self.refusal = (
+                f"{array} is a numpy array, whose changes nobody sees; register it as a buffer"
+            )
+            return
+        known = [*self.weights.values(), *self.tensors()]
+        try:
+            with torch.inference_mode():
+                outputs, foreign = foreign_tensors(lambda: self.eager_outputs(self.leaves), known)
+            is_alike = all(itertools.starmap(_are_close, zip(outputs, self.outputs, strict=True)))
+        except Exception as cause:  # noqa: BLE001 (boundary: a net may raise anything)
+            self.refusal = f"the net fails in inference mode: {type(cause).__name__}: {cause}"
+            return
+        if foreign:
+            tensor = leaf_in_words(foreign[0])
+            self.refusal = (
+                f"the net reads a tensor, {tensor}, that is neither an argument nor in its "
+                "attributes; register it as a buffer"
+            )
+        elif not is_alike:
+            self.refusal = "the net returns other values in inference mode"
 
     def _compare_states(
         self, before: effects.State, after: effects.State, copy: torch.nn.Module

@@ -19,6 +19,9 @@
 #include <exception>
 #include <memory>
 #include <vector>
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
 
 #include "memory_watch.h"
 
@@ -229,6 +232,7 @@ struct Check {
   uint64_t num_updates = 0;  // of weights, when they were last looked at
   uint64_t ignored_keys;
   caffe2::TypeMeta default_dtype;
+  bool flushes_denormals;
   bool is_frozen;
   double bound;            // of floats in the arguments; negative for none
   int net_misfit = -1;     // of the net as its dicts were when last looked at
@@ -315,11 +319,20 @@ int misfit_of_leaf(const Check& check, const Leaf& leaf, PyObject* value,
   return FITS;
 }
 
+bool flushes_denormals() {
+#ifdef __SSE2__
+  return _mm_getcsr() & 0x8040;  // flush to zero, and denormals are zeros
+#else
+  return false;
+#endif
+}
+
 int misfit_of_thread(const Check& check) {
   auto keys = c10::impl::tls_local_dispatch_key_set();
   if (!(keys.included_ - c10::default_included_set).empty() ||
       at::impl::PythonTorchFunctionTLS::stack_len() ||
-      c10::get_default_dtype() != check.default_dtype)
+      c10::get_default_dtype() != check.default_dtype ||
+      flushes_denormals() != check.flushes_denormals)
     return MODE;
   if (!(c10::autocast_dispatch_keyset - keys.excluded_).empty()) return AUTOCAST;
   return FITS;
@@ -562,6 +575,7 @@ PyObject* make_check(PyObject*, PyObject* held) {
     check->is_frozen = is_frozen;
     check->bound = bound;
     check->default_dtype = c10::get_default_dtype();
+    check->flushes_denormals = flushes_denormals();
     check->is_same = is_same;
     check->look_at_net = look_at_net;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(leaves); i++) {

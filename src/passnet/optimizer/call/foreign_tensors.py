@@ -1,0 +1,51 @@
+"""Tensors that a call of a net reads and that are neither its arguments nor its weights."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+_MAKES = (torch.ops.aten.lift_fresh.default, torch.ops.aten.lift.default)
+"""Ops whose argument was made of numbers in the same call."""
+
+
+class _Reads(TorchDispatchMode):
+    """Notes tensors that ops read and that no op of the same call made."""
+
+    def __init__(self, known: Iterable[torch.Tensor]) -> None:
+        super().__init__()
+        self._known = {_memory(tensor) for tensor in known} | {0}
+        self.foreign: list[torch.Tensor] = []
+
+    def __torch_dispatch__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        outputs = func(*args, **(kwargs or {}))
+        read = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        if func not in _MAKES:
+            self.foreign += [tensor for tensor in read if _memory(tensor) not in self._known]
+        made = [leaf for leaf in tree_leaves(outputs) if isinstance(leaf, torch.Tensor)]
+        self._known |= {_memory(tensor) for tensor in (*read, *made)}
+        return outputs
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    """Return the address of the memory of a tensor, 0 where it has none of its own."""
+    if tensor.layout is not torch.strided or tensor.is_meta:
+        return 0
+    return tensor.untyped_storage().data_ptr()
+
+
+def foreign_tensors(
+    call: Callable[[], Any], known: Iterable[torch.Tensor]
+) -> tuple[Any, list[torch.Tensor]]:
+    """Return the result of a call, and the tensors that it reads besides those known."""
+    with _Reads(known) as reads:
+        result = call()
+    return result, reads.foreign
