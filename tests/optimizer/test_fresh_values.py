@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from passnet.optimizer.call.net_call import NetCall
-from passnet.optimizer.compare.fresh_values import ArgumentSet, draws, fresh_tensors
+from passnet.optimizer.compare.fresh_values import ANY_NUMBER, ArgumentSet, draws, fresh_tensors
 
 
 def net(*tensors: torch.Tensor) -> torch.Tensor:
@@ -79,3 +79,19 @@ def test_whole_numbers_of_every_dtype_are_drawn_within_bounds_and_beyond() -> No
         tensors = [draw.tensors[0] for draw in drawn(call) if draw.kind == "indices"]
         assert any(set(x.tolist()) >= {0, 1, 9} and int(x.max()) == 9 for x in tensors)
         assert any(int(x.min()) < 0 or int(x.max()) > 100 for x in tensors)
+
+
+def test_rows_of_whole_numbers_are_beyond_their_bounds_one_by_one() -> None:
+    call = call_of(torch.randint(0, 9, (2, 5)))
+    tensors = [draw.tensors[0] for draw in draws(call, ((0, 8),), 10.0, 0)]
+    for row in (0, 1):
+        for value in (-1, 9):
+            assert any((x[row] == value).any() and (x[1 - row] < 9).all() for x in tensors)
+
+
+def test_whole_numbers_of_any_size_are_drawn_far_from_zero() -> None:
+    call = call_of(torch.randint(0, 10**7, (6, 8)))
+    found = draws(call, ((0, ANY_NUMBER),), 10.0, 0)
+    tensors = [draw.tensors[0] for draw in found if "far from zero" in draw.says]
+    assert [int(x.min()) > 2**39 for x in tensors] == [True, True, False]
+    assert len({int(x.max() - x.min()) for x in tensors}) > 1

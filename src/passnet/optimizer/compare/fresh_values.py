@@ -31,11 +31,22 @@ SPREAD = (-1, 2**32 + 1, 2**31, -(2**31) - 1)
 out of range of any table, and beyond 32 bits.
 """
 
-FACTORS = (1e-3, 1e3, 1e-6)
-"""Factors on all floats of the example; 1,000 is less than the bound of `agreement.LARGE`."""
+FACTORS = (1e-3, 1e3, 1e-6, 1e-20, 1e-40, 1e12, 1e24)
+"""Factors on all floats of the example; 1,000 is less than the bound of `agreement.LARGE`. The
+smallest makes all floats denormal; a product with a constant may overflow for the largest.
+"""
 
 FAR = 1e6
 """A factor on all floats that lies beyond that bound."""
+
+_FAR_WHOLE = ((1, 2**40), (997, 2**40), (-997, -(2**41)))
+"""Factors on whole numbers such as times in milliseconds, and what is then added."""
+
+MAX_PLACES = 4
+"""Most places of an axis of which each may mean another thing, as starts and ends of edges."""
+
+MAX_WHOLE = 256
+"""Floats that are whole numbers are less; bfloat16 holds these exactly."""
 
 MAX_APART = 6
 """Most tensors of which each is made infinite or NaN while the others stay finite."""
@@ -82,9 +93,10 @@ def draws(call: NetCall, bounds: NumberBounds, bound: float, seed: int) -> Itera
         says = f"with {value} among its whole numbers"
         yield ArgumentSet("indices", says, _with_value(call, seed, value, may_index))
     for number, (tensor, ends) in enumerate(zip(example, bounds, strict=False)):
-        if ends and may_index(tensor) and ends[1] < torch.iinfo(tensor.dtype).max:
-            says = f"with {ends[1] + 1} among its whole numbers"
-            yield ArgumentSet("indices", says, _with_index(call, number, ends[1] + 1))
+        for says, tensors in (
+            _beyond(call, number, ends, seed) if ends and may_index(tensor) else ()
+        ):
+            yield ArgumentSet("indices", says, tensors)
     if floats:
         for factor in FACTORS:
             kind: Kind = "usual" if _largest(example) * factor <= bound else "large"
@@ -282,6 +294,21 @@ def _constant(tensor: torch.Tensor) -> None:
     tensor.fill_(float(tensor.flatten()[0]))
 
 
+def _padded(tensor: torch.Tensor) -> None:
+    """Let the first item end in rows or channels of zeros, and the last of several be zero."""
+    if tensor.ndim > 1:
+        if len(tensor) > 1:
+            tensor[-1] = 0
+        tensor = tensor[0]
+    if tensor.ndim:
+        tensor[(len(tensor) + 1) // 2 :] = 0
+
+
+def _whole(tensor: torch.Tensor) -> None:
+    """Fill with the whole numbers from 0, which lie on the edges of bins."""
+    tensor.copy_((torch.arange(tensor.numel()) % MAX_WHOLE).reshape(tensor.shape))
+
+
 def _negated(tensor: torch.Tensor) -> None:
     tensor.neg_()
 
@@ -321,6 +348,8 @@ _FLOATS: tuple[tuple[str, Callable[[torch.Tensor], object]], ...] = (
     ("with zeros as arguments", torch.Tensor.zero_),
     ("with negated arguments", _negated),
     ("with arguments of one value", _constant),
+    ("with items that end in zeros, or hold zeros alone", _padded),
+    ("with whole numbers as floats", _whole),
 )
 
 
@@ -369,11 +398,46 @@ def _is_to_permute(values: torch.Tensor) -> bool:
     return values.numel() > 8 and sample.unique().numel() <= 2
 
 
-def _with_index(call: NetCall, number: int, index: int) -> list[torch.Tensor]:
-    """Return the example with a whole number in the first element of one of its tensors."""
+def _beyond(
+    call: NetCall, number: int, ends: tuple[int, int], seed: int
+) -> Iterator[tuple[str, list[torch.Tensor]]]:
+    """Yield how whole numbers of one tensor are beyond the bounds of a table, or far from zero.
+
+    Where an axis has a few places, as one for rows and one for columns, each is tried alone.
+    """
+    tensor = call.tensors()[number]
+    info = torch.iinfo(tensor.dtype)
+    for value in (-1, ends[1] + 1):
+        if not info.min <= value <= info.max:
+            continue
+        for place in _places(tensor):
+            says = f"with {value} among its whole numbers"
+            yield says, _with_index(call, number, value, place)
+    if ends[1] >= ANY_NUMBER and tensor.dtype is torch.int64:
+        for factor, far in _FAR_WHOLE:
+            tensors = fresh_tensors(call, seed)
+            tensors[number] = tensors[number] * factor + far
+            yield "with whole numbers far from zero", tensors
+
+
+def _places(tensor: torch.Tensor) -> list[tuple[int, ...]]:
+    """Return the first element of a tensor, and those beside it along short first or last axes."""
+    first = (0,) * tensor.ndim
+    found = [first]
+    for axis in {0, tensor.ndim - 1} if tensor.ndim > 1 else ():
+        if tensor.shape[axis] <= MAX_PLACES:
+            others = range(1, tensor.shape[axis])
+            found += [(*first[:axis], place, *first[axis + 1 :]) for place in others]
+    return found
+
+
+def _with_index(
+    call: NetCall, number: int, index: int, place: tuple[int, ...] | None = None
+) -> list[torch.Tensor]:
+    """Return the example with a whole number in one element of one of its tensors, the first."""
     tensors = [tensor.clone() for tensor in call.tensors()]
     if not _overlaps(tensors[number]):
-        tensors[number][(0,) * tensors[number].ndim] = index
+        tensors[number][place or (0,) * tensors[number].ndim] = index
     return tensors
 
 
