@@ -1,4 +1,6 @@
+import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -264,3 +266,59 @@ def test_float64_is_left_out_where_the_net_is_slow() -> None:
     same = call.built("same", lambda tensors: relu_net(*tensors))
     assert EagerComparison(call).agreement(same).eager_error == 0.0
     assert EagerComparison(call, max_exact_s=0.0).agreement(same).eager_error is None
+
+
+def shares(x: torch.Tensor) -> list[torch.Tensor]:
+    return [x / x.sum(-1, keepdim=True)]
+
+
+NEAR: dict[str, tuple[Callable[..., Any], Callable[..., Any], str]] = {
+    "bins": (
+        lambda x: [torch.floor(x / 41.0)],
+        lambda x: [torch.floor(x * (1 / torch.tensor(41.0)))],
+        "with whole numbers as floats, output 0 is off by",
+    ),
+    "denormals": (
+        shares,
+        lambda x: shares(torch.where(x.abs() < 2.0**-126, 0.0, x)),
+        "with arguments 1e-40 times as large, output 0 is not finite",
+    ),
+    "underflow": (
+        lambda x: [x.float() * 2.0**-100 * 2.0**100],
+        lambda x: [x.clone()],
+        "with arguments 1e-20 times as large, it keeps numbers that eager torch makes zero",
+    ),
+}
+"""A net of positive floats, a backend that is wrong for few values, and what is told of it."""
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_what_is_wrong_for_few_values_is_told(name: str) -> None:
+    net, backend, said = NEAR[name]
+    call = NetCall(net, (torch.rand(8, 64) + 0.5,), {})
+    outcomes = [
+        EagerComparison(call).agreement(call.built("other", lambda tensors, run=run: run(*tensors)))
+        for run in (net, backend)
+    ]
+    assert outcomes[0].wrong is None
+    assert said in str(outcomes[1].wrong)
+
+
+def test_a_backend_that_never_overflows_is_bounded() -> None:
+    call = NetCall(lambda x: [x * 2.0**90 * 2.0**-90], (torch.rand(8, 8),), {})
+    found = EagerComparison(call).agreement(call.built("other", lambda tensors: [tensors[0] + 0.0]))
+    assert (found.wrong, found.bound) == (None, LARGE)
+
+
+def test_a_backend_that_is_wrong_for_rows_of_padding_gets_none() -> None:
+    def net(ids: torch.Tensor, lowest: float = -math.inf) -> list[torch.Tensor]:
+        return [torch.where(ids == 0, lowest, ids.float()).amax(1)]
+
+    def bounds_for(least: int) -> Agreement:
+        call = NetCall(net, (torch.randint(least, 50, (4, 9)),), {})
+        backend = call.built("other", lambda tensors: net(*tensors, lowest=-3e38))
+        return EagerComparison(call).agreement(backend)
+
+    torch.manual_seed(0)
+    assert bounds_for(1).wrong is None and bounds_for(1).index_bounds[0][0] > 0  # type: ignore[index]
+    assert "the least whole number" in str(bounds_for(0).wrong)

@@ -47,7 +47,7 @@ def test_each_draw_has_the_signature_of_the_example() -> None:
         kinds.add(draw.kind)
         for tensor, example in zip(draw.tensors, call.tensors(), strict=True):
             assert (tensor.shape, tensor.dtype) == (example.shape, example.dtype)
-    assert kinds == {"usual", "mask", "indices", "large", "not finite"}
+    assert kinds == {"usual", "small", "mask", "indices", "large", "not finite"}
     assert all(torch.equal(x, y) for x, y in zip(call.tensors(), call.leaves, strict=True))
 
 
@@ -95,3 +95,24 @@ def test_whole_numbers_of_any_size_are_drawn_far_from_zero() -> None:
     tensors = [draw.tensors[0] for draw in found if "far from zero" in draw.says]
     assert [int(x.min()) > 2**39 for x in tensors] == [True, True, False]
     assert len({int(x.max() - x.min()) for x in tensors}) > 1
+
+
+def test_items_end_in_padding_or_hold_it_alone() -> None:
+    call = call_of(torch.rand(3, 8, 5) + 0.5, torch.arange(24).reshape(3, 8))
+    found = {draw.says: draw.tensors for draw in drawn(call)}
+    [x, _] = found["with items that end in zeros, or hold zeros alone"]
+    assert x[0].any(-1).tolist() == 4 * [True] + 4 * [False]
+    assert x[1].all() and not x[2].any()
+    for name, value in (("least", 0), ("second", 1), ("greatest", 9)):
+        [_, ids] = found[f"with the {name} whole number at the ends of rows"]
+        assert ids[0, 4:].eq(value).all() and ids[2].eq(value).all() and not ids[1].eq(value).all()
+        assert found[f"with the {name} whole number alone"][1].eq(value).all()
+
+
+def test_floats_are_whole_numbers_denormal_and_near_the_largest() -> None:
+    call = call_of(torch.rand(40, 50) + 0.5)
+    found = {draw.says: draw for draw in drawn(call)}
+    assert set(found["with whole numbers as floats"].tensors[0].flatten().tolist()) == {*range(256)}
+    tiny, huge = (found[f"with arguments {f:g} times as large"] for f in (1e-40, 1e24))
+    assert tiny.kind == "small" and float(tiny.tensors[0].max()) < torch.finfo(torch.float32).tiny
+    assert huge.kind == "large" and float(huge.tensors[0].min()) > 1e23

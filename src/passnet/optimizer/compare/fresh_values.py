@@ -6,7 +6,7 @@ each call can keep them from it (`bound`, `index_bounds` of `BuiltBackend`).
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -18,7 +18,7 @@ from passnet.optimizer.call.net_call import NetCall
 Accepts: TypeAlias = Callable[[list[torch.Tensor]], bool]
 """Return whether eager torch raises no error for these tensors."""
 
-Kind: TypeAlias = Literal["usual", "mask", "indices", "large", "not finite"]
+Kind: TypeAlias = Literal["usual", "small", "mask", "indices", "large", "not finite"]
 
 NumberBounds: TypeAlias = tuple[tuple[int, int] | None, ...]
 """The least and greatest whole number allowed in each tensor, None for any."""
@@ -35,6 +35,9 @@ FACTORS = (1e-3, 1e3, 1e-6, 1e-20, 1e-40, 1e12, 1e24)
 """Factors on all floats of the example; 1,000 is less than the bound of `agreement.LARGE`. The
 smallest makes all floats denormal; a product with a constant may overflow for the largest.
 """
+
+SMALL = 1e-12
+"""Below this factor, a product with a constant may underflow, and zeros of eager torch are held."""
 
 FAR = 1e6
 """A factor on all floats that lies beyond that bound."""
@@ -55,6 +58,14 @@ ANY_NUMBER = 2**20
 """Whole numbers up to this are tried for arguments of which eager torch takes any, such as
 positions; float32 holds them exactly.
 """
+
+
+PADDING: Mapping[str, Callable[[int, int], int]] = {
+    "least": lambda low, high: low,
+    "second": lambda low, high: min(low + 1, high),
+    "greatest": lambda low, high: high,
+}
+"""Whole numbers within bounds that may stand for padding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +92,8 @@ def draws(call: NetCall, bounds: NumberBounds, bound: float, seed: int) -> Itera
     yield ArgumentSet("usual", "", fresh_tensors(call, seed))
     if wholes:
         yield ArgumentSet("indices", "with other whole numbers", drawn_within(call, bounds, seed))
+        for says, tensors in padded_within(call, bounds, seed):
+            yield ArgumentSet("indices", says, tensors)
     for says, change in _MASKS if masks else ():
         yield ArgumentSet("mask", says, _changed(call, seed, is_mask, change))
     if floats:
@@ -100,6 +113,7 @@ def draws(call: NetCall, bounds: NumberBounds, bound: float, seed: int) -> Itera
     if floats:
         for factor in FACTORS:
             kind: Kind = "usual" if _largest(example) * factor <= bound else "large"
+            kind = "small" if factor < SMALL else kind
             yield ArgumentSet(
                 kind, f"with arguments {factor:g} times as large", _scaled(example, factor)
             )
@@ -157,6 +171,20 @@ def drawn_within(call: NetCall, bounds: NumberBounds, seed: int) -> list[torch.T
             if not _overlaps(tensor):
                 tensor.copy_(numbers.reshape(tensor.shape))
     return tensors
+
+
+def padded_within(
+    call: NetCall, bounds: NumberBounds, seed: int
+) -> Iterator[tuple[str, list[torch.Tensor]]]:
+    """Yield tensors with whole numbers within bounds, padded by one number or filled with it."""
+    for name, is_whole in itertools.product(PADDING, (False, True)):
+        tensors = drawn_within(call, bounds, seed)
+        for tensor, ends in zip(tensors, bounds, strict=False):
+            if ends is not None and tensor.numel() and not _overlaps(tensor):
+                pad = torch.Tensor.fill_ if is_whole else _pad
+                pad(tensor, PADDING[name](*ends))
+        where = "alone" if is_whole else "at the ends of rows"
+        yield f"with the {name} whole number {where}", tensors
 
 
 def index_bounds(call: NetCall, accepts: Accepts) -> NumberBounds:
@@ -294,14 +322,14 @@ def _constant(tensor: torch.Tensor) -> None:
     tensor.fill_(float(tensor.flatten()[0]))
 
 
-def _padded(tensor: torch.Tensor) -> None:
-    """Let the first item end in rows or channels of zeros, and the last of several be zero."""
+def _pad(tensor: torch.Tensor, value: float = 0) -> None:
+    """Let the first item end in a value, in rows or channels, and the last of several hold it."""
     if tensor.ndim > 1:
         if len(tensor) > 1:
-            tensor[-1] = 0
+            tensor[-1] = value
         tensor = tensor[0]
     if tensor.ndim:
-        tensor[(len(tensor) + 1) // 2 :] = 0
+        tensor[(len(tensor) + 1) // 2 :] = value
 
 
 def _whole(tensor: torch.Tensor) -> None:
@@ -348,7 +376,7 @@ _FLOATS: tuple[tuple[str, Callable[[torch.Tensor], object]], ...] = (
     ("with zeros as arguments", torch.Tensor.zero_),
     ("with negated arguments", _negated),
     ("with arguments of one value", _constant),
-    ("with items that end in zeros, or hold zeros alone", _padded),
+    ("with items that end in zeros, or hold zeros alone", _pad),
     ("with whole numbers as floats", _whole),
 )
 
