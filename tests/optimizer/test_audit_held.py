@@ -139,8 +139,8 @@ PROCESS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
         logging.getLogger("passnet"), "handlers", [logging.NullHandler()]
     ),
     "the logger of all": lambda: patch.object(logging.root, "level", logging.ERROR),
-    "settings of torch._dynamo.config": lambda: dynamo_settings(verbose=True),
-    "settings of torch._inductor.config": lambda: inductor_settings({"freezing": True}),
+    "setting torch._dynamo.config.verbose": lambda: dynamo_settings(verbose=True),
+    "setting torch._inductor.config.freezing": lambda: inductor_settings({"freezing": True}),
 }
 
 

@@ -186,10 +186,11 @@ def _logs() -> dict[str, Any]:
 
 
 def _compiler_settings() -> dict[str, Any]:
-    """Return the settings of torch's compilers, module by module."""
+    """Return the settings of torch's compilers, each by its name."""
     return {
-        f"settings of {module.__name__}": repr(module.get_config_copy())  # type: ignore[attr-defined]
+        f"setting {module.__name__}.{name}": repr(value)
         for module in _config_modules()
+        for name, value in module.get_config_copy().items()  # type: ignore[attr-defined]
     }
 
 
