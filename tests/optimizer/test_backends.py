@@ -202,3 +202,24 @@ def test_passes_are_applied_in_all_graphs_of_a_net_with_breaks_behind_guards(
     write_pass(tmp_path / CHOSEN_FOLDER / "000", PASS.replace("torch.relu", "torch.sin"))
     with pytest.raises(BackendError, match="no pass matches"):
         build_backend(engine, BACKENDS[engine], call, tmp_path / engine)
+
+
+class Steps(torch.nn.Module):
+    """A net whose second argument is the number of its steps."""
+
+    def forward(self, x: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
+        for _ in range(int(steps.item())):
+            x = x.sin()
+        return x
+
+
+def test_a_call_of_another_branch_compiles_nothing(tmp_path: Path) -> None:
+    call = NetCall(Steps().eval(), (torch.randn(4), torch.tensor(2)), {})
+    built = build_backend("compile", BACKENDS["compile"], call, tmp_path)
+    frames = dict(torch._dynamo.utils.counters["frames"])
+    x = torch.randn(4)
+    with torch.inference_mode():
+        for steps in (2, 3, 0):
+            expected = Steps()(x, torch.tensor(steps))
+            assert torch.equal(built.run([x, torch.tensor(steps)])[0], expected)
+    assert frames and dict(torch._dynamo.utils.counters["frames"]) == frames

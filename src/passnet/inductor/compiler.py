@@ -50,6 +50,15 @@ def own_frame(net: Callable[..., Any]) -> Callable[..., Any]:
     return FunctionType(code, globals(), code.co_name, None, call_net.__closure__)
 
 
+def compile_no_more(function: Callable[..., Any]) -> None:
+    """Let Dynamo run what it compiled of an own frame; calls that its guards refuse run eagerly."""
+    from torch._dynamo.eval_frame import set_code_exec_strategy
+    from torch._dynamo.types import FrameAction, FrameExecStrategy
+
+    only = FrameExecStrategy(FrameAction.RUN_ONLY, FrameAction.RUN_ONLY)
+    set_code_exec_strategy(function.__code__, only)
+
+
 def dynamo_settings(**settings: Any) -> AbstractContextManager[object]:
     """Return a context with these settings of Dynamo (`torch._dynamo.config`)."""
     import torch._dynamo

@@ -16,7 +16,13 @@ from torch.utils._pytree import tree_leaves
 
 from passnet.core.jobs.process import JobRunner
 from passnet.errors import BackendError, PassError, boundary, naming
-from passnet.inductor.compiler import build_package, inductor_settings, load_package, own_frame
+from passnet.inductor.compiler import (
+    build_package,
+    compile_no_more,
+    inductor_settings,
+    load_package,
+    own_frame,
+)
 from passnet.optimizer.backends import runtimes
 from passnet.optimizer.backends.dynamo_graph import (
     build_graph,
@@ -186,7 +192,13 @@ def _compiled(
     call: NetCall, folder: Path, name: str, options: Mapping[str, Any], mode: str | None = None
 ) -> BuiltBackend:
     settings: dict[str, Any] = {"mode": mode} if mode else {"options": dict(options) or None}
-    compiled: Any = torch.compile(own_frame(call.given), **settings)
+    frame = own_frame(call.given)
+    compiled: Any = torch.compile(frame, **settings)
+    call.eager(call.leaves, compiled)
+    with torch.inference_mode():  # Dynamo's guards tell these calls apart
+        call.eager(call.leaves, compiled)
+        call.eager(call.filled([tensor.clone() for tensor in call.tensors()]), compiled)
+    compile_no_more(frame)
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
         return call.eager_outputs(call.filled(tensors), compiled)
