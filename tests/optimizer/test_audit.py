@@ -450,7 +450,7 @@ def test_nets_of_the_corpus_are_right_by_a_backend_alone() -> None:
 
 
 PARTS = 12
-WHOLE = OptimizeSettings(threads=1, seconds=0.1, budget_s=60.0)
+WHOLE = OptimizeSettings(threads=1, seconds=0.1, budget_s=30.0)
 
 
 @pytest.mark.slow
