@@ -49,3 +49,11 @@ def foreign_tensors(
     with _Reads(known) as reads:
         result = call()
     return result, reads.foreign
+
+
+def constants_of_scripts(net: torch.nn.Module) -> list[torch.Tensor]:
+    """Return the tensors in the graphs of scripted modules, which nobody can change."""
+    scripts = [module for module in net.modules() if isinstance(module, torch.jit.ScriptModule)]
+    graphs = [script.inlined_graph for script in scripts if hasattr(script, "forward")]
+    nodes = [node for graph in graphs for node in graph.findAllNodes("prim::Constant", True)]
+    return [node.t("value") for node in nodes if node.output().type().kind() == "TensorType"]

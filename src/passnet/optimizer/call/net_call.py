@@ -14,7 +14,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from passnet.errors import BackendError, InputError, boundary
 from passnet.optimizer.call import effects
-from passnet.optimizer.call.foreign_tensors import foreign_tensors
+from passnet.optimizer.call.foreign_tensors import constants_of_scripts, foreign_tensors
 from passnet.optimizer.call.held_objects import held_by
 from passnet.optimizer.call.values import (
     OutputStructure,
@@ -175,7 +175,7 @@ class NetCall:
                 f"{array} is a numpy array, whose changes nobody sees; register it as a buffer"
             )
             return
-        known = [*self.weights.values(), *self.tensors()]
+        known = [*self.weights.values(), *self.tensors(), *constants_of_scripts(self.net)]
         try:
             with torch.inference_mode():
                 outputs, foreign = foreign_tensors(lambda: self.eager_outputs(self.leaves), known)
