@@ -14,6 +14,8 @@ _MAKES = (torch.ops.aten.lift_fresh.default, torch.ops.aten.lift.default)
 class _Reads(TorchDispatchMode):
     """Notes tensors that ops read and that no op of the same call made."""
 
+    supports_higher_order_operators = True
+
     def __init__(self, known: Iterable[torch.Tensor]) -> None:
         super().__init__()
         self._known = {_memory(tensor) for tensor in known} | {0}
@@ -54,6 +56,6 @@ def foreign_tensors(
 def constants_of_scripts(net: torch.nn.Module) -> list[torch.Tensor]:
     """Return the tensors in the graphs of scripted modules, which nobody can change."""
     scripts = [module for module in net.modules() if isinstance(module, torch.jit.ScriptModule)]
-    graphs = [script.inlined_graph for script in scripts if hasattr(script, "forward")]
+    graphs: list[Any] = [each.inlined_graph for each in scripts if hasattr(each, "forward")]
     nodes = [node for graph in graphs for node in graph.findAllNodes("prim::Constant", True)]
     return [node.t("value") for node in nodes if node.output().type().kind() == "TensorType"]
