@@ -149,6 +149,17 @@ def test_a_net_that_reads_what_nobody_watches_is_refused(name: str) -> None:
     assert call.refusal is not None and said in call.refusal, call.refusal
 
 
+def test_higher_order_ops_are_looked_through_and_work_afterwards() -> None:
+    def branches(net: Any, x: torch.Tensor) -> Any:
+        return torch.cond(x.sum() > 0, lambda y: y.sin(), lambda y: y.cos(), (x,))
+
+    net = Stateful(branches)
+    call = NetCall(net, (X.clone(),), {})
+    assert call.refusal is None
+    with torch.no_grad():
+        torch.testing.assert_close(net(-X), net.linear(-X) + X.cos())
+
+
 def test_a_net_that_returns_a_weight_itself_is_refused() -> None:
     class Returns(Stateful):
         def forward(self, x: torch.Tensor) -> Any:

@@ -48,7 +48,8 @@ def foreign_tensors(
     call: Callable[[], Any], known: Iterable[torch.Tensor]
 ) -> tuple[Any, list[torch.Tensor]]:
     """Return the result of a call, and the tensors that it reads besides those known."""
-    with _Reads(known) as reads:
+    # Dynamo, which eager torch.cond calls, would compile for this mode, and then for none again
+    with torch.compiler.set_stance("force_eager"), _Reads(known) as reads:
         result = call()
     return result, reads.foreign
 
