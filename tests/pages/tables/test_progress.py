@@ -25,3 +25,13 @@ def test_short_work_prints_nothing_where_there_is_no_terminal(
     with progress("judging demo", 1) as step:
         step()
     assert capfd.readouterr().err == ""
+
+
+def test_a_line_of_progress_is_at_most_100_wide(capfd: pytest.CaptureFixture[str]) -> None:
+    text = ""
+    with progress("judging demo", 3, every_s=0.01) as step:
+        step("window_reverse_residual-" * 5)
+        deadline = time.monotonic() + 10
+        while "1 of 3" not in text and time.monotonic() < deadline:
+            text += capfd.readouterr().err
+    assert {len(line) for line in text.splitlines() if "1 of 3" in line} == {100}

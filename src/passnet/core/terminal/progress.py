@@ -22,6 +22,9 @@ ProgressStep: TypeAlias = Callable[..., None]
 
 LINE_EVERY_S = 30.0
 
+WIDTH = 100
+"""The most letters of a line."""
+
 
 @contextmanager
 def progress(title: str, total: int, every_s: float = LINE_EVERY_S) -> Iterator[ProgressStep]:
@@ -66,8 +69,8 @@ def _lines(title: str, total: int, every_s: float) -> Iterator[ProgressStep]:
         while not ended.wait(every_s) and num_done < total:
             after = f", the last {last}" if last else ""
             seconds = time.monotonic() - start
-            text = f"{title}: {num_done} of {total} after {seconds:.0f} s{after}\n"
-            sys.stderr.write(text)
+            text = f"{title}: {num_done} of {total} after {seconds:.0f} s{after}"
+            sys.stderr.write(f"{text if len(text) <= WIDTH else text[: WIDTH - 1] + '…'}\n")
             sys.stderr.flush()
 
     threading.Thread(target=report, name="progress", daemon=True).start()
