@@ -108,12 +108,11 @@ def attributes_of(net: torch.nn.Module) -> dict[str, Any]:
 
 def numpy_array_of(net: torch.nn.Module) -> str | None:
     """Return the name of an attribute that holds a numpy array, None where there is none."""
-    named = ((path, name) for path, module in net.named_modules() for name in _arrays(module))
-    return next((f"attribute {path}.{name}".replace(" .", " ") for path, name in named), None)
-
-
-def _arrays(module: torch.nn.Module) -> list[str]:
-    return [name for name, value in vars(module).items() if isinstance(value, np.ndarray)]
+    for path, module in net.named_modules():
+        for name, value in vars(module).items():
+            if isinstance(value, np.ndarray):
+                return f"attribute {path}.{name}" if path else f"attribute {name}"
+    return None
 
 
 def _items(container: Any) -> list[tuple[Any, Any]]:

@@ -14,6 +14,7 @@ import torch
 
 from passnet.optimizer.call.call_check import can_be_within
 from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.compare.tensor_changes import FLOATS, MASKS, NOT_FINITE, TensorChange, pad
 
 Accepts: TypeAlias = Callable[[list[torch.Tensor]], bool]
 """Return whether eager torch raises no error for these tensors."""
@@ -47,9 +48,6 @@ _FAR_WHOLE = ((1, 2**40), (997, 2**40), (-997, -(2**41)))
 
 MAX_PLACES = 4
 """Most places of an axis of which each may mean another thing, as starts and ends of edges."""
-
-MAX_WHOLE = 256
-"""Floats that are whole numbers are less; bfloat16 holds these exactly."""
 
 MAX_APART = 6
 """Most tensors of which each is made infinite or NaN while the others stay finite."""
@@ -94,22 +92,21 @@ def draws(call: NetCall, bounds: NumberBounds, bound: float, seed: int) -> Itera
         yield ArgumentSet("indices", "with other whole numbers", drawn_within(call, bounds, seed))
         for says, tensors in padded_within(call, bounds, seed):
             yield ArgumentSet("indices", says, tensors)
-    for says, change in _MASKS if masks else ():
+    for says, change in MASKS if masks else ():
         yield ArgumentSet("mask", says, _changed(call, seed, is_mask, change))
     if floats:
         for value in (math.nan, math.inf, -math.inf):
             says = f"with {value:g} in its arguments"
             yield ArgumentSet("not finite", says, _with_value(call, seed, value, _has_floats))
-        for says, change in _FLOATS:
+        for says, change in FLOATS:
             yield ArgumentSet("usual", says, _changed(call, seed, _has_floats, change))
     for value in SPREAD if wholes else ():
         says = f"with {value} among its whole numbers"
         yield ArgumentSet("indices", says, _with_value(call, seed, value, may_index))
     for number, (tensor, ends) in enumerate(zip(example, bounds, strict=False)):
-        for says, tensors in (
-            _beyond(call, number, ends, seed) if ends and may_index(tensor) else ()
-        ):
-            yield ArgumentSet("indices", says, tensors)
+        if ends and may_index(tensor):
+            for says, tensors in _beyond(call, number, ends, seed):
+                yield ArgumentSet("indices", says, tensors)
     if floats:
         for factor in FACTORS:
             kind: Kind = "usual" if _largest(example) * factor <= bound else "large"
@@ -121,7 +118,7 @@ def draws(call: NetCall, bounds: NumberBounds, bound: float, seed: int) -> Itera
             says = f"with {value:g} in its arguments"
             yield ArgumentSet("usual", says, _with_value(call, seed, value, _has_floats))
         numbers = [number for number, tensor in enumerate(example) if _has_floats(tensor)]
-        for number, (says, change) in itertools.product(numbers[:MAX_APART], _NOT_FINITE):
+        for number, (says, change) in itertools.product(numbers[:MAX_APART], NOT_FINITE):
             says = f"with {says} in tensor {number}"
             yield ArgumentSet("not finite", says, _with_one(call, seed, number, change))
     yield ArgumentSet("usual", "", fresh_tensors(call, seed + 1))
@@ -181,8 +178,8 @@ def padded_within(
         tensors = drawn_within(call, bounds, seed)
         for tensor, ends in zip(tensors, bounds, strict=False):
             if ends is not None and tensor.numel() and not _overlaps(tensor):
-                pad = torch.Tensor.fill_ if is_whole else _pad
-                pad(tensor, PADDING[name](*ends))
+                padded = torch.Tensor.fill_ if is_whole else pad
+                padded(tensor, PADDING[name](*ends))
         where = "alone" if is_whole else "at the ends of rows"
         yield f"with the {name} whole number {where}", tensors
 
@@ -248,7 +245,7 @@ def _changed(
     call: NetCall,
     seed: int,
     applies: Callable[[torch.Tensor], bool],
-    change: Callable[[torch.Tensor], object],
+    change: TensorChange,
 ) -> list[torch.Tensor]:
     """Return fresh tensors of which each to which it applies was changed in place.
 
@@ -283,102 +280,12 @@ def _with_value(
     return _changed(call, seed, applies, put)
 
 
-def _fill_row(tensor: torch.Tensor, value: float) -> None:
-    """Fill one row along the last axis."""
-    (tensor if tensor.ndim < 2 else tensor[(-1,) * (tensor.ndim - 1)]).fill_(value)
-
-
-def _ragged(tensor: torch.Tensor) -> None:
-    """Let each row end in zeros, of another length."""
-    size = tensor.shape[-1] if tensor.ndim else 1
-    lengths = torch.arange(tensor.numel() // size).reshape(tensor.shape[:-1]) * 7 % size + 1
-    tensor.copy_((torch.arange(size) < lengths[..., None]).to(tensor.dtype).to(tensor.device))
-
-
-def _halves(tensor: torch.Tensor) -> None:
-    tensor.copy_((torch.arange(tensor.numel()) * 5 % 7 < 4).reshape(tensor.shape))
-
-
-def _one_row_off(tensor: torch.Tensor) -> None:
-    tensor.fill_(1)
-    _fill_row(tensor, 0)
-
-
-def _one_row_on(tensor: torch.Tensor) -> None:
-    tensor.fill_(0)
-    _fill_row(tensor, 1)
-
-
-def _ties(tensor: torch.Tensor) -> None:
-    """Round to a few steps, so that many values are equal, zeros among them."""
-    values = tensor.double()
-    finite = values[values.isfinite()]
-    step = float(finite.abs().mean()) if finite.numel() else 0.0
-    if step:
-        tensor.copy_((values / step).round() * step)
-
-
-def _constant(tensor: torch.Tensor) -> None:
-    tensor.fill_(float(tensor.flatten()[0]))
-
-
-def _pad(tensor: torch.Tensor, value: float = 0) -> None:
-    """Let the first item end in a value, in rows or channels, and the last of several hold it."""
-    if tensor.ndim > 1:
-        if len(tensor) > 1:
-            tensor[-1] = value
-        tensor = tensor[0]
-    if tensor.ndim:
-        tensor[(len(tensor) + 1) // 2 :] = value
-
-
-def _whole(tensor: torch.Tensor) -> None:
-    """Fill with the whole numbers from 0, which lie on the edges of bins."""
-    tensor.copy_((torch.arange(tensor.numel()) % MAX_WHOLE).reshape(tensor.shape))
-
-
-def _negated(tensor: torch.Tensor) -> None:
-    tensor.neg_()
-
-
-def _forbidden(tensor: torch.Tensor) -> None:
-    """Let each row end in minus infinity, as where a mask forbids keys."""
-    tensor[..., (tensor.shape[-1] + 1) // 2 :] = -math.inf
-
-
-def _with_one(
-    call: NetCall, seed: int, number: int, change: Callable[[torch.Tensor], object]
-) -> list[torch.Tensor]:
+def _with_one(call: NetCall, seed: int, number: int, change: TensorChange) -> list[torch.Tensor]:
     """Return fresh tensors of which one was changed in place, if it overlaps itself nowhere."""
     tensors = fresh_tensors(call, seed)
     if tensors[number].ndim and not _overlaps(tensors[number]):
         change(tensors[number])
     return tensors
-
-
-_MASKS: tuple[tuple[str, Callable[[torch.Tensor], object]], ...] = (
-    ("with masks whose rows end in zeros", _ragged),
-    ("with masks of which one row is zero", _one_row_off),
-    ("with masks of ones", lambda mask: mask.fill_(1)),
-    ("with masks of zeros", torch.Tensor.zero_),
-    ("with masks of which one row is one", _one_row_on),
-    ("with masks of zeros and ones", _halves),
-)
-
-_NOT_FINITE: tuple[tuple[str, Callable[[torch.Tensor], object]], ...] = (
-    ("a row of -inf", lambda tensor: _fill_row(tensor, -math.inf)),
-    ("a row of NaN", lambda tensor: _fill_row(tensor, math.nan)),
-    ("rows that end in -inf", _forbidden),
-)
-
-_FLOATS: tuple[tuple[str, Callable[[torch.Tensor], object]], ...] = (
-    ("with equal values in its arguments", _ties),
-    ("with zeros as arguments", torch.Tensor.zero_),
-    ("with negated arguments", _negated),
-    ("with arguments of one value", _constant),
-    ("with items that end in zeros, or hold zeros alone", _pad),
-    ("with whole numbers as floats", _whole),
-)
 
 
 def _scaled(tensors: Sequence[torch.Tensor], factor: float) -> list[torch.Tensor]:
