@@ -14,10 +14,11 @@ import torch
 from passnet.optimizer.backends.backends import BACKENDS, Backend, build_backend
 from passnet.optimizer.backends.in_child import MakeFile
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
+from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.optimize import optimize_net
 from passnet.optimizer.record import BackendRecord
 from passnet.optimizer.settings import OptimizeSettings
-from passnet.optimizer.tune import LARGE_BYTES, Budget
+from passnet.optimizer.tune import Budget
 
 
 def slow_net(x: torch.Tensor) -> torch.Tensor:

@@ -149,6 +149,23 @@ def build_package(program: Any, path: Path, settings: Mapping[str, Any]) -> None
     )
 
 
+def compile_files(program: Any, settings: Mapping[str, Any]) -> list[str]:
+    """Compile a program of `torch.export` with AOTInductor; return files that `pack` takes."""
+    import torch._inductor
+
+    args, kwargs = program.example_inputs
+    options = {**settings, "aot_inductor.package": True}
+    files = torch._inductor.aot_compile(program.module(), args, kwargs, options=options)
+    return [str(file) for file in files]  # type: ignore[union-attr] (a list, for packages)
+
+
+def pack(files: Sequence[str], path: Path) -> None:
+    """Write files of `compile_files` into a package at `path`."""
+    from torch._inductor.package import package_aoti
+
+    package_aoti(str(path), list(files))
+
+
 def load_package(path: Path) -> Any:
     """Load a package of AOTInductor to be called by one thread at a time."""
     import torch._inductor

@@ -4,7 +4,8 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,12 +21,15 @@ from passnet.optimizer.backends.in_child import prepare_children
 from passnet.optimizer.call.fast_net import Arguments, FastNet, copied, fast_net
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, name_of
 from passnet.optimizer.call.process_state import process_state_kept
+from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, KeptPass, read_kept_passes
 from passnet.optimizer.package import digest_of_weights, save_example, signature_folder
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
 from passnet.optimizer.settings import DEFAULTS, OptimizeSettings
 from passnet.optimizer.tune import Progress, optimize_signature
 from passnet.version import __version__
+
+WEIGHT_FILE = "weights.bin"
 
 PageWriter: TypeAlias = Callable[[Path, OptimizedRecord, Sequence[KeptPass]], None]
 """Write the page of a record, with the passes that it cites, into a folder."""
@@ -79,6 +83,15 @@ def optimize_net(
     return optimized
 
 
+@contextmanager
+def _removed(path: Path) -> Iterator[None]:
+    """Remove a file in the end, however that comes."""
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
 def _optimize_in(
     folder: Path,
     net: Callable[..., Any],
@@ -93,19 +106,22 @@ def _optimize_in(
     deadline = time.monotonic() + settings.budget_s
     built_backends: list[BuiltBackend] = []
     signatures = []
-    with process_state_kept(settings.threads), JobRunner() as runner:
+    weights = folder / WEIGHT_FILE
+    with process_state_kept(settings.threads), JobRunner() as runner, _removed(weights):
         if any(backend.make is not None for backend in plan.values()):
             prepare_children(runner)
-        net_copy, calls_copy = copied(net, calls)
+        net_copy, calls_copy, weight_file = copied(net, calls, weights)
         for number, (args, kwargs) in enumerate(calls_copy):
             home = signature_folder(folder, number)
             make_folder(home)
             if keeps_examples:
                 save_example(home, tuple(args), kwargs)
-            call = NetCall(net_copy, args, kwargs)
+            call = NetCall(net_copy, args, kwargs, weight_file)
             now = time.monotonic()
             own = now + (deadline - now) / (len(calls) - number)
-            asked = (call, home, plan, settings, own, progress, runner, serves)
+            num_folded = 1 + sum(built.is_frozen for built in built_backends)
+            may_fold = num_folded == 1 or num_folded * call.num_bytes <= LARGE_BYTES
+            asked = (call, home, plan, settings, own, progress, runner, serves, may_fold)
             signature, built = optimize_signature(*asked)
             signatures.append(signature)
             if built is not None:

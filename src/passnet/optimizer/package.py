@@ -64,7 +64,7 @@ def load(
     has_values = _check_fit(record, net, folder)
     built_backends: list[BuiltBackend] = []
     with process_state_kept():
-        net_copy, _ = copied(net, ())
+        net_copy, *_ = copied(net, ())
         for number, signature in enumerate(record.forms):
             home = signature_folder(folder, number)
             with boundary(InputError, f"{home / EXAMPLE_FILE}: cannot be read; optimise again"):

@@ -26,6 +26,7 @@ from passnet.optimizer.backends.backends import Backend, build_backend, load_bac
 from passnet.optimizer.blocks import block_times
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, leaf_in_words
+from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.compare.agreement import EagerComparison
 from passnet.optimizer.record import BackendRecord, RangesRecord, SignatureRecord, Steadiness
 from passnet.optimizer.settings import WITH_PASSES, OptimizeSettings
@@ -57,10 +58,7 @@ MAX_WIDTH, MAX_DRIFT = 0.2, 0.1
 second turns differ by this share.
 """
 
-LARGE_BYTES = 1 << 27
-"""A net with so many bytes of weights has at most one folded copy of them in memory: backends are
-then compared by their speedups over eager torch, and the best is loaded again for the last rounds.
-"""
+HOLDS_FOLDED = "another input signature holds folded weights, which take their memory again"
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
@@ -111,15 +109,18 @@ def optimize_signature(
     progress: Progress | None,
     runner: JobRunner | None = None,
     serves: str = "",
+    may_fold: bool = True,
 ) -> tuple[SignatureRecord, BuiltBackend | None]:
     """Build, compare and time all backends; return the chosen one, None for eager torch.
 
     `runner` runs their children; `progress` is called with each record. The backend `serves` is
-    chosen if it is right, fast or not.
+    chosen if it is right, fast or not. `may_fold` is False where earlier signatures hold as many
+    folded weights as may be.
     """
     if call.refusal:
         return _refused(call, plan, progress), None
-    trial = _Trial(call, folder, plan, settings, _budget_of(call, settings, deadline), runner)
+    budget = _budget_of(call, settings, deadline)
+    trial = _Trial(call, folder, plan, settings, budget, runner, may_fold)
     for name, backend in plan.items():
         record = trial.tried(name, backend, 1.0 if name == [*plan][-1] else SHARE)
         trial.records[name] = replace(record, says=record.says or backend.says)
@@ -194,6 +195,7 @@ class _Trial:
     settings: OptimizeSettings
     budget: Budget
     runner: JobRunner | None
+    may_fold: bool
     records: dict[str, BackendRecord] = field(default_factory=dict)
     alive: dict[str, BuiltBackend] = field(default_factory=dict)
     away: str = ""
@@ -202,8 +204,8 @@ class _Trial:
 
     def __post_init__(self) -> None:
         self.comparison = EagerComparison(self.call, self.settings.finite)
-        num_bytes = sum(weight.nbytes for weight in self.call.weights.values())
-        self.is_large = num_bytes >= LARGE_BYTES
+        # backends are then compared by their speedups, and the best is loaded again at the end
+        self.is_large = self.call.num_bytes >= LARGE_BYTES
 
     def tried(self, name: str, backend: Backend, share: float) -> BackendRecord:
         """Try a backend for a share of the time left, and keep it if it may be the best."""
@@ -212,6 +214,8 @@ class _Trial:
             return record
         if reason := self.records["eager"].reason or self.budget.objection(backend, share):
             return BackendRecord(name, "untried", reason)
+        if backend.is_frozen and not self.may_fold:
+            return BackendRecord(name, "untried", HOLDS_FOLDED)
         if name in WITH_PASSES and self.ranges is None:
             self.ranges = self._choose_passes(self.budget.left_s(SHARE))
             return self.tried(name, backend, share)

@@ -18,10 +18,12 @@ from passnet.core.jobs.process import JobRunner
 from passnet.errors import BackendError, PassError, boundary, naming
 from passnet.inductor.compiler import (
     build_package,
+    compile_files,
     compile_no_more,
     inductor_settings,
     load_package,
     own_frame,
+    pack,
 )
 from passnet.optimizer.backends import runtimes
 from passnet.optimizer.backends.dynamo_graph import (
@@ -34,6 +36,7 @@ from passnet.optimizer.backends.dynamo_graph import (
 from passnet.optimizer.backends.in_child import (
     MakeFile,
     do_in_child,
+    in_fork,
     read_program,
     save_program,
     with_repeated,
@@ -41,6 +44,7 @@ from passnet.optimizer.backends.in_child import (
 from passnet.optimizer.backends.runtimes import quiet
 from passnet.optimizer.call.compiled_check import extension
 from passnet.optimizer.call.net_call import BuiltBackend, FlatNet, NetCall
+from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.compare.form import with_form
 from passnet.optimizer.record import BackendRecord
 from passnet.passes.backend import Residual
@@ -126,12 +130,13 @@ def build_backend(
             "(--freeze) if they will not change"
         )
     if backend.make is not None:
-        _check_room(folder, 2 * sum(w.nbytes for w in call.weights.values()) + ROOM_BYTES)
+        _check_room(folder, 2 * call.num_bytes + ROOM_BYTES)
     with _building(name), inductor_settings(QUIET):
         if backend.make is not None:
             work = backend.make(call, folder, name)
             left_s = max(seconds - (time.monotonic() - start), 0.0)
-            do_in_child(work, backend.says, folder, runner, left_s)
+            with call.weights_away():
+                do_in_child(work, backend.says, folder, runner, left_s)
         return _with_form(call, backend, backend.build(call, folder, name))
 
 
@@ -214,12 +219,21 @@ def _make_aot(call: NetCall, folder: Path, name: str, options: Mapping[str, Any]
 
 
 def _compile_package(folder: Path, options: Mapping[str, Any]) -> None:
+    # compiler and packer each hold folded weights twice, and the compiler keeps them
+    pack(in_fork(partial(_compile_files, options=options), folder), folder / PACKAGE_FILE)
     program, tensors = read_program(folder)
-    build_package(program, folder / PACKAGE_FILE, {**QUIET, **_configs(options)})
     model = load_package(folder / PACKAGE_FILE)
     if "freezing" not in options:
         _bind(model, {**program.state_dict, **program.constants})
     model.loader.boxed_run(tensors)
+
+
+def _compile_files(folder: Path, options: Mapping[str, Any]) -> list[str]:
+    program, _ = read_program(folder)
+    num_bytes = sum(weight.nbytes for weight in program.state_dict.values())
+    # appended to the library instead of passing through an assembler and a linker
+    appended = {"aot_inductor.force_mmap_weights": num_bytes >= LARGE_BYTES}
+    return compile_files(program, {**QUIET, **_configs(options), **appended})
 
 
 def _configs(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,14 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from io import StringIO
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import torch
 from torch.export import ExportedProgram
@@ -22,9 +24,12 @@ from passnet.core.records.serialise import write_json
 from passnet.errors import BackendError, StoppedError
 from passnet.inductor.compiler import import_compilers
 from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.call.weight_file import WeightFile
 
-PROGRAM_FILE, LOG_FILE = "program.pt2", "log.txt"
-"""The exported net as a child reads it, and what a child printed."""
+T = TypeVar("T")
+
+PROGRAM_FILE, PLACES_FILE, LOG_FILE = "program.pt2", "places.pickle", "log.txt"
+"""The exported net as a child reads it, where its weights are, and what a child printed."""
 
 RunTensors: TypeAlias = Callable[[list[torch.Tensor]], Sequence[Any]]
 """Takes the tensors of a call, and returns distinct outputs."""
@@ -41,17 +46,53 @@ class WorkEnd:
 
 
 def save_program(call: NetCall, folder: Path) -> None:
-    """Export a net, with the tensors of its example, into a folder."""
+    """Export a net, with the tensors of its example, into a folder.
+
+    Weights that are mapped from a file are left out.
+    """
     with redirect_stderr(StringIO()):  # of a net that it refuses, torch prints the graph
         program = call.exported_flat
-    torch.export.save(program, folder / PROGRAM_FILE)
+    weights, file = dict(program.state_dict), call.weight_file
+    found = {name: file.place(weight) for name, weight in weights.items()} if file else {}
+    places = {name: place for name, place in found.items() if place is not None}
+    order = (file.path.absolute() if file else None, places)
+    if file and not file.path.exists():
+        file.write()
+    (folder / PLACES_FILE).write_bytes(pickle.dumps(order))
+    try:
+        program.state_dict.update({name: _without_values(weights[name]) for name in places})
+        torch.export.save(program, folder / PROGRAM_FILE)
+    finally:
+        program.state_dict.update(weights)
+
+
+def _without_values(weight: torch.Tensor) -> torch.Tensor:
+    """Return a weight of the same shape that is saved as one element."""
+    return _like(weight, torch.zeros((), dtype=weight.dtype).expand(weight.shape))
+
+
+def _like(weight: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Return values as a parameter if the weight is one."""
+    is_parameter = isinstance(weight, torch.nn.Parameter)
+    return torch.nn.Parameter(values, weight.requires_grad) if is_parameter else values
 
 
 def read_program(folder: Path) -> tuple[ExportedProgram, list[torch.Tensor]]:
     """Return an exported net and the tensors of its example."""
     program = torch.export.load(folder / PROGRAM_FILE)
     assert program.example_inputs is not None, "it was saved with them"
+    path, places = pickle.loads((folder / PLACES_FILE).read_bytes())  # noqa: S301 (our own)
+    if path is not None:
+        file, weights = WeightFile.mapped(path), program.state_dict
+        mapped = {name: _like(weights[name], file.weight(place)) for name, place in places.items()}
+        weights.update(mapped)
     return program, list(program.example_inputs[0])
+
+
+def in_fork(work: Callable[[Path], T], folder: Path) -> T:
+    """Do some work in a process of its own, with whose end all its memory is free."""
+    with ProcessPoolExecutor(1, get_context("fork")) as pool:
+        return pool.submit(work, folder).result()
 
 
 def with_repeated(call: NetCall, run: RunTensors) -> RunTensors:
@@ -81,7 +122,8 @@ def do_in_child(
     order = (work, torch.get_num_threads(), _packages_of_ops())
     job = Job(f"{__name__}:do", pickle.dumps(order).hex(), _limits(seconds), f"{__name__}:prepare")
     result = runner.run(job)
-    (folder / PROGRAM_FILE).unlink(missing_ok=True)
+    for name in (PROGRAM_FILE, PLACES_FILE):
+        (folder / name).unlink(missing_ok=True)
     if result.log:
         (folder / LOG_FILE).write_text(result.log, encoding="utf-8")
     if result.end.timed_out:

@@ -9,12 +9,10 @@ import logging
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,6 +22,7 @@ from passnet.errors import BackendError
 from passnet.optimizer.backends.in_child import (
     MakeFile,
     RunTensors,
+    in_fork,
     read_program,
     save_program,
     with_repeated,
@@ -150,8 +149,7 @@ def make_onnxruntime(
 
 
 def _convert_to_onnx(folder: Path) -> None:
-    with ProcessPoolExecutor(1, get_context("fork")) as pool:  # the exporter never frees weights
-        arrays = pool.submit(_save_onnx, folder).result()
+    arrays = in_fork(_save_onnx, folder)  # the exporter never frees weights
     _open_onnxruntime(folder / ONNX_FILE)([torch.from_numpy(array) for array in arrays])
 
 

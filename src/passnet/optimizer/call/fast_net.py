@@ -1,6 +1,6 @@
 """The returned net: the net itself in all but calls, which a backend runs where they fit it.
 
-Backends are built from a copy, so weights take twice their memory. `served` then points the copy's
+Backends are built from a copy. `served` then points the copy's
 weights at the user's memory, so that a backend sees later updates.
 """
 
@@ -8,6 +8,7 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
+from pathlib import Path
 from types import new_class
 from typing import Any, Self, TypeAlias
 
@@ -27,6 +28,7 @@ from passnet.optimizer.call.net_call import (
 )
 from passnet.optimizer.call.net_state import attributes_of, remember_weights
 from passnet.optimizer.call.values import is_dense
+from passnet.optimizer.call.weight_file import LARGE_BYTES, WeightFile
 
 Arguments: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
 """The arguments of a call, by position and by name."""
@@ -152,11 +154,15 @@ def _unwrapped(net: Any) -> Any:
 
 
 def copied(
-    net: Callable[..., Any], calls: Sequence[Arguments]
-) -> tuple[Callable[..., Any], Sequence[Arguments]]:
+    net: Callable[..., Any],
+    calls: Sequence[Arguments],
+    file: Path | None = None,
+    large_bytes: int = LARGE_BYTES,
+) -> tuple[Callable[..., Any], Sequence[Arguments], WeightFile | None]:
     """Copy a net and the arguments of some calls, tensors shared among them included.
 
-    Functions are not copied, and neither are the objects that a closure or a hook holds.
+    Functions are not copied, and neither are the objects that a closure or a hook holds. The copy
+    of a net with so many bytes of weights has them in a `WeightFile` at `file`, if that is given.
     InputError where something cannot be copied, or changes of a weight cannot be seen.
     """
     net, name = _unwrapped(net), name_of(net)
@@ -166,7 +172,10 @@ def copied(
         raise InputError(f"weight {lazy[0]} has no values yet; call {name} once first")
     remember_weights(module, weights)
     attributes = [value for part in module.modules() for value in vars(part).values()]
-    memo: dict[int, Any] = {}
+    memo: dict[Any, Any] = {}
+    weight_file = None
+    if file is not None and sum(weight.nbytes for weight in weights.values()) >= large_bytes:
+        weight_file, memo = WeightFile.of_copies(file, weights.values())
     net_copy = _copy(net, name, [*weights.values(), *attributes], memo)
     places = _places(as_module(net_copy))
     if shared := places.keys() & _places(module).keys():
@@ -174,7 +183,8 @@ def copied(
             f"copies of {name} share {places[shared.pop()]} with it; passnet works on a copy, so "
             "give a net whose copies have weights of their own"
         )
-    return net_copy, _copy(list(calls), f"the arguments of {name}", tree_leaves(calls), memo)
+    calls_copy = _copy(list(calls), f"the arguments of {name}", tree_leaves(calls), memo)
+    return net_copy, calls_copy, weight_file
 
 
 def _places(net: torch.nn.Module) -> dict[int, str]:
@@ -184,7 +194,7 @@ def _places(net: torch.nn.Module) -> dict[int, str]:
     return {place: name for place, name in places.items() if place}
 
 
-def _copy(value: Any, name: str, tensors: Iterable[Any], memo: dict[int, Any]) -> Any:
+def _copy(value: Any, name: str, tensors: Iterable[Any], memo: dict[Any, Any]) -> Any:
     try:
         for tensor in tensors:
             if isinstance(tensor, torch.Tensor) and not tensor.is_leaf:  # deepcopy refuses these

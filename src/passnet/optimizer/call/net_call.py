@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from operator import is_not
@@ -26,6 +27,7 @@ from passnet.optimizer.call.values import (
     nested,
     other_values,
 )
+from passnet.optimizer.call.weight_file import WeightFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class NetCall:
     `seconds` is the time of the first call.
     `written` names the weights and arguments that a call writes into. `refusal` is a sentence why
     no backend may serve the net, None where one may; calls for comparisons add to it, as outputs
-    other than tensors must stay as in the example.
+    other than tensors must stay as in the example. `weight_file` holds weights for children.
 
     Raises:
         InputError: the net is in training mode, fails on these arguments, or returns no tensor;
@@ -100,9 +102,13 @@ class NetCall:
     """
 
     def __init__(
-        self, net: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        net: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        weight_file: WeightFile | None = None,
     ) -> None:
-        self.given, self.net = net, as_module(net)
+        self.given, self.net, self.weight_file = net, as_module(net), weight_file
         if self.net.training and net is self.net:
             raise InputError(
                 f"{type(net).__name__} is in training mode; call net.eval() first: only nets that "
@@ -274,6 +280,16 @@ class NetCall:
     def tensors(self) -> list[torch.Tensor]:
         """Return the tensors among the leaves."""
         return [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
+
+    def weights_away(self) -> AbstractContextManager[None]:
+        """Free the memory of weights that a file holds, while a child works."""
+        file = self.weight_file
+        return file.away() if file is not None and file.path.exists() else nullcontext()
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of all weights."""
+        return sum(weight.nbytes for weight in self.weights.values())
 
     @property
     def is_on_cpu(self) -> bool:
