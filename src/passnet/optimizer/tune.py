@@ -27,7 +27,7 @@ from passnet.optimizer.blocks import block_times
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, leaf_in_words
 from passnet.optimizer.call.weight_file import LARGE_BYTES
-from passnet.optimizer.compare.agreement import EagerComparison
+from passnet.optimizer.compare.agreement import MAX_DRAWS_S, EagerComparison
 from passnet.optimizer.record import BackendRecord, RangesRecord, SignatureRecord, Steadiness
 from passnet.optimizer.settings import WITH_PASSES, OptimizeSettings
 
@@ -41,6 +41,9 @@ SHARE = 0.5
 
 TIMED_SHARE = 0.02
 """The most of the budget for the rounds of one call."""
+
+DRAWS_SHARE = 0.1
+"""The most of the budget for eager torch's calls on other arguments."""
 
 NUM_TIMED, NUM_LAST = 3, 5
 """Calls in the rounds of a backend, and in the last rounds, for which time is kept."""
@@ -84,9 +87,11 @@ class Budget:
     clock: Callable[[], float] = time.monotonic
 
     def left_s(self, share: float) -> float:
-        """Return the seconds that a backend may build, of a share of what is left."""
+        """Return the seconds that a backend may build: a share of what is left, if it can then be
+        compared and timed.
+        """
         left_s = self.deadline - self.clock() - NUM_LAST * self.timed_s
-        return share * left_s - self.compared_s - NUM_TIMED * self.timed_s
+        return min(share * left_s, left_s - self.compared_s - NUM_TIMED * self.timed_s)
 
     def objection(self, backend: Backend, share: float) -> str | None:
         """Return why a backend is not begun any more; None where it is."""
@@ -119,8 +124,7 @@ def optimize_signature(
     """
     if call.refusal:
         return _refused(call, plan, progress), None
-    budget = _budget_of(call, settings, deadline)
-    trial = _Trial(call, folder, plan, settings, budget, runner, may_fold)
+    trial = _Trial(call, folder, plan, settings, deadline, runner, may_fold)
     for name, backend in plan.items():
         record = trial.tried(name, backend, 1.0 if name == [*plan][-1] else SHARE)
         trial.records[name] = replace(record, says=record.says or backend.says)
@@ -177,14 +181,6 @@ def _refused(
     return SignatureRecord(inputs, "eager", tuple(records), ms, ms, 1.0, 1.0, 1.0)
 
 
-def _budget_of(call: NetCall, settings: OptimizeSettings, deadline: float) -> Budget:
-    start = time.monotonic()
-    call.eager(call.leaves)
-    eager_s, seconds = time.monotonic() - start, max(deadline - start, 0.0)
-    timed_s = min(settings.seconds, TIMED_SHARE * seconds)
-    return Budget(seconds, deadline, max(timed_s, LEAST_CALLS * eager_s))
-
-
 @dataclass
 class _Trial:
     """The trial of all backends of a call: records so far, and backends that may be used."""
@@ -193,7 +189,7 @@ class _Trial:
     folder: Path
     plan: Mapping[str, Backend]
     settings: OptimizeSettings
-    budget: Budget
+    deadline: float
     runner: JobRunner | None
     may_fold: bool
     records: dict[str, BackendRecord] = field(default_factory=dict)
@@ -203,7 +199,13 @@ class _Trial:
     ranges: RangesRecord | None = None
 
     def __post_init__(self) -> None:
-        self.comparison = EagerComparison(self.call, self.settings.finite)
+        call, settings = self.call, self.settings
+        seconds = max(self.deadline - time.monotonic(), 0.0)
+        most_s = min(MAX_DRAWS_S, DRAWS_SHARE * seconds)
+        self.comparison = EagerComparison(call, settings.finite, max_draws_s=most_s)
+        timed_s = min(settings.seconds, TIMED_SHARE * seconds)
+        least_s = LEAST_CALLS * self.comparison.eager_s
+        self.budget = Budget(seconds, self.deadline, max(timed_s, least_s))
         # backends are then compared by their speedups, and the best is loaded again at the end
         self.is_large = self.call.num_bytes >= LARGE_BYTES
 
@@ -291,7 +293,9 @@ class _Trial:
             write_json(file, record)
             return record, None
         spent_s = time.monotonic() - start
-        self.budget.compared_s = max(self.budget.compared_s, spent_s - built_s)
+        # of eager torch the other arguments are drawn, and called for the first time
+        compared_s = self.comparison.seconds if name == "eager" else spent_s - built_s
+        self.budget.compared_s = max(self.budget.compared_s, compared_s)
         record = BackendRecord(
             name,
             "wrong" if agreement.wrong else "ok",
