@@ -95,6 +95,13 @@ def test_what_a_child_prints_is_in_the_folder_and_not_on_the_terminal(
     assert capfd.readouterr() == ("", "")
 
 
+def test_packages_are_not_called_on_arguments_that_eager_torch_refuses(tmp_path: Path) -> None:
+    for name, backend in {"own": Backend("own", quick, quick), "foreign": in_child(int)}.items():
+        assert not build_backend(name, backend, call(), tmp_path / name).ends_process
+    package = in_child(int, is_inductor=True)
+    assert build_backend("package", package, call(), tmp_path / "package").ends_process
+
+
 def test_a_backend_gets_a_share_of_the_time_that_is_left() -> None:
     now = [0.0]
     budget = Budget(seconds=100, deadline=100, timed_s=2, clock=lambda: now[0])

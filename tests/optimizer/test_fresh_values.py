@@ -116,3 +116,14 @@ def test_floats_are_whole_numbers_denormal_and_near_the_largest() -> None:
     tiny, huge = (found[f"with arguments {f:g} times as large"] for f in (1e-40, 1e24))
     assert tiny.kind == "small" and float(tiny.tensors[0].max()) < torch.finfo(torch.float32).tiny
     assert huge.kind == "large" and float(huge.tensors[0].min()) > 1e23
+
+
+def test_a_nan_is_in_every_place_of_a_row() -> None:
+    call = call_of(torch.rand(6, 9), torch.rand(2, 1, 4))
+    found = {draw.says: draw.tensors for draw in drawn(call) if "a NaN in each row" in draw.says}
+    for number, (shape, places) in enumerate([((6, 9), [*range(9)]), ((2, 1, 4), [0, 3])]):
+        there = [found[says][number].isnan() for says in found if says.endswith(f"tensor {number}")]
+        assert [where.shape for where in there] == 2 * [shape]
+        assert all(where.sum(-1).eq(1).all() for where in there)
+        flat = torch.cat([where.reshape(-1, shape[-1]) for where in there])
+        assert flat.any(0).nonzero().flatten().tolist() == places

@@ -180,3 +180,15 @@ def test_numbers_beyond_those_that_the_net_takes_are_tried(tmp_path: Path) -> No
     built = build_backend("graph", BACKENDS["graph"], call, tmp_path)
     found = EagerComparison(call).agreement(built)
     assert found.wrong is None and found.index_bounds == ((0, 59),)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("inductor")
+def test_no_package_is_called_where_it_would_print_pages(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    call = NetCall(torch.nn.Embedding(40, 8).eval(), (torch.tensor([3, 4]),), {})
+    built = build_backend("aot", BACKENDS["aot"], call, tmp_path / "aot")
+    found = EagerComparison(call).agreement(built)
+    assert found.wrong is None and found.index_bounds == ((0, 39),)
+    assert capfd.readouterr() == ("", "")

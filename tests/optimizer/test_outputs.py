@@ -14,7 +14,7 @@ import passnet
 from passnet.errors import BackendError, InputError
 from passnet.optimizer.backends.backends import BACKENDS, build_backend
 from passnet.optimizer.backends.dynamo_graph import build_graph
-from passnet.optimizer.call.fast_net import FastNet
+from passnet.optimizer.call.fast_net import FastNet, copied
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.call.values import difference, flattened, nested
 from passnet.optimizer.compare.form import with_form
@@ -145,6 +145,15 @@ def test_an_exported_program_returns_the_tensors_alone(name: str) -> None:
         expected = call.eager_outputs([other])
     first = [expected[number] for number in call.distinct_outputs.values()]
     assert all(map(torch.equal, found, first)) and len(found) == len(first)
+
+
+def test_a_net_with_a_scripted_part_is_exported() -> None:
+    part = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()))
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), part).eval()
+    x = torch.randn(3, 4)
+    net_copy, *_ = copied(net, [])
+    [found] = NetCall(net_copy, (X,), {}).exported_flat.module()(x)
+    assert torch.equal(found, net(x))
 
 
 def test_a_net_with_such_outputs_is_optimised() -> None:

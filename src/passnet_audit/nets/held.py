@@ -188,10 +188,16 @@ def _logs() -> dict[str, Any]:
 def _compiler_settings() -> dict[str, Any]:
     """Return the settings of torch's compilers, each by its name."""
     return {
-        f"setting {module.__name__}.{name}": repr(value)
+        f"setting {module.__name__}.{name}": _in_words(value)
         for module in _config_modules()
         for name, value in module.get_config_copy().items()  # type: ignore[attr-defined]
     }
+
+
+def _in_words(value: Any) -> str:
+    """Return a setting as text; copies of a set may have another order."""
+    is_set = isinstance(value, (set, frozenset))
+    return str(sorted(map(repr, value))) if is_set else repr(value)
 
 
 @cache

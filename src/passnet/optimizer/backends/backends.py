@@ -174,9 +174,11 @@ def _building(name: str) -> Iterator[None]:
 
 
 def _with_form(call: NetCall, backend: Backend, built: BuiltBackend) -> BuiltBackend:
-    # an error in a loop that threads share, as for an index out of range, ends the process
-    is_shared = backend.is_inductor and call.is_on_cpu and torch.get_num_threads() > 1
-    return replace(with_form(call, built), ends_process=is_shared or backend.is_unchecked)
+    # an error in a loop that threads share, as for an index out of range, ends the process; one in
+    # a package prints pages of C++
+    is_shared = torch.get_num_threads() > 1 or backend.make is not None
+    ends = backend.is_inductor and call.is_on_cpu and is_shared
+    return replace(with_form(call, built), ends_process=ends or backend.is_unchecked)
 
 
 def with_checks(built: BuiltBackend, freeze: bool, record: BackendRecord) -> BuiltBackend:

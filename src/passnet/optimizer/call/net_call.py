@@ -321,6 +321,8 @@ class NetCall:
         """The program of a net that takes the tensors alone and returns `distinct_outputs`."""
         with boundary(BackendError, "torch.export"), torch.no_grad():
             flat = FlatNet(self, list(self.distinct_outputs.values())).eval()
+            for weight in flat.parameters():
+                weight._is_param = True  # type: ignore[attr-defined] (those of scripted modules)
             inputs: list[torch.Tensor] = []
             for tensor in self.tensors():  # one that comes twice would be taken for one input
                 is_again = any(tensor is earlier for earlier in inputs)

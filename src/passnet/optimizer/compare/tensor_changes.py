@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import torch
@@ -76,6 +77,18 @@ def _forbidden(tensor: torch.Tensor) -> None:
     tensor[..., (tensor.shape[-1] + 1) // 2 :] = -math.inf
 
 
+def _nan_in_rows(tensor: torch.Tensor, from_end: bool) -> None:
+    """Put a NaN into each row, from the first element in the first row to the last in the last, or
+    the other way round: a maximum may lose it in some places only.
+    """
+    size = tensor.shape[-1]
+    num_rows = tensor.numel() // size
+    places = torch.arange(num_rows) * (size - 1) // max(num_rows - 1, 1)
+    places = size - 1 - places if from_end else places
+    is_there = torch.arange(size) == places[:, None]
+    tensor.masked_fill_(is_there.reshape(tensor.shape).to(tensor.device), math.nan)
+
+
 MASKS: tuple[tuple[str, TensorChange], ...] = (
     ("with masks whose rows end in zeros", _ragged),
     ("with masks of which one row is zero", _one_row_off),
@@ -89,6 +102,8 @@ NOT_FINITE: tuple[tuple[str, TensorChange], ...] = (
     ("a row of -inf", lambda tensor: _fill_row(tensor, -math.inf)),
     ("a row of NaN", lambda tensor: _fill_row(tensor, math.nan)),
     ("rows that end in -inf", _forbidden),
+    ("a NaN in each row", partial(_nan_in_rows, from_end=False)),
+    ("a NaN in each row, elsewhere", partial(_nan_in_rows, from_end=True)),
 )
 
 FLOATS: tuple[tuple[str, TensorChange], ...] = (
