@@ -100,7 +100,7 @@ class EagerComparison:
         self._call, self._finite, self._seed = call, finite, seed
         self._max_draws_s = max_draws_s
         example = [tensor.clone() for tensor in call.tensors()]
-        self.eager_s = math.inf
+        self.eager_s, expected = math.inf, None
         for _ in range(1 + NUM_CALLS):  # the first call may be slow
             start = time.perf_counter()
             expected = self.try_eager(example)
