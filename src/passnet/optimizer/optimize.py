@@ -1,5 +1,6 @@
 """Optimisation of a net: build, check and time every backend, and return the fastest."""
 
+import gc
 import shutil
 import tempfile
 import time
@@ -92,7 +93,15 @@ def _removed(path: Path) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
-def _optimize_in(
+def _optimize_in(*asked: Any) -> Optimized:
+    """Try all backends in a folder, and free the copy of the net, which holds itself."""
+    try:
+        return _optimized(*asked)
+    finally:
+        gc.collect()
+
+
+def _optimized(
     folder: Path,
     net: Callable[..., Any],
     calls: Sequence[Arguments],
