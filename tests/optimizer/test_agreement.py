@@ -322,3 +322,20 @@ def test_a_backend_that_is_wrong_for_rows_of_padding_gets_none() -> None:
     torch.manual_seed(0)
     assert bounds_for(1).wrong is None and bounds_for(1).index_bounds[0][0] > 0  # type: ignore[index]
     assert "the least whole number" in str(bounds_for(0).wrong)
+
+
+def test_noise_in_one_output_hides_no_error_of_another() -> None:
+    softplus = torch.nn.functional.softplus
+
+    def net(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return softplus(x), softplus(x, 4.0, 1.0)  # in float32 the second is 0 around -30
+
+    def coarse(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        first, second = net(tensors[0])
+        return [torch.where(tensors[0] < -20, 0.0, first), second]
+
+    call = NetCall(net, (torch.rand(6, 9),), {})
+    found = EagerComparison(call).agreement(call.built("coarse", coarse))
+    assert str(found.wrong).startswith("with arguments around -30, output 0 is off by 1.0e+00")
+    right = call.built("right", lambda tensors: list(net(tensors[0])))
+    assert EagerComparison(call).agreement(right).wrong is None

@@ -113,6 +113,8 @@ def test_floats_are_whole_numbers_denormal_and_near_the_largest() -> None:
     call = call_of(torch.rand(40, 50) + 0.5)
     found = {draw.says: draw for draw in drawn(call)}
     assert set(found["with whole numbers as floats"].tensors[0].flatten().tolist()) == {*range(256)}
+    assert float(found["with arguments around -30"].tensors[0].max()) < -27
+    assert float(found["with arguments around 30"].tensors[0].min()) > 27
     tiny, huge = (found[f"with arguments {f:g} times as large"] for f in (1e-40, 1e24))
     assert tiny.kind == "small" and float(tiny.tensors[0].max()) < torch.finfo(torch.float32).tiny
     assert huge.kind == "large" and float(huge.tensors[0].min()) > 1e23

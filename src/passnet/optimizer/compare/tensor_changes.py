@@ -10,6 +10,9 @@ import torch
 TensorChange: TypeAlias = Callable[[torch.Tensor], object]
 """Change a tensor in place; it does not overlap itself."""
 
+AROUND = 30.0
+"""Of so much below zero an exponential is under the rounding of 1, and still a number."""
+
 MAX_WHOLE = 256
 """Floats that are whole numbers are less; bfloat16 holds these exactly."""
 
@@ -113,4 +116,6 @@ FLOATS: tuple[tuple[str, TensorChange], ...] = (
     ("with arguments of one value", _constant),
     ("with items that end in zeros, or hold zeros alone", pad),
     ("with whole numbers as floats", _whole),
+    ("with arguments around -30", lambda tensor: tensor.sub_(AROUND)),
+    ("with arguments around 30", lambda tensor: tensor.add_(AROUND)),
 )
