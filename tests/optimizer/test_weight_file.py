@@ -93,6 +93,8 @@ def test_the_memory_of_weights_is_free_while_they_are_away(tmp_path: Path) -> No
 
 def test_a_child_maps_the_weights_of_a_program(tmp_path: Path) -> None:
     net, net_copy, file = mapped(tmp_path)
+    file.path.write_bytes(bytes(file.path.stat().st_size))  # of a run that was killed
+    file.is_written = False
     call = NetCall(net_copy, (torch.randn(2, 64),), {}, file)
     save_program(call, tmp_path)
     assert torch.equal(net_copy(*call.args), call.outputs[0])  # the program is whole again

@@ -56,7 +56,7 @@ def save_program(call: NetCall, folder: Path) -> None:
     found = {name: file.place(weight) for name, weight in weights.items()} if file else {}
     places = {name: place for name, place in found.items() if place is not None}
     order = (file.path.absolute() if file else None, places)
-    if file and not file.path.exists():
+    if file and not file.is_written:  # one of an earlier run may be there
         file.write()
     (folder / PLACES_FILE).write_bytes(pickle.dumps(order))
     try:

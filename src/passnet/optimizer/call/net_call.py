@@ -284,7 +284,7 @@ class NetCall:
     def weights_away(self) -> AbstractContextManager[None]:
         """Free the memory of weights that a file holds, while a child works."""
         file = self.weight_file
-        return file.away() if file is not None and file.path.exists() else nullcontext()
+        return file.away() if file is not None and file.is_written else nullcontext()
 
     @property
     def num_bytes(self) -> int:

@@ -41,10 +41,12 @@ class WeightPlace:
 
 
 class WeightFile:
-    """Storages one after the other in memory, and the path of a file of the same bytes."""
+    """Storages one after the other in memory, and the path of a file of the same bytes, which
+    may not be written yet.
+    """
 
     def __init__(self, path: Path, memory: mmap.mmap) -> None:
-        self.path = path
+        self.path, self.is_written = path, False
         self._memory, self._storages = memory, dict[int, torch.UntypedStorage]()
 
     @classmethod
@@ -107,6 +109,7 @@ class WeightFile:
         """Write the file."""
         with naming(self.path), self.path.open("wb") as file:
             file.write(self._memory)
+        self.is_written = True
 
     @contextmanager
     def away(self) -> Iterator[None]:
