@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from passnet.optimizer.call.net_call import NetCall
-from passnet.optimizer.compare.agreement import LARGE, Agreement, EagerComparison, compare_outputs
+from passnet.optimizer.compare.agreement import LARGE, EagerComparison
+from passnet.optimizer.compare.outputs import Agreement, compare_outputs
 
 
 def relu_net(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -12,8 +12,9 @@ import torch
 
 from passnet.optimizer.backends.backends import BACKENDS, build_backend
 from passnet.optimizer.call.net_call import NetCall
-from passnet.optimizer.compare.agreement import Agreement, EagerComparison
+from passnet.optimizer.compare.agreement import EagerComparison
 from passnet.optimizer.compare.fresh_values import ANY_NUMBER, index_bounds
+from passnet.optimizer.compare.outputs import Agreement
 
 IDS = torch.tensor([[3, 5, 11, 7]])
 

@@ -142,11 +142,7 @@ def compile_cpp_kernels(texts: Mapping[Any, tuple[Sequence[str], str]]) -> dict[
 
 def build_package(program: Any, path: Path, settings: Mapping[str, Any]) -> None:
     """Compile a program of `torch.export` with AOTInductor into a package at `path`."""
-    import torch._inductor
-
-    torch._inductor.aoti_compile_and_package(
-        program, package_path=str(path), inductor_configs=dict(settings)
-    )
+    pack(compile_files(program, settings), path)
 
 
 def compile_files(program: Any, settings: Mapping[str, Any]) -> list[str]:

@@ -23,7 +23,7 @@ from passnet.optimizer.call.net_call import (
     weights_of,
 )
 from passnet.optimizer.call.process_state import process_state_kept
-from passnet.optimizer.compare.agreement import compare_outputs
+from passnet.optimizer.compare.outputs import compare_outputs
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
 
 EXAMPLE_FILE = "example.pt"

@@ -5,25 +5,19 @@ import resource
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from passnet.judge.verdict.precision import (
-    DOWNGRADE,
-    DOWNGRADE_RATIO,
-    UNSTABLE,
-    relative_error,
-)
 from passnet.optimizer.call.call_check import can_be_bounded, is_dense_in_memory
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.compare import fresh_values
 from passnet.optimizer.compare.float64_copy import copy_in_float64
 from passnet.optimizer.compare.fresh_values import ArgumentSet, NumberBounds, is_mask, may_index
+from passnet.optimizer.compare.outputs import Agreement, compare_outputs, without_noise
 
 SPARE_BYTES = 4 * 2**30
 """Memory that calls on hostile whole numbers may take: one of them may be a size."""
@@ -57,28 +51,7 @@ LARGE = 1024.0
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 """Whole numbers of the bytes of a float."""
 
-LARGEST_RATIO = 8.0
-"""The multiple of the largest error of eager torch's elements that is allowed besides."""
-
-FOLDED = 4.0
-"""The factor on the error bound for folded weights, which round once more."""
-
 _ENDS = "it may end the process, where eager torch raises an error"
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """The largest relative errors of a backend, and why it is wrong.
-
-    `eager_error` is eager torch's against float64, None where the net does not run in it. `bound`
-    and `index_bounds` are as in `BuiltBackend`.
-    """
-
-    error: float
-    eager_error: float | None
-    wrong: str | None = None
-    bound: float | None = None
-    index_bounds: NumberBounds = ()
 
 
 class EagerComparison:
@@ -223,7 +196,7 @@ class EagerComparison:
             exact = self._in_float64(draw.tensors)
             if exact is not None:
                 if draw.says:
-                    outputs = _without_noise(outputs, expected, exact)
+                    outputs = without_noise(outputs, expected, exact)
                 found = compare_outputs(outputs, expected, exact, built.is_frozen)
         if any(not _is_equal(now, was) for now, was in zip(copies, draw.tensors, strict=True)):
             found = replace(found, wrong="it writes into an argument")
@@ -313,25 +286,6 @@ def _is_equal(first: torch.Tensor, second: torch.Tensor) -> bool:
     return bool((same | ((first != first) & (second != second))).all())
 
 
-def _without_noise(
-    outputs: Sequence[Any], right: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]
-) -> Sequence[Any]:
-    """Return outputs, and eager torch's own where it is far from float64 itself: what it makes of
-    such arguments is noise, and a difference says nothing.
-    """
-    if _shape_difference(outputs, right):
-        return outputs
-    trios = zip(outputs, right, exact, strict=True)
-    return [own if _is_noise(own, true) else output for output, own, true in trios]
-
-
-def _is_noise(output: torch.Tensor, true: torch.Tensor) -> bool:
-    limit = UNSTABLE.get(str(output.dtype).removeprefix("torch."))
-    if limit and output.shape == true.shape and _error(output, true) > limit:
-        return True
-    return not output.is_floating_point() and not torch.equal(output, true.to(output.dtype))
-
-
 @contextmanager
 def _other_values(weights: Iterable[torch.Tensor]) -> Iterator[bool]:
     """Change dense weights by up to a quarter, for a while; False where there are none.
@@ -361,88 +315,9 @@ def _flip_bit(weight: torch.Tensor) -> None:
     elements[::2] ^= 1 << bit
 
 
-def compare_outputs(
-    outputs: Sequence[Any],
-    expected: Sequence[torch.Tensor],
-    exact: Sequence[torch.Tensor] | None,
-    is_frozen: bool,
-) -> Agreement:
-    """Compare outputs with eager torch's, and with `exact` ones in float64.
-
-    Shapes, dtypes, whole numbers and non-finite elements must be the same. By the bounds of
-    `judge.precision`, the error against float64 must be no sign of a lower precision. Without
-    float64, or where eager torch is too far from it, its own outputs are the reference.
-    """
-    error, eager_error = 0.0, 0.0
-    wrong = _shape_difference(outputs, expected)
-    if wrong:
-        return Agreement(error, None, wrong)
-    for index, (output, right) in enumerate(zip(outputs, expected, strict=True)):
-        if not right.is_floating_point():
-            if not torch.equal(output, right):
-                wrong = f"output {index} has other values"
-            continue
-        if not torch.equal(output.isinf(), right.isinf()) or not (
-            torch.equal(output.isnan(), right.isnan()) and _same_signs(output, right)
-        ):
-            wrong = f"output {index} is not finite where eager torch's is, or the other way"
-            continue
-        dtype = str(right.dtype).removeprefix("torch.")
-        usual = 0.0 if exact is None else _error(right, exact[index])
-        eager_error = max(eager_error, usual)
-        is_alone = exact is None or not usual <= UNSTABLE.get(dtype, math.inf)
-        true = right if exact is None or is_alone else exact[index]
-        usual = 0.0 if is_alone else usual
-        own = _error(output, true)
-        error = max(error, own)
-        least = DOWNGRADE.get(dtype, 0.0)
-        if own > max(least, DOWNGRADE_RATIO * usual) * (FOLDED if is_frozen else 1.0):
-            wrong = f"output {index} is off by {own:.1e}, eager torch by {usual:.1e}"
-            continue
-        own, usual = _largest_error(output, true), _largest_error(right, true)
-        if own > least * (FOLDED if is_frozen and is_alone else 1.0) + LARGEST_RATIO * usual:
-            of = f"an element of output {index} is off by {own:.1e} of the largest"
-            wrong = f"{of}, eager torch's by {usual:.1e}"
-    return Agreement(error, None if exact is None else eager_error, wrong)
-
-
 def _is_kept(output: torch.Tensor, right: torch.Tensor) -> bool:
     """Return whether an output has numbers where all of eager torch's are zero.
 
     The range of float16 is so small that compilers which compute in float32 inside keep some.
     """
     return right.dtype != torch.float16 and not bool(right.any()) and bool(output.any())
-
-
-def _same_signs(output: torch.Tensor, right: torch.Tensor) -> bool:
-    """Return whether infinite elements are the same."""
-    infinite = right.isinf()
-    return bool((output[infinite] == right[infinite]).all())
-
-
-def _shape_difference(outputs: Sequence[Any], expected: Sequence[torch.Tensor]) -> str | None:
-    if len(outputs) != len(expected):
-        return f"{len(outputs)} outputs, eager torch has {len(expected)}"
-    for index, (output, right) in enumerate(zip(outputs, expected, strict=True)):
-        if not isinstance(output, torch.Tensor):
-            return f"output {index} is a {type(output).__name__}"
-        for name in ("shape", "dtype", "device"):
-            if getattr(output, name) != getattr(right, name):
-                return f"output {index} has {name} {getattr(output, name)}"
-    return None
-
-
-def _largest_error(output: torch.Tensor, true: torch.Tensor) -> float:
-    """Return the largest error of an element over the largest element, both finite."""
-    output, true = output.detach().double(), true.detach().double()
-    finite = output.isfinite() & true.isfinite()
-    if not bool(finite.any()):
-        return 0.0
-    scale = float(true[finite].abs().max()) or 1.0
-    return float((output - true)[finite].abs().max()) / scale
-
-
-def _error(output: torch.Tensor, true: torch.Tensor) -> float:
-    return relative_error(
-        output.detach().double().cpu().numpy(), true.detach().double().cpu().numpy()
-    )
