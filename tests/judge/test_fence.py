@@ -12,7 +12,7 @@ import torch
 
 from passnet.judge.candidate import Candidate
 from passnet.judge.judge import judge_graph
-from passnet.judge.processes.parent_pool import ParentPool, fence_library
+from passnet.judge.processes.parent_pool import ParentPool, worker_library
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.trial import Trial
 from passnet.judge.worker.fence import Fence
@@ -28,7 +28,7 @@ def fenced_in(layout: int, access: Callable[[Fence, torch.Tensor], object]) -> t
     """How a process ends that makes an access beside a fenced tensor, argument 3, and what it says;
     the code is negative for a signal.
     """
-    library = fence_library()
+    library = worker_library("fence")
     assert library is not None
     read, write = os.pipe()
     pid = os.fork()
@@ -113,11 +113,11 @@ def test_what_is_allowed_goes_on_and_what_nobody_wrote_is_filled(layout: int, va
 
 def test_without_a_compiler_there_is_no_fence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
-    fence_library.cache_clear()
+    worker_library.cache_clear()
     try:
-        assert fence_library() is None
+        assert worker_library("fence") is None
     finally:
-        fence_library.cache_clear()
+        worker_library.cache_clear()
 
 
 def judged(parents: ParentPool, root: Path, body: str) -> Trial:

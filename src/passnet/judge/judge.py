@@ -18,7 +18,7 @@ from passnet.judge.fenced import fenced, is_worth_fencing
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.processes.device_lock import DeviceTurns
 from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph, prepare_graph
-from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.processes.parent_pool import ParentPool, worker_library
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.device import kind_of
@@ -30,6 +30,7 @@ from passnet.judge.timing import measurement_findings
 from passnet.judge.timing.clock import EXTREME_SET, FRESH_SET, HOT_CALLS, interleave
 from passnet.judge.timing.fresh_inputs import POOL_SPARE, FreshInputs
 from passnet.judge.timing.measurement import Measurement, WorkerTiming
+from passnet.judge.timing.measurement_findings import counted_findings
 from passnet.judge.timing.roofline import NO_ROOFLINE, measure_roofline
 from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.judge.trial import Trial
@@ -181,7 +182,10 @@ class _TrialSession:
         return replace(evidence, facts={**evidence.facts, "phases_s": phases_s})
 
     def _load(self, parent: WorkerParent, candidate: Candidate, stack: ExitStack) -> LoadedWorker:
-        return stack.enter_context(LoadedWorker(parent, self._prepared, candidate, self._settings))
+        is_counted = self._settings.rules == "strict" and candidate.kind == "passes"
+        counter = worker_library("op_counter") if is_counted else None
+        worker = LoadedWorker(parent, self._prepared, candidate, self._settings, op_counter=counter)
+        return stack.enter_context(worker)
 
     def _compare(
         self, candidate: Candidate, stack: ExitStack
@@ -206,12 +210,13 @@ class _TrialSession:
                     check = self._expected.check(worker, self._settings.strides)
         except WorkerFailureError as cause:
             failure = (cause.status, str(cause))
+        counted = counted_findings(worker)
         evidence = Evidence(
             self._graph.task,
             self._graph.name,
             candidate.name,
             self._parents.sandbox.name,
-            (*(check.findings if check else ()), *self._notes),
+            (*(check.findings if check else ()), *self._notes, *counted),
             failure,
             check,
             facts={**_facts(worker), "phases_s": dict(phases_s)},
@@ -263,6 +268,7 @@ class _TrialSession:
                 *timing.findings,
                 *(new for new in inaccuracies if new.name not in names),
                 *measurement_findings.torch_findings(timing.observed, self._settings.rules),
+                *(new for new in counted_findings(worker) if new.name not in names),
                 *measurement_findings.company_findings(worker, usual_threads),
                 *measurement_findings.roofline_findings(roofline, *times),
             )

@@ -19,6 +19,7 @@ from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.processes.worker_process import Worker, WorkerFailureError
 from passnet.judge.protocol import messages
 from passnet.judge.protocol.device import kind_of
+from passnet.judge.protocol.op_counts import OpBudget
 from passnet.judge.protocol.shared_memory import SharedMemory, aligned, lay_out
 from passnet.judge.settings import JudgeSettings
 
@@ -82,7 +83,7 @@ class LoadedWorker:
 
     The inputs' memory is granted beyond the limits of the settings; on "cuda", `limits.memory_mib`
     of the device's memory too. With a fence library, tensors lie between pages without access, and
-    the worker cannot be timed.
+    the worker cannot be timed. With a library that counts, `op_budget` has what torch computes.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class LoadedWorker:
         candidate: Candidate,
         settings: JudgeSettings,
         fence: Path | None = None,
+        op_counter: Path | None = None,
     ) -> None:
         self.prepared = prepared
         self.device = settings.device
@@ -102,6 +104,8 @@ class LoadedWorker:
         self._candidate = candidate
         self._settings = settings
         self._fence = fence
+        self._op_counter = op_counter
+        self.op_budget = None if op_counter is None else OpBudget()
         self._output_memory: SharedMemory | None = None
         self._num_calls = 0
         self._places: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -131,14 +135,19 @@ class LoadedWorker:
             self.device,
             self._settings.limits.memory_mib,
             None if self._fence is None else str(self._fence),
+            None if self._op_counter is None else str(self._op_counter),
         )
         timeout_s = self._settings.compile_timeout_s
         try:
-            reply = self.worker.ask(request, messages.Loaded, timeout_s, (self._memory.fd,))
+            fds = (self._memory.fd, *([self.op_budget.memory.fd] if self.op_budget else []))
+            reply = self.worker.ask(request, messages.Loaded, timeout_s, fds)
         except BaseException:
             self.close()
             raise
         self.load_s = reply.seconds
+        if self.op_budget is not None:
+            self.op_budget.ops_per_call = reply.ops_per_call
+        self.note_calls(0)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -150,6 +159,13 @@ class LoadedWorker:
         self._memory.close()
         if self._output_memory is not None:
             self._output_memory.close()
+        if self.op_budget is not None:
+            self.op_budget.memory.close()
+
+    def note_calls(self, num_calls: int | None) -> None:
+        """Note that it has made so many calls, or with None what may compute anything."""
+        if self.op_budget is not None:
+            self.op_budget.note(num_calls)
 
     def _parts(self, input_set: int) -> dict[int, slice]:
         parts = {}
@@ -180,6 +196,8 @@ class LoadedWorker:
         if self._num_calls == 0:
             timeout_s = self._settings.compile_timeout_s
         reply = self.worker.ask(messages.Run(input_set, seed), messages.Ran, timeout_s)
+        is_compiling = self._num_calls == 0 and self._candidate.residual == "inductor"
+        self.note_calls(None if is_compiling else 1)
         if self._num_calls == 0:
             self.first_call_s = reply.seconds
             self.worker.allow(self._settings.trial_timeout_s)

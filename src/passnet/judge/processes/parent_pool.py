@@ -20,8 +20,9 @@ from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.passes.compilation import find_compiler, make_headers
 from passnet.passes.folder import INPUT_FOLDER
 
-_FENCE_SOURCE = Path(__file__).parents[1] / "worker" / "fence.cpp"
-_FENCE_FLAGS = ("-std=c++20", "-O1", "-fPIC", "-shared")
+_LIBRARIES = "worker"
+_SOURCES = Path(__file__).parents[1] / "worker"
+_FLAGS = ("-std=c++20", "-O1", "-fPIC", "-shared")
 
 
 class ParentPool:
@@ -65,7 +66,7 @@ class ParentPool:
     @property
     def fence(self) -> Path | None:
         """Return the library that fences tensors; None on a GPU, or if it does not compile."""
-        return fence_library() if self.device == "cpu" else None
+        return worker_library("fence") if self.device == "cpu" else None
 
     def start(self, candidates: Iterable[Candidate]) -> None:
         """Start the parents of some candidates side by side."""
@@ -83,8 +84,7 @@ class ParentPool:
             return self.reference()
         root = Path(candidate.root)
         visible = [root, root.parent / INPUT_FOLDER]
-        if self.fence is not None:
-            visible.append(self.fence.parent)
+        visible.append(cache_folder(_LIBRARIES))
         return self._get((candidate.name, candidate.root), visible)
 
     def _get(self, key: tuple[str, str] | None, visible: list[Path]) -> WorkerParent:
@@ -103,16 +103,16 @@ class ParentPool:
 
 
 @cache
-def fence_library() -> Path | None:
-    """Return the fence library, cached or newly compiled; None where it cannot be compiled."""
+def worker_library(name: str) -> Path | None:
+    """Return a library of workers (`fence`, `op_counter`), cached; None if it does not compile."""
     compiler = find_compiler()
     torch = find_spec("torch")
     if compiler is None or torch is None or torch.origin is None:
         return None
-    source = _FENCE_SOURCE.read_text(encoding="utf-8")
-    text = "\0".join([source, *_FENCE_FLAGS, compiler, torch.origin, _torch_version()])
-    target = cache_folder("fence") / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.so"
-    if not target.exists() and not _compile_fence(compiler, Path(torch.origin).parent, target):
+    source = _SOURCES / f"{name}.cpp"
+    text = "\0".join([source.read_text("utf-8"), *_FLAGS, compiler, torch.origin, _torch_version()])
+    target = cache_folder(_LIBRARIES) / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.so"
+    if not target.exists() and not _compile(compiler, source, Path(torch.origin).parent, target):
         return None
     return target
 
@@ -124,11 +124,11 @@ def _torch_version() -> str:
         return "unknown"
 
 
-def _compile_fence(compiler: str, torch: Path, target: Path) -> bool:
+def _compile(compiler: str, source: Path, torch: Path, target: Path) -> bool:
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        result = Path(folder) / "fence.so"
-        where = (f"-I{torch / 'include'}", f"-L{torch / 'lib'}", "-lc10")
-        command = [compiler, *_FENCE_FLAGS, str(_FENCE_SOURCE), "-o", str(result), *where]
+        result = Path(folder) / "worker.so"
+        where = (f"-I{torch / 'include'}", f"-L{torch / 'lib'}", "-lc10", "-ltorch_cpu")
+        command = [compiler, *_FLAGS, str(source), "-o", str(result), *where]
         if subprocess.run(command, capture_output=True, check=False).returncode:
             return False
         result.replace(target)

@@ -92,6 +92,7 @@ class Load(msgspec.Struct, frozen=True, tag=True):
     `passes` is the folder of a candidate of `kind`; see `judge.candidate` for `call` too.
     `residual` is eager or inductor, `device_mib` the memory limit on `device`. `fence` is the
     library that fences the tensors of an untimed worker; `num_bytes` the size of the input memory.
+    `op_counter` is the library that counts torch's ops, in memory that comes second.
     """
 
     program: str
@@ -104,6 +105,7 @@ class Load(msgspec.Struct, frozen=True, tag=True):
     device: str = "cpu"
     device_mib: int = 0
     fence: str | None = None
+    op_counter: str | None = None
 
 
 class Run(msgspec.Struct, frozen=True, tag=True):
@@ -203,9 +205,13 @@ class OutputForm(msgspec.Struct, frozen=True):
 
 
 class Loaded(msgspec.Struct, frozen=True, tag=True):
-    """The graph is ready; loading and building took `seconds`."""
+    """The graph is ready; loading and building took `seconds`.
+
+    `ops_per_call` are the counted torch ops of a call outside replacements.
+    """
 
     seconds: Duration
+    ops_per_call: Count = 0
 
 
 class Ran(msgspec.Struct, frozen=True, tag=True):
@@ -313,6 +319,24 @@ class Spawned(msgspec.Struct, frozen=True, tag=True):
     pid: Annotated[int, Meta(ge=1, le=MAX_PID)]
 
 
+class Born(msgspec.Struct, frozen=True, tag=True):
+    """The first message of a confined worker: the descriptor of its requests to start a process
+    comes with it, where Linux has one; see `Starts`.
+    """
+
+
+class EndOthers(msgspec.Struct, frozen=True, tag=True):
+    """To the parent: kill all processes of the sandbox but a worker."""
+
+    pid: int
+
+
+class OthersEnded(msgspec.Struct, frozen=True, tag=True):
+    """All processes of the sandbox but its worker have ended: so many."""
+
+    num_ended: Annotated[int, Meta(ge=0, le=MAX_PID)]
+
+
 class End(msgspec.Struct, frozen=True, tag=True):
     """To the parent: kill a worker and all it started; answered when it is gone, or sure to go."""
 
@@ -334,5 +358,5 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     seconds: Duration
 
 
-ParentRequest: TypeAlias = Spawn | End | WarmInductor
-ParentReply: TypeAlias = Ready | Spawned | WorkerEnded
+ParentRequest: TypeAlias = Spawn | EndOthers | End | WarmInductor
+ParentReply: TypeAlias = Ready | Spawned | OthersEnded | WorkerEnded

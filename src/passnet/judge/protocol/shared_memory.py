@@ -108,6 +108,13 @@ class ControlPage:
     def __init__(self, page: mmap.mmap) -> None:
         self.words = memoryview(page).cast("q")
 
+    @classmethod
+    def num_calls(cls, order: int, count: int) -> int | None:
+        """Return the calls of an order; None for one that is observed, where patterns run too."""
+        if order == cls.OBSERVE:
+            return None
+        return count if order in (cls.CALL, cls.WARM, cls.REPEAT) else 0
+
     @staticmethod
     def num_bytes(num_slots: int, num_outputs: int) -> int:
         """Return the bytes that hold the addresses of all outputs of so many calls."""

@@ -48,6 +48,12 @@ def torch_findings(observed: Sequence[Observed], rules: RulesName) -> list[Findi
     return findings
 
 
+def counted_findings(loaded: LoadedWorker | None) -> list[Finding]:
+    """Return a finding if torch computed in a strict worker beyond its graph's own ops."""
+    excess = loaded.op_budget.excess() if loaded and loaded.op_budget else None
+    return [finding("torch_fallback", excess)] if excess else []
+
+
 def roofline_findings(roofline: Roofline, rounds: Rounds, reference: Rounds) -> list[Finding]:
     """Return a finding if times are shorter than is physically possible."""
     if not rounds:

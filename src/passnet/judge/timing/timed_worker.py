@@ -212,7 +212,9 @@ class TimedWorker:
         if words[ControlPage.DONE] != number:
             text = "the worker stood still before it had finished its order"
             raise self.worker.end_for("crash", "Protocol", text)
-        self.worker.spend(counted_s(spent.wall_ns / 1e9, spent.waited_ns / 1e9))
+        self._loaded.note_calls(ControlPage.num_calls(kind, count))
+        times_s = (spent.wall_ns / 1e9, spent.waited_ns / 1e9, spent.cpu_ns / 1e9)
+        self.worker.spend(counted_s(*times_s))
         return spent
 
     def call(self, count: int) -> Spent:

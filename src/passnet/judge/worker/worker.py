@@ -35,6 +35,7 @@ from passnet.judge.worker.arguments import (
 )
 from passnet.judge.worker.float64 import run_exact
 from passnet.judge.worker.heap import fill_gaps
+from passnet.judge.worker.op_counter import OpCounter, ops_outside
 from passnet.passes.apply.guarded_call import guarded_call
 from passnet.passes.apply.op_observer import Observer
 from passnet.passes.apply.rewrite import PassReport, apply_passes
@@ -143,10 +144,14 @@ class _Worker:
             _get_ready_for_cuda(request.device_mib)
         self._placement = place_arguments(request.inputs, memory, request.device, request.fence)
         program, arguments = parse_program(request.program), self._placement.give(0)
+        num_ops = 0
+        if request.op_counter is not None and request.passes is not None:
+            counter = OpCounter(request.op_counter, fds[1])
+            num_ops = ops_outside(counter, build(program), arguments, request.passes)
         self._call = self._ready(build(program), request, arguments)
         if request.call == "guarded":
             self._call = guarded_call(build(program), self._call, arguments)
-        return messages.Loaded(time.perf_counter() - start)
+        return messages.Loaded(time.perf_counter() - start, num_ops)
 
     def _ready(
         self, module: torch.fx.GraphModule, request: messages.Load, arguments: list[Any]
