@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from typing import TypeVar
 from passnet.errors import MeasureError, PassnetError
 from passnet.train.service.submission import Judged, JudgeJob, JudgeReport
 from passnet_service.judges import JudgeLostError, ServiceJudge
-from passnet_service.queue import QueueCounts, SubmissionQueue
+from passnet_service.queue import QueueCounts, SubmissionQueue, UnavailableError
 
 T = TypeVar("T")
 
@@ -25,6 +26,8 @@ IDLE_S = 1.0
 
 NUM_RECENT = 64
 """Number of judging times that `retry_after_s` averages."""
+
+_log = logging.getLogger("passnet")
 
 
 class Dispatcher:
@@ -44,6 +47,7 @@ class Dispatcher:
         self._judges = judges
         self._item_timeout_s = item_timeout_s
         self._idle_s = idle_s
+        self._is_stuck = False
         self._disk = ThreadPoolExecutor(1, "queue")
         self._arrived = asyncio.Event()
         self._ended: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
@@ -109,12 +113,26 @@ class Dispatcher:
     async def _on_disk(self, action: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._disk, action)
 
+    async def _in_time(self, action: Callable[[], T]) -> T:
+        """Return the result of a change of the queue, as soon as the disk takes it."""
+        while True:
+            try:
+                result = await self._on_disk(action)
+            except UnavailableError as cause:
+                if not self._is_stuck:
+                    _log.warning("%s; the service waits for that", cause)
+                self._is_stuck = True
+                await asyncio.sleep(self._idle_s)
+            else:
+                self._is_stuck = False
+                return result
+
     async def _feed(self, judge: ServiceJudge) -> None:
         """Give a judge one job after another, for ever."""
         while True:
             await self._open(judge)
             self._arrived.clear()  # before the queue is read, not to miss an arrival
-            work = await self._on_disk(lambda: self._queue.take(judge.name))
+            work = await self._in_time(lambda: self._queue.take(judge.name))
             if work is None:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._idle_s):
@@ -129,7 +147,7 @@ class Dispatcher:
                 continue
             self._recent_s.append(seconds)
             self.num_judged += 1
-            await self._on_disk(lambda: self._queue.finish(submission, judged))  # noqa: B023
+            await self._in_time(lambda: self._queue.finish(submission, judged))  # noqa: B023
             self._forget(submission, self._ended[submission])
 
     async def _open(self, judge: ServiceJudge) -> None:
@@ -153,7 +171,7 @@ class Dispatcher:
             return Judged(fault=f"not judged in {self._item_timeout_s:g} s")
         except JudgeLostError as cause:
             self.num_lost += 1
-            num_losses = await self._on_disk(lambda: self._queue.lose(submission))
+            num_losses = await self._in_time(lambda: self._queue.lose(submission))
             if num_losses < MAX_LOSSES:
                 return None
             return Judged(fault=f"{num_losses} judges were lost over it: {cause}")

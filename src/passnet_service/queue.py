@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from passnet.core.records.serialise import decode, encode
 from passnet.errors import InputError
 from passnet.train.service.submission import Judged, JudgeJob, JudgeReport
 
 QUEUE_FILE = "queue.sqlite"
+
+PRIVATE = 0o600
+"""Mode of the files of a service: only its owner reads them."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS submissions (
@@ -34,6 +40,10 @@ class QueueFullError(Exception):
     """Too many submissions wait."""
 
 
+class UnavailableError(Exception):
+    """The service cannot do its work for now, as on a full disk; the text says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class QueueCounts:
     """Numbers of submissions by state."""
@@ -52,16 +62,17 @@ class SubmissionQueue:
 
     def __init__(self, folder: Path, max_waiting: int) -> None:
         self.max_waiting = max_waiting
+        self._path = folder / QUEUE_FILE
         try:
-            self._rows = sqlite3.connect(
-                folder / QUEUE_FILE, isolation_level=None, check_same_thread=False
-            )
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, PRIVATE))
+            self._path.chmod(PRIVATE)  # SQLite gives its other files the same mode
+            self._rows = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
             for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL"):
                 self._rows.execute(statement)
             self._rows.executescript(_SCHEMA)
             self._rows.execute("UPDATE submissions SET state='waiting' WHERE state='judging'")
-        except sqlite3.Error as cause:
-            raise InputError(f"{folder / QUEUE_FILE}: {cause}; choose another --out") from cause
+        except (sqlite3.Error, OSError) as cause:
+            raise InputError(f"{self._path}: {cause}; choose another --out") from cause
 
     def close(self) -> None:
         """Close the file."""
@@ -78,7 +89,7 @@ class SubmissionQueue:
             return replace(report, is_cached=report.judged is not None)
         if self.counts().waiting >= self.max_waiting:
             raise QueueFullError
-        self._rows.execute(
+        self._execute(
             "INSERT INTO submissions (id, state, item, put_at) VALUES (?, 'waiting', ?, ?)"
             " ON CONFLICT (id) DO UPDATE SET state='waiting', item=excluded.item, judged=NULL,"
             " num_losses=0, put_at=excluded.put_at, began_at=NULL, ended_at=NULL",
@@ -88,27 +99,27 @@ class SubmissionQueue:
 
     def take(self, judge: str) -> tuple[str, bytes] | None:
         """Return id and job (JSON) of the submission that has waited longest; None without any."""
-        row = self._rows.execute(
+        rows = self._execute(
             "UPDATE submissions SET state='judging', judge=?, began_at=? WHERE number="
             " (SELECT number FROM submissions WHERE state='waiting' ORDER BY put_at, number"
             " LIMIT 1) RETURNING id, item",
             (judge, time.time()),
-        ).fetchone()
-        return None if row is None else (row[0], row[1])
+        )
+        return (rows[0][0], rows[0][1]) if rows else None
 
     def lose(self, submission: str) -> int:
         """Put a submission whose judge was lost first in line; return the judges it has cost."""
-        (num_losses,) = self._rows.execute(
+        [(num_losses,)] = self._execute(
             "UPDATE submissions SET state='waiting', num_losses=num_losses+1 WHERE id=?"
             " RETURNING num_losses",
             (submission,),
-        ).fetchone()
+        )
         return num_losses
 
     def finish(self, submission: str, judged: Judged) -> None:
         """Record the result of a submission; its files stay on record only if it cheats."""
         job = "item" if judged.has_cheat else "NULL"
-        self._rows.execute(
+        self._execute(
             f"UPDATE submissions SET state='done', judged=?, item={job}, ended_at=?"
             " WHERE id=? AND state!='done'",
             (encode(judged), time.time(), submission),
@@ -116,14 +127,14 @@ class SubmissionQueue:
 
     def report(self, submission: str) -> JudgeReport | None:
         """Return the state of a submission; None where there is none of this id."""
-        row = self._rows.execute(
+        rows = self._execute(
             "SELECT state, judged, num_losses, put_at, began_at, ended_at, judge FROM submissions"
             " WHERE id=?",
             (submission,),
-        ).fetchone()
-        if row is None:
+        )
+        if not rows:
             return None
-        state, judged, num_losses, put_at, began_at, ended_at, judge = row
+        state, judged, num_losses, put_at, began_at, ended_at, judge = rows[0]
         return JudgeReport(
             id=submission,
             state=state,
@@ -136,6 +147,12 @@ class SubmissionQueue:
 
     def counts(self) -> QueueCounts:
         """Count the submissions in each state."""
-        rows = self._rows.execute("SELECT state, COUNT(*) FROM submissions GROUP BY state")
-        by_state = dict(rows.fetchall())
+        by_state = dict(self._execute("SELECT state, COUNT(*) FROM submissions GROUP BY state"))
         return QueueCounts(*(by_state.get(state, 0) for state in ("waiting", "judging", "done")))
+
+    def _execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement; raise UnavailableError if the disk does not take it."""
+        try:
+            return self._rows.execute(statement, values).fetchall()
+        except sqlite3.OperationalError as cause:
+            raise UnavailableError(f"{self._path}: {cause}; make room on its disk") from cause

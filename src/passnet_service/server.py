@@ -7,7 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,8 +20,9 @@ from passnet.core.records.serialise import SCHEMA_VERSION, make_folder, read_jso
 from passnet.errors import InputError
 from passnet.judge.suite.suite import Suite
 from passnet_service.dispatch import Dispatcher
+from passnet_service.graph_check import GraphChecker
 from passnet_service.judges import ProcessJudge, RayJudge, ServiceJudge
-from passnet_service.queue import SubmissionQueue
+from passnet_service.queue import PRIVATE, SubmissionQueue
 from passnet_service.settings import (
     JudgeDevice,
     ServiceInfo,
@@ -73,9 +74,8 @@ def serve(plan: ServicePlan, started: Callable[[str], None]) -> None:
             use or has answers of other settings.
         MeasureError: a judge does not start.
     """
-    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
-    if missing:
-        raise InputError(f"{' and '.join(missing)} not installed; pip install 'passnet[serve]'")
+    if find_spec("h11") is None:
+        raise InputError("h11 is not installed; pip install 'passnet[serve]'")
     run = plan.settings.run
     on_device = replace(run.judge, device=plan.devices[0].kind)
     held_out = plan.held_out.content_hash if plan.held_out else None
@@ -102,14 +102,8 @@ async def _serve(
     digest: str,
     started: Callable[[str], None],
 ) -> None:
-    import uvicorn
-
     from passnet_service.app import make_app
-
-    class Server(uvicorn.Server):
-        """A server that leaves signals to the command."""
-
-        capture_signals = staticmethod(nullcontext)  # type: ignore[assignment]
+    from passnet_service.connections import Connections
 
     host, port = listener.getsockname()[:2]
     judges: list[ServiceJudge] = [
@@ -118,29 +112,22 @@ async def _serve(
         else ProcessJudge(device, settings)
         for device in plan.devices
     ]
-    async with Dispatcher(queue, judges, plan.limits.item_timeout_s) as dispatcher:
-        app = make_app(dispatcher, plan.suites, plan.held_out, token, digest, plan.limits)
-        config = uvicorn.Config(
-            app,
-            lifespan="off",
-            log_level="critical",
-            access_log=False,
-            limit_concurrency=plan.limits.connections,
-            timeout_graceful_shutdown=1,
-            server_header=False,
-        )
-        server = asyncio.create_task(Server(config).serve([listener]))
-        started(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-        fed = asyncio.create_task(dispatcher.fed())
-        try:
-            done, _ = await asyncio.wait((server, fed), return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-        finally:
-            for task in (server, fed):
-                task.cancel()
-                with suppress(asyncio.CancelledError, Exception):
-                    await task
+    limits = plan.limits
+    async with Dispatcher(queue, judges, limits.item_timeout_s) as dispatcher:
+        with GraphChecker() as checker:
+            app = make_app(dispatcher, plan.suites, plan.held_out, digest, limits, checker)
+            server = asyncio.create_task(Connections(app, token, limits).accept(listener))
+            started(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+            fed = asyncio.create_task(dispatcher.fed())
+            try:
+                done, _ = await asyncio.wait((server, fed), return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            finally:
+                for task in (server, fed):
+                    task.cancel()
+                    with suppress(asyncio.CancelledError, Exception):
+                        await task
 
 
 @contextmanager
@@ -160,7 +147,7 @@ def _kept_token(out: Path) -> str:
     """Return the token in a folder, made if there is none; only its owner can read it."""
     path = out / TOKEN_FILE
     with suppress(FileExistsError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
         with os.fdopen(descriptor, "w") as stream:
             stream.write(secrets.token_urlsafe(32) + "\n")
     return path.read_text(encoding="utf-8").strip()
@@ -179,4 +166,5 @@ def _same_as_before(out: Path, settings: ServiceSettings, environment: Environme
             )
     else:
         write_json(path, ServiceInfo(SCHEMA_VERSION, settings, environment))
+    path.chmod(PRIVATE)
     return digest

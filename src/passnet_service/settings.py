@@ -48,17 +48,23 @@ class ServiceLimits:
     That is a fault of the service: the judge's own limits bound a candidate.
     """
 
+    head_timeout_s: float = 5.0
+    """Seconds for a client to send the whole head of a request."""
+
     body_bytes: int = 4 * 2**20
-    """Most bytes of a request."""
+    """Most bytes of a request's body."""
 
     body_timeout_s: float = 30.0
-    """Seconds for a client to send a request."""
+    """Seconds for a client to send the body of a request, and to read the answer."""
 
     wait_s: float = 30.0
     """Longest wait of one request for an answer."""
 
-    connections: int = 1024
-    """Most connections at a time."""
+    strangers: int = 256
+    """Most connections that have not shown the token; for another one the oldest is dropped."""
+
+    connections: int = 512
+    """Most requests with the token at a time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ CHEAT = replace(RIGHT, status="cheat", speedup=None, speedup_low=None)
 
 
 def submission(number: int = 0, **fields: object) -> Submission:
-    return Submission(ROW.task, {"a.py": f"x = {number}\n"}, graphs=(ROW,), **fields)  # type: ignore[arg-type]
+    whole = {"files": {"a.py": f"x = {number}\n"}, "graphs": (ROW,), **fields}
+    return Submission(ROW.task, **whole)  # type: ignore[arg-type]
 
 
 def job(number: int = 0) -> JudgeJob:

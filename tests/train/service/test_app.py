@@ -1,19 +1,24 @@
 """The service over HTTP: who may ask, what is refused, and what comes back."""
 
 import asyncio
-from contextlib import asynccontextmanager
+import resource
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 
 import httpx
 import pytest
 
+from passnet.core.jobs.process import JobLimits
 from passnet.core.records.serialise import decode, encode
 from passnet.judge.suite.suite import make_suite
 from passnet.train.service.submission import Judged, JudgeReport
 from passnet_service.app import make_app
 from passnet_service.dispatch import Dispatcher
-from passnet_service.queue import SubmissionQueue
+from passnet_service.graph_check import CHECK_LIMITS, GraphChecker
+from passnet_service.queue import QUEUE_FILE, SubmissionQueue
+from tests.faults import limited_files
 from tests.judge.folders import small_graph
+from tests.train.service.listening import listening
 from tests.train.service.scripted_judge import (
     LIMITS,
     RIGHT,
@@ -28,17 +33,15 @@ SUITE = make_suite("small", [small_graph()])
 
 
 @asynccontextmanager
-async def service(folder, *judges, max_waiting=100, token=TOKEN):
-    queue = SubmissionQueue(folder, max_waiting)
-    async with Dispatcher(queue, judges, 5.0) as dispatcher:
-        app = make_app(dispatcher, {"small": SUITE}, None, TOKEN, "digest", LIMITS)
-        async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(app),
-            base_url="http://test",
-            headers={"Authorization": f"Bearer {token}".encode()} if token else {},
-        ) as http:
-            yield http
-    queue.close()
+async def service(folder, *judges, max_waiting=100, token=TOKEN, limits=LIMITS, check=CHECK_LIMITS):
+    with closing(SubmissionQueue(folder, max_waiting)) as queue, GraphChecker(check) as checker:
+        async with Dispatcher(queue, judges, 5.0) as dispatcher:
+            app = make_app(dispatcher, {"small": SUITE}, None, "digest", limits, checker)
+            async with listening(app, TOKEN, limits) as (_, port):
+                headers = {"Authorization": f"Bearer {token}".encode()} if token else {}
+                url = f"http://127.0.0.1:{port}"
+                async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30) as http:
+                    yield http
 
 
 async def put(http, submitted):
@@ -139,3 +142,38 @@ def test_what_cannot_be_judged_is_refused_in_a_sentence(tmp_path, name):
             assert (await http.get("/v1/submissions/none")).status_code == 404
 
     asyncio.run(run())
+
+
+def test_a_small_text_that_is_costly_to_parse_is_parsed_elsewhere(tmp_path):
+    large = replace(LIMITS, body_bytes=4 * 2**20)
+    costly = submission(files={"a.py": ""}, graphs=(replace(ROW, program="a=a;" * 137_000),))
+
+    async def run():
+        async with service(tmp_path, limits=large, check=JobLimits(20.0, 192)) as http:
+            reply = await put(http, costly)
+            assert reply.status_code == 400
+            assert "cannot be parsed: MemoryError" in reply.json()["error"]
+            assert (await put(http, submission())).status_code == 202
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    asyncio.run(run())
+    grown_mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert grown_mib < 150  # parsed in this process, over 300
+
+
+def test_a_full_disk_is_a_sentence_and_the_service_goes_on_when_there_is_room(tmp_path):
+    async def run(folder):
+        judge = ScriptedJudge()
+        async with service(folder, judge) as http:
+            await put(http, submission(1))  # no child is started under the limit
+            with limited_files((folder / QUEUE_FILE).with_suffix(".sqlite-wal").stat().st_size):
+                reply = await put(http, submission())
+                assert reply.status_code == 503 and int(reply.headers["retry-after"]) > 0
+                assert "make room on its disk" in reply.json()["error"]
+                assert (await http.get("/v1/status")).status_code == 200
+            assert (await put(http, submission())).status_code == 202
+            report = decode((await put(http, submission())).content, JudgeReport)
+            reply = await http.get(f"/v1/submissions/{report.id}", params={"wait": "5"})
+            assert decode(reply.content, JudgeReport).judged == Judged((RIGHT,))
+
+    asyncio.run(run(tmp_path))

@@ -3,8 +3,10 @@
 import os
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -12,7 +14,14 @@ from passnet.core.jobs.children import python_environment
 from passnet.core.records.serialise import decode
 from passnet.errors import InputError
 from passnet.train.service.submission import Judged, JudgeJob
-from passnet_service.queue import QUEUE_FILE, QueueCounts, QueueFullError, SubmissionQueue
+from passnet_service.queue import (
+    QUEUE_FILE,
+    QueueCounts,
+    QueueFullError,
+    SubmissionQueue,
+    UnavailableError,
+)
+from tests.faults import limited_files
 from tests.train.service.scripted_judge import CHEAT, RIGHT, UNSTABLE, job
 
 
@@ -106,3 +115,29 @@ def test_a_folder_with_another_file_in_its_place_is_refused_in_a_sentence(tmp_pa
     (tmp_path / QUEUE_FILE).write_bytes(os.urandom(4096))
     with pytest.raises(InputError, match=r"queue\.sqlite: .*; choose another --out"):
         SubmissionQueue(tmp_path, 100)
+
+
+def test_only_the_owner_reads_the_queue(tmp_path):
+    (tmp_path / QUEUE_FILE).touch(0o644)
+    with closing(SubmissionQueue(tmp_path, 3)) as queue:
+        queue.put("id", job())
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert modes == dict.fromkeys(modes, 0o600) and len(modes) == 3
+
+
+def test_what_a_full_disk_does_not_take_is_as_it_was(tmp_path):
+    with closing(SubmissionQueue(tmp_path, 9)) as queue:
+        queue.put("id", job())
+        queue.take("cpu:0")
+        wal = (tmp_path / QUEUE_FILE).with_suffix(".sqlite-wal")
+        with limited_files(wal.stat().st_size):
+            for action in (
+                lambda: queue.put("other", job(1)),
+                lambda: queue.lose("id"),
+                lambda: queue.finish("id", Judged((RIGHT,))),
+            ):
+                with pytest.raises(UnavailableError, match="make room on its disk"):
+                    action()
+        assert queue.report("id").state == "judging" and queue.report("other") is None
+        queue.finish("id", Judged((RIGHT,)))
+        assert queue.report("id").judged == Judged((RIGHT,))

@@ -1,7 +1,7 @@
 """The requests and answers of the reward service, as records."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -91,11 +91,10 @@ class JudgeReport:
 def judge_job(
     submission: Submission, suites: Mapping[str, Suite], held_out: Suite | None
 ) -> JudgeJob:
-    """Check a submission and complete it with the graphs of its task.
+    """Complete a submission with the graphs of its task; see `check_graphs` for graphs of its own.
 
     Raises:
-        InputError: no such suite or task, graphs that cannot be read or do not share one op
-            sequence, or files that a pass folder cannot have.
+        InputError: no such suite or task, or files that a pass folder cannot have.
     """
     files: Files = {}
     for name in sorted(submission.files):
@@ -104,9 +103,6 @@ def judge_job(
         graphs, unseen = submission.graphs, submission.unseen
         if len(graphs) > MAX_GRAPHS or len(unseen) > MAX_GRAPHS:
             raise InputError(f"a task may have {MAX_GRAPHS} graphs, and as many in other shapes")
-        for part in filter(None, (graphs, unseen)):
-            where = f"task {submission.task}"
-            make_suite(where, [graph_of_row(row, where) for row in part])
         if not graphs or any(row.task != submission.task for row in (*graphs, *unseen)):
             raise InputError(f"give graphs of task {submission.task}, or the suite that it is in")
         return JudgeJob(graphs, unseen, files, submission.is_timed)
@@ -123,6 +119,13 @@ def judge_job(
     graphs = tuple(row_of_graph(graph) for graph in tasks[submission.task].graphs)
     unseen = tuple(row_of_graph(graph) for graph in held_out_graphs(held_out, submission.task))
     return JudgeJob(graphs, unseen, files, submission.is_timed)
+
+
+def check_graphs(rows: Sequence[SuiteRow]) -> None:
+    """Raise InputError for graphs that cannot be read, or do not share one op sequence."""
+    if rows:
+        where = f"task {rows[0].task}"
+        make_suite(where, [graph_of_row(row, where) for row in rows])
 
 
 def submission_id(job: JudgeJob, settings_digest: str, repeat: int) -> str:
