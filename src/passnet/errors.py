@@ -102,6 +102,21 @@ _REMEDIES = {
 }
 
 
+_EXHAUSTED = frozenset((
+    errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EAGAIN, errno.EIO,
+))  # fmt: skip
+
+
+def is_exhausted(cause: BaseException) -> bool:
+    """Return whether the machine lacked something: no fault of a file, and it may work later.
+
+    Examples:
+        >>> is_exhausted(OSError(24, "Too many open files")), is_exhausted(FileNotFoundError(2, ""))
+        (True, False)
+    """
+    return isinstance(cause, OSError) and cause.errno in _EXHAUSTED
+
+
 def os_error_sentence(cause: OSError) -> str:
     """Return what the OS refused and what to do about it: "PATH: REASON; REMEDY".
 

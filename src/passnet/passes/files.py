@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from passnet.core.records.serialise import make_folder, replace_file
-from passnet.errors import ActionError
-from passnet.passes.folder import LIST_FILE
+from passnet.core.records.untrusted import read_untrusted_text
+from passnet.errors import ActionError, PassFolderError
+from passnet.passes.folder import LIST_FILE, MAX_FILE_BYTES
 
 Files: TypeAlias = dict[str, str]
 """The text of every file by its name."""
@@ -98,9 +99,9 @@ def write_files(files: Mapping[str, str], folder: Path) -> None:
 
 
 def read_files(folder: Path) -> Files:
-    """Read the files of a pass folder that have allowed names."""
+    """Read the files of a pass folder with allowed names; raise PassFolderError for other text."""
     return {
-        path.name: path.read_text(encoding="utf-8")
+        path.name: read_untrusted_text(path, MAX_FILE_BYTES, PassFolderError)
         for path in sorted(folder.iterdir())
-        if path.is_file() and _NAME.fullmatch(path.name)
+        if not path.is_dir() and _NAME.fullmatch(path.name)
     }

@@ -10,11 +10,16 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from passnet.errors import PassFolderError
+from passnet.core.records.untrusted import read_untrusted, read_untrusted_text, untrusted_digest
+from passnet.core.terminal.visible_text import visible
+from passnet.errors import PassFolderError, is_exhausted, os_error_sentence
+from passnet.graph.text.syntax import has_costly_braces
 
 LIST_FILE = "sorted_output_pass_rule_names.json"
 INPUT_FOLDER = "const_pass_dir"
@@ -25,7 +30,8 @@ MAX_FILE_BYTES = 2**19
 MAX_TEXT_BYTES = 2**21
 MAX_FOLDER_BYTES = 2**28
 MAX_FILES = 2000
-"""Limits of a module, of all modules, of all files and of their number."""
+MAX_NAME_BYTES = 200
+"""Limits of a module, of all modules, of all files, of their number, and of a pass's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,22 @@ def is_pass_folder(path: Path) -> bool:
 
 def inspect_folder(path: Path) -> PassFolder:
     """Read a pass folder without running its code; raise PassFolderError if it is malformed."""
+    with _refused():
+        return _inspected(path)
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """Turn what the OS refuses into a PassFolderError, unless the machine lacks something."""
+    try:
+        yield
+    except OSError as cause:
+        if is_exhausted(cause):
+            raise
+        raise PassFolderError(visible(os_error_sentence(cause))) from cause
+
+
+def _inspected(path: Path) -> PassFolder:
     if not path.is_dir():
         raise PassFolderError(f"{path}: no such folder")
     _files(path)
@@ -80,19 +102,22 @@ def inspect_folder(path: Path) -> PassFolder:
 
 
 def _names(path: Path) -> list[str]:
+    if not path.exists():
+        raise PassFolderError(f"{path}: missing; write a JSON list of pass names")
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as cause:
-        raise PassFolderError(f"{path}: missing; write a JSON list of pass names") from cause
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as cause:
+        value = json.loads(read_untrusted_text(path, MAX_FILE_BYTES, PassFolderError))
+    except (ValueError, RecursionError) as cause:
         raise PassFolderError(f"{path}: not a JSON list of pass names: {cause}") from cause
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise PassFolderError(f"{path}: expected a JSON list of pass names")
+    if len(value) > MAX_FILES:
+        raise PassFolderError(f"{path}: names more than {MAX_FILES} passes; leave some of them out")
     for name in value:
-        if not re.fullmatch(r"[\w.+-]+", name) or name.endswith(".py"):
+        is_name = re.fullmatch(r"[\w.+-]+", name) and not name.endswith(".py")
+        if not is_name or len(name.encode()) > MAX_NAME_BYTES:
             raise PassFolderError(
-                f"{path}: {name!r} is no name of a pass; give that of its file, without .py, of "
-                "letters, digits, and _ . + -"
+                f"{path}: {name[:MAX_NAME_BYTES]!r} is no name of a pass; give that of its file, "
+                f"without .py, of letters, digits, and _ . + -, of up to {MAX_NAME_BYTES} bytes"
             )
     return value
 
@@ -128,13 +153,16 @@ def missing_callable(path: Path, name: str) -> str:
 
 def read_source(path: Path) -> tuple[bytes, ast.Module]:
     """Return a module's text and syntax tree; raise PassFolderError if it cannot be read."""
+    text = read_untrusted(path, MAX_FILE_BYTES, PassFolderError)
+    is_ascii_like = b"coding" not in text[:1000]  # other encodings may hide braces
+    num_braces = text.count(b"{") if is_ascii_like else len(text)
+    if has_costly_braces(num_braces, len(text)):
+        raise PassFolderError(f"{path}: too many braces for its length; divide it")
     try:
-        _check_size(path)
-        text = path.read_bytes()
         return text, ast.parse(text)  # bytes, so that a declared encoding counts as in Python
     except SyntaxError as cause:
         raise PassFolderError(f"{path}:{cause.lineno}: not Python: {cause.msg}") from cause
-    except (OSError, RecursionError, MemoryError, ValueError) as cause:
+    except (RecursionError, MemoryError, ValueError, LookupError) as cause:
         why = str(cause) or "out of memory"
         raise PassFolderError(f"{path}: cannot be read: {why}") from cause
 
@@ -193,18 +221,19 @@ def _may_bind_any(tree: ast.Module) -> bool:
 def hash_folders(folders: Sequence[Path]) -> str:
     """Return a SHA-256 over names and contents of all files and links below some folders."""
     digest = hashlib.sha256()
-    for folder in folders:
-        for path in _files(folder):
-            digest.update(str(path.relative_to(folder)).encode() + b"\0")
-            try:
-                if path.is_symlink():
-                    digest.update(b"link" + str(path.readlink()).encode() + b"\0")
-                else:
-                    with path.open("rb") as file:
-                        digest.update(hashlib.file_digest(file, "sha256").digest())
-            except OSError as cause:
-                raise PassFolderError(f"{path}: cannot be read: {cause}") from cause
+    with _refused():
+        for folder in folders:
+            for path in _files(folder):
+                _hash_file(digest, path, folder)
     return digest.hexdigest()
+
+
+def _hash_file(digest: Any, path: Path, folder: Path) -> None:
+    digest.update(str(path.relative_to(folder)).encode() + b"\0")
+    if path.is_symlink():
+        digest.update(b"link" + os.fsencode(path.readlink()) + b"\0")
+    else:
+        digest.update(untrusted_digest(path, PassFolderError))
 
 
 def _files(folder: Path) -> list[Path]:
@@ -214,13 +243,15 @@ def _files(folder: Path) -> list[Path]:
     for parent, folders, names in os.walk(folder):
         for name in (*folders, *names):
             path = Path(parent, name)
+            if not name.isascii() and os.fsencode(name).decode(errors="replace") != name:
+                raise PassFolderError(f"{visible(str(path))}: its name is not UTF-8; rename it")
             if path.is_symlink():
                 if not _leads_into(path, folder):
                     raise PassFolderError(f"{path}: links out of the folder; put a copy there")
-            elif not path.is_file() or (
-                path.suffix == ".pyc" and path.parent.name == "__pycache__"
-            ):
+            elif path.is_dir() or (path.suffix == ".pyc" and path.parent.name == "__pycache__"):
                 continue
+            elif not path.is_file():
+                raise PassFolderError(f"{path}: a device, pipe or socket; remove it")
             else:
                 num_bytes += path.stat().st_size
                 if path.suffix == ".py" or name in (LIST_FILE, INPUT_LIST_FILE):

@@ -1,5 +1,7 @@
 """Dataclasses as Parquet rows: what goes in comes out; what cannot be a row is named."""
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +17,7 @@ from passnet.core.records.parquet import (
     write_shards,
 )
 from passnet.errors import InputError
+from passnet.judge.suite.suite import shipped_suites
 
 
 @dataclass(frozen=True)
@@ -208,3 +211,15 @@ def test_lists_that_outgrow_their_dictionary_are_read(tmp_path):
     rows = [Row("", k, row_words, "a", ()) for k, row_words in enumerate(words)]
     ROWS.write(tmp_path / "r.parquet", rows)
     assert list(ROWS.read(tmp_path / "r.parquet")) == rows
+
+
+def test_a_footer_that_contradicts_itself_is_refused_and_ends_no_process(tmp_path):
+    data = bytearray(shipped_suites()["demo-small"].read_bytes())
+    data[11308] ^= 1 << 6  # pyarrow's classes for metadata abort on it
+    (tmp_path / "s.parquet").write_bytes(data)
+    program = (
+        "import sys; from passnet.judge.suite.suite import load_suite; load_suite(sys.argv[1])"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "s.parquet")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "s.parquet: damaged: " in done.stderr

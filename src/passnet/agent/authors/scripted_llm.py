@@ -14,6 +14,7 @@ import msgspec
 from inspect_ai import model as ai
 from inspect_ai.tool import ToolCall, ToolChoice, ToolInfo
 
+from passnet.core.records.untrusted import read_untrusted_text
 from passnet.errors import InputError
 
 SCRIPTED_LLM = "passnet/scripted"
@@ -48,7 +49,7 @@ class Script:
 def read_script(path: Path) -> Script:
     """Read the script in a file, or raise InputError."""
     try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Script)
+        return msgspec.convert(tomllib.loads(read_untrusted_text(path)), Script)
     except (OSError, ValueError) as cause:  # text, TOML, or form is wrong
         raise InputError(f"{path}: not a script of an LLM: {cause}") from cause
 

@@ -11,6 +11,7 @@ from passnet.bench.run_record import BenchRunInfo
 from passnet.bench.scores import CandidateScore, Row, score_rows, untimed_candidates
 from passnet.core.records.parquet import FileLimits, Format
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
+from passnet.core.records.untrusted import untrusted_digest
 from passnet.errors import InputError
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import CandidateEntry, parse_candidate
@@ -230,4 +231,4 @@ def candidate_entry(folder: Path, candidate: Candidate, suite: Suite) -> Candida
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return untrusted_digest(path).hex()

@@ -4,7 +4,6 @@ Equal rows and an equal pyarrow give equal bytes. Files are replaced whole, and 
 are unpacked if they would be too large.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -18,7 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from passnet.core.records.parquet_pages import unpacked_bytes
-from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode
+from passnet.core.records.serialise import SCHEMA_VERSION, check_replaceable, decode, encode
+from passnet.core.records.untrusted import open_untrusted, untrusted_digest
 from passnet.errors import InputError, boundary, naming
 
 T = TypeVar("T")
@@ -106,6 +106,7 @@ class Format(Generic[T]):
 
     def write_table(self, path: Path, table: pa.Table) -> None:
         """Store a table with the columns of `schema` in one file."""
+        check_replaceable(path)
         names = _leaf_names(self.schema)
         partial = path.with_suffix(path.suffix + ".partial")
         try:
@@ -164,9 +165,8 @@ class Format(Generic[T]):
     def check(self, path: Path) -> int:
         """Check a file except the content of its rows; return their number, or raise InputError."""
         with boundary(InputError, f"{path}: not a Parquet file of {self.rows_name}"):
-            if path.stat().st_size > self.limits.file_bytes:
-                raise InputError(f"{path}: larger than {self.limits.file_bytes} bytes, not read")
-            meta = pq.read_metadata(path)
+            with open_untrusted(path, self.limits.file_bytes) as stream:
+                meta = pq.read_metadata(stream)
             schema = meta.schema.to_arrow_schema()
         version = (schema.metadata or {}).get(VERSION_KEY, b"")
         if version != str(SCHEMA_VERSION).encode():
@@ -177,8 +177,12 @@ class Format(Generic[T]):
             )
         if not schema.equals(self.schema):
             raise InputError(f"{path}: not the columns of {self.rows_name}")
-        with boundary(InputError, f"{path}: damaged"):
-            self._check_unpacked(_page_bytes(path, meta), path)
+        with (
+            boundary(InputError, f"{path}: damaged"),
+            open_untrusted(path, self.limits.file_bytes) as stream,
+            mmap(stream.fileno(), 0, access=ACCESS_READ) as pages,
+        ):
+            self._check_unpacked(unpacked_bytes(pages), path)
         return meta.num_rows
 
     def _row(self, values: dict[str, Any], where: str) -> T:
@@ -193,16 +197,6 @@ def _leaf_names(schema: pa.Schema) -> list[str]:
     """Return Parquet's names of columns; a list's is that of its items."""
     is_list = pa.types.is_list
     return [field.name + ".list.element" * is_list(field.type) for field in schema]
-
-
-def _page_bytes(path: Path, meta: pq.FileMetaData) -> int:
-    with path.open("rb") as stream, mmap(stream.fileno(), 0, access=ACCESS_READ) as data:
-        groups = [meta.row_group(index) for index in range(meta.num_row_groups)]
-        return sum(
-            unpacked_bytes(data, group.column(index))
-            for group in groups
-            for index in range(group.num_columns)
-        )
 
 
 def _text_bytes(batch: pa.RecordBatch) -> int:
@@ -274,7 +268,7 @@ def shard_path(folder: Path, shard: Shard, manifest: str) -> Path:
 
 
 def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    return untrusted_digest(file).hex()
 
 
 def split_rows(rows: Sequence[T], size: Callable[[T], int]) -> Iterator[list[T]]:

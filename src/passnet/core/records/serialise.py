@@ -9,15 +9,27 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import msgspec
 
-from passnet.errors import InputError, naming, os_error_sentence
+from passnet.core.records.untrusted import open_untrusted, read_untrusted
+from passnet.core.terminal.visible_text import visible
+from passnet.errors import InputError, is_exhausted, naming, os_error_sentence
 
 SCHEMA_VERSION = 1
 """Version of every record written by this package; it grows when a field changes meaning."""
+
+MAX_LINE_BYTES = 2**24
+MAX_LINES = 2**24
+MAX_LINES_BYTES = 2**33
+MAX_UNPACKED_BYTES = 2**28
+"""Limits of a JSON-lines file: its longest line, its lines, its size on disk, and the size to which
+its gzip copy unpacks where it is appended to."""
+
+_BLOCK_BYTES = 2**16
 
 T = TypeVar("T")
 
@@ -56,14 +68,25 @@ def read_lines(path: Path, kind: type[T], skip_torn: bool = False) -> Iterator[T
 
     With `skip_torn`, also skip an unfinished last line. An invalid line is an InputError.
     """
+    where = visible(str(path))
     try:
         with open_lines(path) as stream:
-            for number, line in enumerate(stream, start=1):
+            for number in count(1):
+                line = stream.readline(MAX_LINE_BYTES + 1)
+                if len(line) > MAX_LINE_BYTES or number > MAX_LINES:
+                    raise InputError(
+                        f"{where}:{number}: more than {MAX_LINE_BYTES} bytes a line or {MAX_LINES} "
+                        "lines, so it is not read"
+                    )
+                if not line:
+                    return
                 if line.strip() and not (skip_torn and not line.endswith(b"\n")):
-                    yield decode(line, kind, f"{path}:{number}")
+                    yield decode(line, kind, f"{where}:{number}")
     except (OSError, EOFError, zlib.error) as cause:
+        if is_exhausted(cause):
+            raise
         reason = getattr(cause, "strerror", None) or str(cause)
-        raise InputError(f"cannot read {path}: {reason}") from cause
+        raise InputError(f"cannot read {where}: {reason}") from cause
 
 
 def packed(path: Path) -> Path:
@@ -79,8 +102,8 @@ def has_lines(path: Path) -> bool:
 def open_lines(path: Path) -> IO[bytes] | gzip.GzipFile:
     """Open a JSON-lines file, or its gzip copy if only that exists, for reading."""
     if not path.exists() and packed(path).is_file():
-        return gzip.open(packed(path), "rb")
-    return path.open("rb")
+        return gzip.GzipFile(fileobj=open_untrusted(packed(path), MAX_LINES_BYTES))
+    return open_untrusted(path, MAX_LINES_BYTES)
 
 
 def pack_lines(path: Path) -> None:
@@ -92,7 +115,11 @@ def pack_lines(path: Path) -> None:
 def unpack_lines(path: Path) -> None:
     """Restore a JSON-lines file from its gzip copy, so that it can be appended to."""
     if not path.exists() and packed(path).is_file():
-        replace_file(path, gzip.decompress(packed(path).read_bytes()))
+        with open_lines(path) as stream:
+            content = stream.read(MAX_UNPACKED_BYTES + 1)
+        if len(content) > MAX_UNPACKED_BYTES:
+            raise InputError(f"{packed(path)}: unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+        replace_file(path, content)
         packed(path).unlink()
 
 
@@ -134,11 +161,16 @@ def drop_torn_line(path: Path) -> None:
     """Cut the text after the last newline of a file: a write that was killed."""
     if not path.exists():
         return
-    data = path.read_bytes()
-    end = data.rfind(b"\n") + 1
-    if end != len(data):
-        with path.open("r+b") as stream:
-            stream.truncate(end)
+    with open_untrusted(path, MAX_LINES_BYTES) as stream:
+        size = end = stream.seek(0, os.SEEK_END)
+        newline = -1
+        while end and newline < 0:
+            start = max(0, end - _BLOCK_BYTES)
+            stream.seek(start)
+            newline = stream.read(end - start).rfind(b"\n")
+            end = start
+    if end + newline + 1 != size:
+        os.truncate(path, end + newline + 1)
 
 
 def make_folder(path: Path) -> None:
@@ -162,6 +194,7 @@ def write_text(path: Path, text: str) -> None:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file, replacing it whole or not at all; an OSError names it."""
+    check_replaceable(path)
     partial = path.with_suffix(path.suffix + ".partial")
     try:
         with naming(path):
@@ -173,10 +206,12 @@ def replace_file(path: Path, content: bytes) -> None:
         raise
 
 
+def check_replaceable(path: Path) -> None:
+    """Raise InputError for a device, pipe or socket, which a rename would turn into a file."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path}: a device or pipe, so it is not replaced; choose another path")
+
+
 def read_json(path: Path, kind: type[T]) -> T:
     """Read the record of type `kind` from a JSON file; raise InputError if it is not valid."""
-    try:
-        data = path.read_bytes()
-    except OSError as cause:
-        raise InputError(f"cannot read {path}: {cause.strerror}") from cause
-    return decode(data, kind, str(path))
+    return decode(read_untrusted(path), kind, visible(str(path)))

@@ -14,6 +14,7 @@ from passnet.core.jobs.process import Job, JobLimits, JobOutcome, JobResult, Job
 from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, make_folder
+from passnet.core.records.untrusted import untrusted_digest
 from passnet.data.capture import store
 from passnet.data.capture.record import (
     CaptureFailure,
@@ -167,7 +168,7 @@ def library_job(function: str, payload: str, limits: JobLimits, entry: str) -> J
 def file_hash(entry: str) -> str | None:
     """Return the SHA-256 of the Python file that an entry names; None for LIBRARY/NET."""
     file = entry_file(entry)
-    return None if file is None else hashlib.sha256(file.read_bytes()).hexdigest()
+    return None if file is None else untrusted_digest(file).hex()
 
 
 def capture_to(payload: str, folder: Path) -> None:

@@ -2,13 +2,13 @@
 
 import json
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from passnet.core.records.serialise import decode
+from passnet.core.records.untrusted import read_untrusted_text
 from passnet.errors import GraphError
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.meta import check_arguments, check_spec, parse_meta, render_meta
@@ -91,17 +91,7 @@ def _in_order(
 
 
 def _text(path: Path) -> str:
-    try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise GraphError(f"{path}: not a file")
-        if status.st_size > MAX_TEXT_BYTES:
-            raise GraphError(f"{path}: larger than {MAX_TEXT_BYTES} bytes, not read")
-        return path.read_text(encoding="utf-8")
-    except OSError as cause:
-        raise GraphError(f"{path}: {cause.strerror}") from cause
-    except UnicodeDecodeError as cause:
-        raise GraphError(f"{path}: not UTF-8 text") from cause
+    return read_untrusted_text(path, MAX_TEXT_BYTES, GraphError)
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import ast
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import Any, Literal
 
@@ -18,6 +18,8 @@ MAX_ELEMENTS = 2**40
 
 MAX_DIMS = 32
 """Most dimensions of an argument; the public graphs have up to 5, and numpy supports 64."""
+
+_PART_CHARACTERS = 2**16
 
 DTYPE_BYTES: dict[str, int] = {name: dtype.itemsize for name, dtype in STORAGE.items()}
 _FIELDS = frozenset(field.name for field in fields(TensorSpec)) - {"keys", "role"}
@@ -42,7 +44,7 @@ def parse_meta(
     The file holds one class per argument that assigns literals; anything else is a GraphError.
     """
     specs = []
-    for node in parse_tree(text, where).body:
+    for node in _nodes(text, where):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
         if not isinstance(node, ast.ClassDef):
@@ -52,6 +54,15 @@ def parse_meta(
         except RecursionError as cause:
             raise GraphError(f"{where}:{node.lineno}: nested too deeply") from cause
     return tuple(specs)
+
+
+def _nodes(text: str, where: str) -> Iterator[ast.stmt]:
+    """Yield the statements of a text; few classes are parsed at a time, as trees take memory."""
+    start = 0
+    while start < len(text):
+        stop = text.find("\nclass ", start + _PART_CHARACTERS) + 1 or len(text)
+        yield from parse_tree("\n" * text.count("\n", 0, start) + text[start:stop], where).body
+        start = stop
 
 
 def _spec(cls: ast.ClassDef, where: str, role: Literal["weight", "input"]) -> TensorSpec:

@@ -14,8 +14,12 @@ from passnet.errors import GraphError
 MAX_TEXT_BYTES = 16 * 2**20
 """Longest file to read; the largest known graph file has 4 MB."""
 
-MAX_TOKENS = 2**21
-"""Most tokens in a text to parse: a syntax tree takes up to 1 KB for each, so at most 2 GB."""
+MAX_TOKENS = 550_000
+"""Most tokens in a text to parse: a syntax tree takes up to 744 bytes for each, so at most 0.4 GB.
+The largest captured graph has 525,677."""
+
+MAX_BRACE_WORK = 2**33
+"""Most braces times length of a text: Python reads an f-string anew at each, 3 GB a second."""
 
 _TOKEN = re.compile(r"\w+|[^\w\s]|\n")
 _NAME_FIELDS = ("id", "attr", "arg", "name")
@@ -52,11 +56,23 @@ def parse_tree(text: str, where: str) -> ast.Module:
 def _check_size(text: str, where: str) -> None:
     if len(text) > MAX_TEXT_BYTES:
         raise GraphError(f"{where}: {len(text)} characters, more than {MAX_TEXT_BYTES}")
+    if has_costly_braces(text.count("{"), len(text)):
+        raise GraphError(f"{where}: too many braces for its length")
     if len(text) <= MAX_TOKENS:  # then it has no more tokens either
         return
     num_tokens = sum(1 for _ in _TOKEN.finditer(text))
     if num_tokens > MAX_TOKENS:
         raise GraphError(f"{where}: {num_tokens} words and signs, more than {MAX_TOKENS}")
+
+
+def has_costly_braces(num_braces: int, length: int) -> bool:
+    """Return whether Python could take seconds for f-strings in a text.
+
+    Examples:
+        >>> has_costly_braces(10_000, 500_000), has_costly_braces(10_000, 5_000_000)
+        (False, True)
+    """
+    return num_braces * length > MAX_BRACE_WORK
 
 
 def _check_names(tree: ast.Module, where: str) -> None:

@@ -10,6 +10,7 @@ from passnet.bench.leaderboard.entry_checks import check_entry, failed
 from passnet.bench.leaderboard.rejudging import read_verification
 from passnet.bench.run_record import RUN_FILE, TRIALS_FILE, BenchRunInfo, run_folder
 from passnet.core.records.serialise import has_lines
+from passnet.core.records.untrusted import MAX_HASHED_BYTES, open_untrusted
 from passnet.errors import InputError, PassnetError
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import parse_candidate
@@ -133,7 +134,7 @@ def read_sources(folder: Path) -> dict[str, str]:
     for path in sorted(folder.rglob("*")):
         if path.suffix not in SOURCE_SUFFIXES or not path.is_file() or path.is_symlink():
             continue
-        with path.open("rb") as stream:
+        with open_untrusted(path, MAX_HASHED_BYTES) as stream:
             text = stream.read(remaining).decode(errors="replace")
         sources[str(path.relative_to(folder))] = text
         remaining -= len(text)

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from passnet.core.records.untrusted import read_untrusted, read_untrusted_text
 from passnet.data.capture.catalog import timm, transformers
 from passnet.data.capture.catalog.transformers import configs
 from passnet.data.capture.mismatched_wheels import import_with_torchvision
@@ -28,12 +29,7 @@ def repositories(path_or_name: str) -> list[str]:
     path = Path(path_or_name)
     if path.suffix != ".txt":
         return [path_or_name]
-    if not path.is_file():
-        raise InputError(f"no file {path_or_name}; give a list of repositories, one a line")
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as cause:
-        raise InputError(f"the list of repositories {path} cannot be read: {cause}") from cause
+    lines = read_untrusted_text(path).splitlines()
     stripped = (line.split("#", 1)[0].strip() for line in lines)
     listed = list(dict.fromkeys(name for name in stripped if name))
     if not listed:
@@ -50,7 +46,7 @@ def build(repository: str, reduce_layers: bool = False) -> Net:
     """
     path = _fetch(repository)
     try:
-        settings = msgspec.json.decode(path.read_bytes())
+        settings = msgspec.json.decode(read_untrusted(path))
     except msgspec.DecodeError as cause:
         raise InputError(f"{CONFIG} of {repository} is not JSON: {cause}") from cause
     if not isinstance(settings, dict):
