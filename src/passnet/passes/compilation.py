@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from passnet.core.hardware import processor_instructions, processor_name
-from passnet.core.records.folders import cache_folder
+from passnet.core.records.folders import cache_folder, cached_file, is_private, keep_file
 from passnet.errors import PassError
 
 INCLUDE = Path(__file__).parent / "include"
@@ -41,14 +41,12 @@ def build(source: str, flags: Sequence[str] = ()) -> Path:
         flags = (*flags, "-include", "memory")
     text = "\0".join([source, *flags, _surroundings(compiler)])
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
-    target = cache_folder("cpp") / f"{key}.so"
-    if not target.exists():
-        _compile(compiler, source, flags, target)
-    return target
+    kept = cache_folder("cpp")
+    return cached_file(kept, key, ".so") or _compiled(compiler, source, flags, kept, key)
 
 
-def _compile(compiler: str, source: str, flags: Sequence[str], target: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+def _compiled(compiler: str, source: str, flags: Sequence[str], kept: Path, key: str) -> Path:
+    with tempfile.TemporaryDirectory(dir=kept) as folder:
         text = Path(folder) / "kernel.cpp"
         text.write_text(source, encoding="utf-8")
         result = Path(folder) / "kernel.so"
@@ -61,7 +59,7 @@ def _compile(compiler: str, source: str, flags: Sequence[str], target: Path) -> 
             lines = words.strip().splitlines()
             errors = [line for line in lines if "error" in line] or lines
             raise PassError("kernel does not compile: " + " | ".join(errors[:5]))
-        result.replace(target)
+        return keep_file(result, kept, key)
 
 
 def make_headers() -> Path | None:
@@ -75,14 +73,18 @@ def make_headers() -> Path | None:
             headers = Path(folder, "made")
             if all(_read_ahead(compiler, name, macro, headers) for name, macro in _read_headers()):
                 headers.replace(target)  # another process may have been faster
-    return target if target.is_dir() else None
+    return target if target.is_dir() and _is_own(target) else None
 
 
 def _known_headers(compiler: str) -> Path | None:
     """Return the folder of precompiled headers, this process's or its sandbox's, or None."""
     named = os.environ.get(HEADERS_VARIABLE)
     folder = _headers_path(compiler) if named is None else Path(named)
-    return folder if folder.is_dir() else None
+    return folder if folder.is_dir() and (named or _is_own(folder)) else None
+
+
+def _is_own(headers: Path) -> bool:
+    return is_private(headers) and all(map(is_private, headers.iterdir()))
 
 
 def _headers_path(compiler: str) -> Path:
@@ -102,9 +104,11 @@ def _read_headers() -> tuple[tuple[str, str], ...]:
 def _read_ahead(compiler: str, name: str, macro: str, out: Path) -> bool:
     """Precompile a header with a macro into `out`; return whether that worked."""
     precompiled = out / f"{name}.gch"  # what it looks for first, beside where the header may be
-    precompiled.parent.mkdir(exist_ok=True)
+    precompiled.parent.mkdir(mode=0o755, exist_ok=True)
     command = [compiler, *FLAGS, f"-D{macro}", "-x", "c++-header", str(INCLUDE / name)]
     run = subprocess.run([*command, "-o", str(precompiled)], capture_output=True, check=False)
+    if run.returncode == 0:
+        precompiled.chmod(0o644)
     return run.returncode == 0
 
 

@@ -1,12 +1,16 @@
 """Folders on disk: complete or absent, and the user's cache."""
 
+import atexit
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
+from passnet.core.records.untrusted import untrusted_digest
 from passnet.errors import InputError, naming, os_error_sentence
 
 CACHE_VARIABLE = "PASSNET_CACHE"
@@ -36,12 +40,45 @@ def atomic_folder(out: Path) -> Iterator[Path]:
 def cache_folder(name: str) -> Path:
     """Return the cache folder of a name, in `PASSNET_CACHE` or `~/.cache/passnet`; make it.
 
-    If that is not writable, it lies among the temporary files.
+    If that cannot be written to, or another user owns it or may write to it, it lies among the
+    temporary files, under this user's number or else in a folder of this process alone.
     """
-    folder = Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "passnet") / name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        folder = Path(tempfile.gettempdir()) / "passnet" / name
-        folder.mkdir(parents=True, exist_ok=True)
+    own = Path(tempfile.gettempdir()) / f"passnet-{os.geteuid()}"
+    for home in (Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "passnet"), own):
+        folder = home / name
+        with suppress(OSError):
+            home.mkdir(mode=0o755, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o755, exist_ok=True)
+            if is_private(home) and is_private(folder) and os.access(folder, os.W_OK):
+                return folder
+    return _process_folder(name)
+
+
+@cache
+def _process_folder(name: str) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix=f"passnet-{name}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
+
+
+def is_private(path: Path) -> bool:
+    """Return whether a file or folder is this user's, and nobody else may write to it."""
+    status = path.lstat()
+    is_link = stat.S_ISLNK(status.st_mode)
+    return status.st_uid == os.geteuid() and not is_link and not status.st_mode & 0o022
+
+
+def cached_file(folder: Path, key: str, suffix: str) -> Path | None:
+    """Return the file kept under a key, if it is this user's and as it was kept; None otherwise."""
+    for path in folder.glob(f"{key}-*{suffix}"):
+        if is_private(path) and path.stem == f"{key}-{untrusted_digest(path).hex()[:32]}":
+            return path
+    return None
+
+
+def keep_file(result: Path, folder: Path, key: str) -> Path:
+    """Move a file into a cache folder under a key and its own hash; return its new path."""
+    result.chmod(0o644)
+    kept = folder / f"{key}-{untrusted_digest(result).hex()[:32]}{result.suffix}"
+    result.replace(kept)
+    return kept

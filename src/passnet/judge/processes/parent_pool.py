@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from passnet.core.records.folders import cache_folder
+from passnet.core.records.folders import cache_folder, cached_file, keep_file
 from passnet.errors import MeasureError
 from passnet.judge.candidate import Candidate
 from passnet.judge.processes.loaded_worker import PreparedGraphs
@@ -111,10 +111,9 @@ def worker_library(name: str) -> Path | None:
         return None
     source = _SOURCES / f"{name}.cpp"
     text = "\0".join([source.read_text("utf-8"), *_FLAGS, compiler, torch.origin, _torch_version()])
-    target = cache_folder(_LIBRARIES) / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.so"
-    if not target.exists() and not _compile(compiler, source, Path(torch.origin).parent, target):
-        return None
-    return target
+    kept, key = cache_folder(_LIBRARIES), hashlib.sha256(text.encode()).hexdigest()[:32]
+    found = cached_file(kept, key, ".so")
+    return found or _compiled(compiler, source, Path(torch.origin).parent, kept, key)
 
 
 def _torch_version() -> str:
@@ -124,12 +123,11 @@ def _torch_version() -> str:
         return "unknown"
 
 
-def _compile(compiler: str, source: Path, torch: Path, target: Path) -> bool:
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+def _compiled(compiler: str, source: Path, torch: Path, kept: Path, key: str) -> Path | None:
+    with tempfile.TemporaryDirectory(dir=kept) as folder:
         result = Path(folder) / "worker.so"
         where = (f"-I{torch / 'include'}", f"-L{torch / 'lib'}", "-lc10", "-ltorch_cpu")
         command = [compiler, *_FLAGS, str(source), "-o", str(result), *where]
         if subprocess.run(command, capture_output=True, check=False).returncode:
-            return False
-        result.replace(target)
-        return True
+            return None
+        return keep_file(result, kept, key)
