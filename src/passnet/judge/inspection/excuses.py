@@ -2,16 +2,15 @@
 
 import ast
 import functools
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Any
 
 from passnet.judge.inspection import rules as meaning
 from passnet.judge.inspection.bindings import is_plain_class
+from passnet.judge.inspection.matched import find_matched
 from passnet.judge.inspection.names import assigned, location_of, own_modules, resolve
-from passnet.judge.inspection.sources import Code, is_class, is_traced, module_of, scope_within
-from passnet.passes.folder import CALLABLES, PACKAGE
+from passnet.judge.inspection.sources import Code, is_traced, module_of
+from passnet.passes.folder import PACKAGE
 
 _SAME = meaning.words(
     "builtins. str pathlib. Path PurePath os. fspath path.abspath path.realpath path.normpath"
@@ -22,8 +21,6 @@ _LOOKUPS = meaning.words("sys.modules. get setdefault pop")
 _ADDERS = meaning.words("sys.path. insert append")
 _BY_FILE = meaning.words("importlib.util.spec_from_file_location")
 _BY_NAME = meaning.words("importlib.import_module")
-_USED_UNNAMED = {*CALLABLES, "guard"} - {"pattern"}
-"""Names of a pass that a harness reads."""
 MAX_STEPS = 20
 """Most names of a path to follow through each other."""
 
@@ -35,11 +32,8 @@ def excuse(code: Code) -> None:
     functions that only patterns use and in graphs built for a pattern, and the comparison of
     something with a function of torch.
     """
-    _excuse_patterns(code)
+    find_matched(code)
     is_remembered = _remembers_what_it_is_compared_with(code)
-    for scope, node in code.nodes:
-        if isinstance(node, ast.Module):
-            _excuse_graphs(code, scope, node)
     for scope, node in code.nodes:
         match node:
             case ast.Call(func, args):
@@ -93,123 +87,6 @@ def _remembers_what_it_is_compared_with(code: Code) -> bool:
             for path, node in code.definitions.items()
         )
     )
-
-
-def _excuse_patterns(code: Code) -> None:
-    users: dict[str, set[str]] = defaultdict(set)
-    for scope, node in code.nodes:
-        is_by_name = isinstance(node, ast.Call) and "builtins.getattr" in resolve(
-            code, scope, node.func
-        )
-        if is_by_name or isinstance(getattr(node, "ctx", None), ast.Load):
-            for path in resolve(code, scope, node):
-                if path in code.definitions and path.count("/") == 1:
-                    users[path].add(scope)
-    used_unnamed = set[str]()
-    for bound, paths in code.names.items():
-        scope, _, name = bound.rpartition("/")
-        if name in _USED_UNNAMED or name.startswith("__") or is_class(code, scope):
-            used_unnamed |= paths
-    named_lambdas = {
-        scope_within(scope, node.value)
-        for scope, node in code.nodes
-        if isinstance(node, ast.Assign) and [*map(type, node.targets)] == [ast.Name]
-    }
-    for path in list(users):
-        node = code.definitions[path]
-        decorators = getattr(node, "decorator_list", [])
-        is_plain = all(
-            used.startswith("functools.")
-            for used in resolve(code, path.partition("/")[0], *decorators)
-        )
-        is_named = not isinstance(node, ast.Lambda) or path in named_lambdas
-        if is_named and is_plain and path not in used_unnamed:
-            code.only_matched.add(path)
-    is_settled = False
-    while not is_settled:
-        used_elsewhere = {
-            path
-            for path in code.only_matched
-            if not all(is_traced(code, scope, ("pattern",)) for scope in users[path])
-        }
-        code.only_matched -= used_elsewhere
-        is_settled = not used_elsewhere
-    for path in code.only_matched:
-        code.excused |= set(getattr(code.definitions[path], "bases", []))
-
-
-_GRAPHS = meaning.words("torch.fx. Graph graph.Graph")
-_NODE_MAKERS = meaning.words("placeholder call_function call_method output lint")
-
-
-def _excuse_graphs(code: Code, module: str, tree: ast.Module) -> None:
-    """Excuse torch in graphs for a pattern, if nothing takes a part of one out again."""
-    built: set[str] = set()
-    excused: set[ast.AST] = set()
-    for statement in tree.body:
-        match statement:
-            case ast.Assign([ast.Name(name)], ast.Call(func)):
-                if resolve(code, module, func) <= _GRAPHS:
-                    built.add(name)
-                    excused.add(func)
-    names, used = set(built), set[ast.AST]()
-    for statement in tree.body:
-        call = _node_maker(statement, built)
-        if call is None:
-            continue
-        used |= {call.func.value, *_listed(call)}
-        names |= {target.id for target in getattr(statement, "targets", ())}
-        excused |= set(call.args[:1]) if call.func.attr == "call_function" else set()
-    for statement in tree.body:
-        match statement:
-            case ast.Assign([ast.Name("pattern")], ast.Call() as call):
-                used |= set(_listed(call))
-    taken_apart = set()
-    for scope, node in code.nodes:
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        match node:
-            case ast.Name(name, ast.Load()) if name in names and node not in used:
-                taken_apart |= {name} if _holder(code, scope, name) == module else set()
-    imported = {
-        alias.name
-        for _, node in code.nodes
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    reached = {name.removeprefix(".") for name in code.handed_on if name.startswith(".")}
-    if names.isdisjoint(taken_apart | imported | reached) and "*" not in imported:
-        code.excused |= excused
-
-
-def _holder(code: Code, scope: str, name: str) -> str:
-    while scope and f"{scope}/{name}" not in code.names:
-        scope = scope.rpartition("/")[0]
-    return scope
-
-
-def _node_maker(statement: ast.stmt, graphs: Collection[str]) -> Any:
-    """Return the call of a statement, if it only adds a node to one of some graphs."""
-    match statement:
-        case ast.Assign(
-            [ast.Name()], ast.Call(ast.Attribute(ast.Name(graph), attr)) as call
-        ) | ast.Expr(ast.Call(ast.Attribute(ast.Name(graph), attr)) as call) if (
-            graph in graphs and attr in _NODE_MAKERS
-        ):
-            return call
-    return None
-
-
-def _listed(node: ast.AST) -> Iterator[ast.Name]:
-    match node:
-        case ast.Name():
-            yield node
-        case ast.Call(_, args, keywords):
-            for part in (*args, *(keyword.value for keyword in keywords)):
-                yield from _listed(part) if not isinstance(part, ast.Call) else ()
-        case ast.Tuple(parts) | ast.List(parts) | ast.Dict(values=parts):
-            for part in parts:
-                yield from _listed(part) if not isinstance(part, ast.Call) else ()
 
 
 def _is_own_key(code: Code, scope: str, key: ast.expr) -> bool:

@@ -94,13 +94,15 @@ def _text_uses(rules: Rules, text: str) -> Uses:
             yield verdict, f"{word[:MAX_EVIDENCE_CHARS]} in native code"
 
 
-def _rules(code: sources.Code, scope: str) -> Rules:
-    if sources.is_traced(code, scope, ("pattern",)) or sources.ANNOTATION in scope:
+def _rules(code: sources.Code, scope: str, node: ast.AST) -> Rules:
+    is_matched = node in code.serving or sources.is_traced(code, scope, ("pattern",))
+    if is_matched or sources.ANNOTATION in scope:
         return replace(code.rules, torch=None, methods=frozenset())
     return code.rules
 
 
 def _uses(code: sources.Code, scope: str, node: ast.AST) -> Uses:
+    rules = _rules(code, scope, node)
     match node:
         case ast.Module():
             yield from _without_source(code, scope)
@@ -111,14 +113,14 @@ def _uses(code: sources.Code, scope: str, node: ast.AST) -> Uses:
                     if path.split(".")[0] == "torch":  # its use computes
                         yield from meaning.uses(replace(code.rules, torch=None), path)
                     elif path != "threading" and path.split(".")[0] != "importlib":
-                        yield from meaning.uses(_rules(code, scope), path)
+                        yield from meaning.uses(rules, path)
         case ast.FunctionDef(name) if "/" not in scope and sources.is_traced(
             code, f"{scope}/{name}"
         ):
             for path in resolve(code, scope, *node.decorator_list):
                 if path == UNKNOWN or "/" in path:
                     yield meaning.PATTERN_CALLED, f"{name} is handed to a decorator"
-        case ast.ClassDef(class_name, bases):
+        case ast.ClassDef(class_name, bases) if node not in code.serving:
             path = sources.scope_within(scope, node)
             for base in sorted(resolve(code, scope, *bases)):
                 if base.startswith("torch.") and base.endswith("Tensor"):
@@ -128,9 +130,9 @@ def _uses(code: sources.Code, scope: str, node: ast.AST) -> Uses:
                 if f"{path}/{name}" in code.names:
                     yield meaning.COMPARISON, f"class {class_name} defines {name}"
         case ast.Name() | ast.Attribute() if node not in code.excused:
-            yield from _name_uses(code, scope, node)
+            yield from _name_uses(code, scope, node, rules)
         case ast.Assign([ast.Attribute(_, "__module__")], ast.Constant(str(text))):
-            if _rules(code, scope).methods and text.split(".")[0] == "torch":
+            if rules.methods and text.split(".")[0] == "torch":
                 yield meaning.METHOD, f"an object that claims to be of {text}"
         case ast.Compare(left, _, others):
             yield from _types_asked(code, scope, [left, *others])
@@ -141,12 +143,14 @@ def _uses(code: sources.Code, scope: str, node: ast.AST) -> Uses:
             yield from _call_uses(code, scope, node)
         case ast.BinOp(left, ast.MatMult(), right) | ast.AugAssign(left, ast.MatMult(), right):
             is_own = all("()" in path for path in resolve(code, scope, left, right))
-            if _rules(code, scope).methods and not is_own and not _is_compiled(code, scope):
+            if rules.methods and not is_own and not _is_compiled(code, scope):
                 yield meaning.METHOD, "@ on possible tensors"
         case ast.Constant(str(text)) if not sources.is_traced(code, scope):
             yield from _text_uses(code.rules, text)
-        case ast.Global() if sources.is_traced(code, scope):
-            yield meaning.EVASION, "a pattern that assigns to names of its module"
+        case ast.Global(names) if sources.is_traced(code, scope):
+            module = scope.partition("/")[0]
+            if not code.matched.issuperset(f"{module}/{name}" for name in names):
+                yield meaning.EVASION, "a pattern that assigns to names of its module"
 
 
 def _types_asked(code: sources.Code, scope: str, nodes: Sequence[ast.expr]) -> Uses:
@@ -168,12 +172,13 @@ def _without_source(code: sources.Code, name: str) -> Uses:
                 yield meaning.EVASION, f"{file.name} holds no source to inspect"
 
 
-def _name_uses(code: sources.Code, scope: str, node: ast.expr) -> Uses:
+def _name_uses(code: sources.Code, scope: str, node: ast.expr, rules: Rules) -> Uses:
+    is_matched = node in code.serving or sources.is_traced(code, scope)
     match node:
         case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
             for path in sorted(resolve(code, scope, node)):
-                yield from meaning.uses(_rules(code, scope), path)
-                if sources.is_traced(code, path) and not sources.is_traced(code, scope):
+                yield from meaning.uses(rules, path)
+                if sources.is_traced(code, path) and not is_matched:
                     name = re.sub("@[0-9:]+", "", path).replace("/", ".")
                     yield meaning.PATTERN_CALLED, f"{name} is used as code"
         case ast.Attribute(owner, attr):
@@ -197,7 +202,7 @@ def _patched(code: sources.Code, scope: str, owner: ast.expr, attr: str) -> Uses
 
 
 def _call_uses(code: sources.Code, scope: str, call: ast.Call) -> Uses:
-    rules, called = _rules(code, scope), resolve(code, scope, call.func)
+    rules, called = _rules(code, scope, call), resolve(code, scope, call.func)
     owners = resolve(code, scope, *call.args[:1])
     applied = owners if called & meaning.APPLIERS else set()
     for path in sorted(called | applied):
@@ -215,7 +220,7 @@ def _call_uses(code: sources.Code, scope: str, call: ast.Call) -> Uses:
             yield meaning.EVASION, f"vars({path})"
     by_name = {path.removeprefix("builtins.") for path in called} & meaning.BY_NAME
     if by_name and call.args:
-        yield from _reflected(code, scope, call, by_name)
+        yield from _reflected(code, scope, call, by_name, rules)
     for path in sorted(called & meaning.WRITERS.keys()):
         yield from _opened(call, path)
     passed = [*call.args, *(keyword.value for keyword in call.keywords)]
@@ -247,14 +252,16 @@ def _is_refused(code: sources.Code, scope: str, method: str, call: ast.Call) -> 
     )
 
 
-def _reflected(code: sources.Code, scope: str, call: ast.Call, called: set[str]) -> Uses:
+def _reflected(
+    code: sources.Code, scope: str, call: ast.Call, called: set[str], rules: Rules
+) -> Uses:
     setters, owner = called & meaning.SETTERS, call.args[0]
     attributes, is_all = attributes_by_name(code, scope, call)
     for attribute in attributes:
         if setters:
             yield from _patched(code, scope, owner, attribute.attr)
         else:
-            yield from _name_uses(code, scope, attribute)
+            yield from _name_uses(code, scope, attribute, rules)
     owners = resolve(code, scope, owner)
     if not is_all:
         parts = [part for key in call.args[1:2] for part in ast.walk(key)]

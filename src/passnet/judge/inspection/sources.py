@@ -43,8 +43,9 @@ class Code:
 
     `passes`: modules that are on the list, and their files. `bare`: names that Python may find in
     the folder itself, once that is on its path -> the modules that they may be. `values`: the
-    assigned values of each `scope/name`. `only_matched`: definitions that only patterns use.
-    `excused`: nodes that would be findings elsewhere.
+    assigned values of each `scope/name`. `matched`: names, `serving`: nodes, and
+    `only_matched`: definitions that serve patterns alone. `excused`: nodes that would be findings
+    elsewhere.
 
     `names`: `scope/name` -> its paths; `scope()` -> the results of the function; `.name` -> the
     values assigned to such attributes. `elsewhere`: global and nonlocal names -> their
@@ -66,6 +67,8 @@ class Code:
     passes: dict[str, Path] = field(default_factory=dict)
     bare: dict[str, list[str]] = field(default_factory=dict)
     values: dict[str, list[ast.expr]] = field(default_factory=dict)
+    matched: set[str] = field(default_factory=set)
+    serving: set[ast.AST] = field(default_factory=set)
     only_matched: set[str] = field(default_factory=set)
     excused: set[ast.AST] = field(default_factory=set)
     known: dict[tuple[str, ast.AST], Set[str]] = field(default_factory=dict)
