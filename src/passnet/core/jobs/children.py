@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -54,21 +54,50 @@ def adopt_orphans(does_adopt: bool = True) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(does_adopt), 0, 0, 0)
 
 
-def end_with_descendants(child: int) -> None:
-    """Kill a child, stopped first, and all its descendants; the caller waits for the child."""
+def end_with_descendants(child: int) -> list[int]:
+    """Kill a child, stopped first, and all its descendants, which are returned.
+
+    The caller waits for the child, and reaps those descendants that this process adopts.
+    """
+    family: list[int] = []
     with suppress(ProcessLookupError, ChildProcessError):  # it has ended
         os.kill(child, signal.SIGSTOP)
         os.waitid(os.P_PID, child, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        descendants = _descendants(child)
-        for pid in (child, *descendants):
+        family = descendants(child)
+        for pid in (child, *family):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+    return family
+
+
+def end_tree(process: subprocess.Popen[bytes]) -> None:
+    """Kill a child and all its descendants, and leave no zombie of them."""
+    family = end_with_descendants(process.pid)
+    process.wait()
+    reap(family)
+
+
+def reap(pids: Sequence[int]) -> None:
+    """Wait for killed processes, as far as this one has adopted them."""
+    for pid in pids:
+        with suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+
+
+def reap_adopted(started: Collection[int]) -> None:
+    """End and reap all children of this process but those that it started itself."""
+    numbers = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdecimal()]
+    for pid in numbers:
+        if pid not in started and stat_of(pid)[1] == os.getpid():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            reap([pid])
 
 
 def end_descendants() -> None:
     """Kill all descendants of this process; give up after half a second."""
     for _ in range(50):
-        children = _descendants(os.getpid())
+        children = descendants(os.getpid())
         for pid in children:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -77,16 +106,25 @@ def end_descendants() -> None:
         time.sleep(0.01)
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
     """Return the running descendants of a process."""
     by_parent: dict[int, list[int]] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
-            with suppress(OSError):  # a process that has ended meanwhile
-                fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
-                if fields[0] not in "ZX":
-                    by_parent.setdefault(int(fields[1]), []).append(int(folder.name))
-    descendants = list(by_parent.get(pid, ()))
-    for child in descendants:  # the list grows in the loop
-        descendants += by_parent.get(child, ())
-    return descendants
+            state, parent = stat_of(int(folder.name))
+            if state not in "ZX":
+                by_parent.setdefault(parent, []).append(int(folder.name))
+    found = list(by_parent.get(pid, ()))
+    for child in found:  # the list grows in the loop
+        found += by_parent.get(child, ())
+    return found
+
+
+def stat_of(pid: int) -> tuple[str, int]:
+    """Return a process's state and parent as Linux has them; "X" and 0 if it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return "X", 0
+    state, parent = text.rpartition(")")[2].split()[:2]
+    return state, int(parent)
