@@ -289,9 +289,12 @@ HIDDEN = {
         PASS + body("x if y == (f := torch.relu) else f(x)"),
         OP,
     ),
-    "a folder above": (PASS + HERE + "sys.path.insert(0, os.path.dirname(HERE))\n", EVASION),
-    "a folder above by dots": (
-        PASS + HERE + "sys.path.insert(0, os.path.join(HERE, '..'))\n",
+    "a folder above what holds it": (
+        PASS + HERE + "sys.path.insert(0, os.path.dirname(os.path.dirname(HERE)))\n",
+        EVASION,
+    ),
+    "a folder beside it": (
+        PASS + HERE + "sys.path.insert(0, os.path.join(HERE, '..', 'other'))\n",
         EVASION,
     ),
     "a folder elsewhere": (
@@ -300,7 +303,7 @@ HIDDEN = {
     ),
     "a folder of two names": (PASS + HERE + "HERE = f()\nsys.path.insert(0, HERE)\n", EVASION),
     "a path changed": (PASS + HERE + "sys.path[:] = [HERE]\n", EVASION),
-    "another module": (PASS + "import sys\nsys.modules['torch']\n", INTROSPECTION),
+    "another module": (PASS + "import sys\nsys.modules['os']\n", INTROSPECTION),
     "another module replaced": (PASS + "import sys\nsys.modules['time'] = f\n", INTROSPECTION),
     "a module of a computed name": (
         PASS + "import sys\nsys.modules['to' + 'rch']\n",

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from passnet.judge.inspection import rules as meaning
 from passnet.judge.inspection.bindings import is_plain_class
 from passnet.judge.inspection.matched import find_matched
-from passnet.judge.inspection.names import assigned, location_of, own_modules, resolve
+from passnet.judge.inspection.names import assigned, location_of, own_modules, resolve, texts
 from passnet.judge.inspection.sources import Code, is_traced, module_of
 from passnet.passes.folder import PACKAGE
 
@@ -16,11 +16,15 @@ _SAME = meaning.words(
     "builtins. str pathlib. Path PurePath os. fspath path.abspath path.realpath path.normpath"
 )
 """Functions that return the path that they are given, in another form."""
+_IDENTITIES = meaning.words("builtins. hash id repr str")
+"""Functions that tell objects apart, and use none."""
 _SAME_METHODS = ("resolve", "absolute", "as_posix", "expanduser")
 _LOOKUPS = meaning.words("sys.modules. get setdefault pop")
 _ADDERS = meaning.words("sys.path. insert append")
 _BY_FILE = meaning.words("importlib.util.spec_from_file_location")
 _BY_NAME = meaning.words("importlib.import_module")
+_ABOVE = PurePosixPath("..")
+"""The folder that holds the pass folder."""
 MAX_STEPS = 20
 """Most names of a path to follow through each other."""
 
@@ -61,6 +65,9 @@ def excuse(code: Code) -> None:
                 paths = resolve(code, scope, value)
                 if all(path.startswith("torch.") for path in paths):
                     code.excused.add(value)
+            case ast.Call(func, [argument]) if resolve(code, scope, func) <= _IDENTITIES:
+                if all(path.startswith("torch.") for path in resolve(code, scope, argument)):
+                    code.excused.add(argument)
             case ast.Compare(left, ops, comparators) if (
                 all(isinstance(op, ast.Eq | ast.NotEq) for op in ops)
                 and not is_remembered
@@ -93,15 +100,20 @@ def _is_own_key(code: Code, scope: str, key: ast.expr) -> bool:
     match key:
         case ast.Constant(str(text)):
             root = text.split(".")[0]
-            return root in code.roots or root not in meaning.KNOWN_ROOTS
+            return root in code.roots or root == "torch" or root not in meaning.KNOWN_ROOTS
         case ast.Name("__name__" | "__package__"):
             return not code.renames
         case ast.Name():
             values = assigned(code, scope, key.id)
-            return len(values) == 1 and _is_own_key(code, *values[0])
+            if len(values) == 1:
+                return _is_own_key(code, *values[0])
+            names = texts(resolve(code, scope, key)) or ()
+            return bool(names) and all(
+                _is_own_key(code, scope, ast.Constant(name)) for name in names
+            )
         case ast.JoinedStr([ast.FormattedValue(ast.Name("__name__" | "__package__")), *_]):
             return not code.renames
-        case ast.BinOp(package, ast.Add(), ast.Constant(str(text))) if text.startswith("."):
+        case ast.BinOp(package, ast.Add(), ast.Constant(str())):
             return _is_own_package(code, package)
     return False
 
@@ -133,7 +145,10 @@ def _is_own_package(code: Code, node: ast.expr) -> bool:
 def folder_path(
     code: Code, scope: str, node: ast.expr | None, steps: int = 0
 ) -> PurePosixPath | None:
-    """Return the path within the folder that an expression builds from `__file__`, or None."""
+    """Return the path within the folder that an expression builds from `__file__`, or None.
+
+    It is `..` for what holds the folder.
+    """
     within = functools.partial(folder_path, code, scope, steps=steps)
     match node:
         case ast.Name("__file__"):
@@ -147,8 +162,8 @@ def folder_path(
             return _parent(within(owner), 1)
         case ast.Subscript(ast.Attribute(owner, "parents"), ast.Constant(int(index))):
             return _parent(within(owner), index + 1)
-        case ast.BinOp(left, ast.Div(), ast.Constant(str(part))):
-            return _joined(within(left), [part])
+        case ast.BinOp(left, ast.Div(), part):
+            return _joined(within(left), [_file_name(code, scope, part)])
         case ast.Call(ast.Attribute(owner, name)) if name in _SAME_METHODS:
             return within(owner)
         case ast.Call(ast.Attribute(owner, "with_name"), [ast.Constant(str(name))]):
@@ -161,22 +176,34 @@ def folder_path(
             if called == {"os.path.dirname"}:
                 return _parent(within(first), 1)
             if called == {"os.path.join"} or (called and called <= _SAME):
-                parts = [part.value for part in rest if isinstance(part, ast.Constant)]
-                return _joined(within(first), parts) if len(parts) == len(rest) else None
+                return _joined(within(first), [_file_name(code, scope, part) for part in rest])
+    return None
+
+
+def _file_name(code: Code, scope: str, node: ast.expr) -> object:
+    """Return the name of a file, `.` if it is a module of the folder, None if it is unclear."""
+    match node:
+        case ast.Constant(name):
+            return name
+        case ast.BinOp(ast.Name() as name, ast.Add(), ast.Constant(".py")) | ast.JoinedStr(
+            [ast.FormattedValue(ast.Name() as name), ast.Constant(".py")]
+        ):
+            names = texts(resolve(code, scope, name))
+            return "." if names and all(name.isidentifier() for name in names) else None
     return None
 
 
 def _parent(path: PurePosixPath | None, levels: int) -> PurePosixPath | None:
-    if path is None or not 0 < levels <= len(path.parts):
+    if path is None or path == _ABOVE or not 0 < levels <= len(path.parts) + 1:
         return None
-    return PurePosixPath(*path.parts[:-levels])
+    return _ABOVE if levels > len(path.parts) else PurePosixPath(*path.parts[:-levels])
 
 
 def _joined(path: PurePosixPath | None, parts: Sequence[object]) -> PurePosixPath | None:
     whole = path
     for part in parts:
         inner = PurePosixPath(str(part))
-        if whole is None or inner.is_absolute():
+        if part is None or whole in (None, _ABOVE) or inner.is_absolute():
             return None
         for step in inner.parts:
             whole = _parent(whole, 1) if step == ".." and whole is not None else whole

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
 from passnet.core.records.serialise import decode, encode, write_json
-from passnet.errors import PassFolderError, WorkerError
+from passnet.errors import PassFolderError, WorkerError, boundary, is_exhausted
 from passnet.judge.candidate import Candidate
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import RULES, RulesName
@@ -53,7 +53,8 @@ def inspect_limited(
     result = runner.run(Job(f"{__name__}:inspect_to", order, job_limits, f"{__name__}:ready"))
     if outcome := result.outcome(Inspection):
         return outcome.record
-    if result.end.signal in (signal.SIGXCPU, signal.SIGKILL, signal.SIGSEGV):
+    end = result.end  # a process that ends before it used its own time was ended by others
+    if end.signal == signal.SIGSEGV or end.timed_out or end.wall_s >= limits.max_seconds:
         return _too_much(folder, limits)
     raise WorkerError(f"the inspection of {folder} failed: {result.failure}")
 
@@ -73,16 +74,19 @@ def inspect_to(payload: str, out: Path) -> None:
     """Inspect a folder in the process of a job, and write the `Inspection` to `out`."""
     order = decode(payload, _Order)
     sys.setrecursionlimit(MAX_FRAMES)
-    max_seconds = order.limits.max_seconds
-    resource.setrlimit(resource.RLIMIT_CPU, (max_seconds, max_seconds))
-    folder = Path(order.folder)
+    most_seconds = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    if most_seconds == resource.RLIM_INFINITY or most_seconds > order.limits.max_seconds:
+        resource.setrlimit(resource.RLIMIT_CPU, (order.limits.max_seconds,) * 2)
+    folder, rules = Path(order.folder), RULES[order.rules]
     try:
-        findings = inspect_code(inspect_folder(folder), RULES[order.rules])
+        with boundary(PassFolderError, f"{folder}: cannot be inspected"):
+            findings = inspect_code(inspect_folder(folder), rules)
         inspection = Inspection(tuple(findings))
-    except PassFolderError as cause:
-        inspection = Inspection(failure=str(cause))
-    except MemoryError:
-        inspection = _too_much(folder, order.limits)
+    except PassFolderError as error:
+        if is_exhausted(error.__cause__):
+            raise
+        lacks_memory = isinstance(error.__cause__, MemoryError)
+        inspection = _too_much(folder, order.limits) if lacks_memory else Inspection((), str(error))
     write_json(out / RECORD_FILE, inspection)
 
 

@@ -41,6 +41,10 @@ def inspect_code(folder: PassFolder, rules: Rules) -> list[Finding]:
     roots = {PACKAGE: folder.path} | {file.package: file.path.parent for file in folder.passes}
     passes = {file.module: file.path for file in folder.passes}
     code = sources.Code(rules, roots, passes=passes, bare=sources.find_bare_names(roots))
+    if folder.path.name.isidentifier() and folder.path.name not in meaning.KNOWN_ROOTS:
+        code.roots = {
+            folder.path.name: folder.path
+        } | roots  # its name, if Python finds what holds it
     try:
         for name in sorted(code.passes):
             sources.load_module(code, name)
@@ -75,7 +79,7 @@ def _findings(
 
 
 def _native_findings(code: sources.Code) -> Iterator[tuple[tuple[str, int, str], Finding]]:
-    for root, folder in code.roots.items():
+    for folder, root in {folder: root for root, folder in code.roots.items()}.items():
         for path in sorted(folder.rglob("*")):
             if path.suffix not in meaning.NATIVE_SUFFIXES or not path.is_file():
                 continue
@@ -194,7 +198,7 @@ def _name_uses(code: sources.Code, scope: str, node: ast.expr, rules: Rules) -> 
 def _patched(code: sources.Code, scope: str, owner: ast.expr, attr: str) -> Uses:
     for path in sorted(resolve(code, scope, owner)):
         is_ours = path in code.modules or path.startswith("builtins.")
-        if meaning.is_dotted(path) and not is_ours:
+        if meaning.is_dotted(path) and not is_ours and attr != "__signature__":
             patched = meaning.prefixes_of(f"{path}.{attr}")
             verdict = meaning.PATCH if meaning.TIMERS & {*patched} else meaning.LIBRARY_PATCH
             verdict = meaning.PROXY_PATCH if meaning.PROXIES & {*patched} else verdict

@@ -76,10 +76,8 @@ def _meanings(code: Code, scope: str, node: ast.AST | None) -> Set[str]:
             "sys.modules"
         }:
             return {scope.partition("/")[0]}
-        case ast.Subscript(owner, ast.Constant(str(name))) if name in code.modules and (
-            _resolve(code, scope, owner) == {"sys.modules"}
-        ):
-            return {name}
+        case ast.Subscript(owner, key) if _resolve(code, scope, owner) == {"sys.modules"}:
+            return modules_by_key(code, scope, key) or {UNKNOWN}
         case ast.Starred() | ast.Subscript():
             elements = _elements(code, scope, node)
             return elements if len(elements) <= MAX_ELEMENTS else {UNKNOWN}
@@ -104,6 +102,23 @@ def constant_path(node: ast.expr) -> str:
     if is_name or (is_container and len(constant) <= 2 * MAX_ELEMENTS):
         return f"{text}()"
     return f"builtins.{type(constant).__name__}()"
+
+
+def texts(paths: Set[str]) -> set[str] | None:
+    """Return the strings that some paths are; None if one is something else."""
+    if not all(path.startswith("'") for path in paths):
+        return None
+    return {path[len("'") : -len("'()")] for path in paths}
+
+
+def modules_by_key(code: Code, scope: str, key: ast.expr) -> set[str]:
+    """Return the modules of torch, or of the folder, that a key of `sys.modules` names."""
+    names = {key.value} if isinstance(key, ast.Constant) else texts(_resolve(code, scope, key))
+    module, found = module_of(code, scope), set[str]()
+    for name in names or ():
+        own = set(modules_named(code, module, str(name))) & code.modules.keys()
+        found |= own or ({name} if str(name).split(".")[0] == "torch" else set())
+    return found
 
 
 def _written(path: str) -> ast.expr | None:
@@ -193,11 +208,11 @@ def own_modules(code: Code, scope: str, call: ast.Call) -> set[str]:
     is_by_file = "importlib.util.spec_from_file_location" in called
     arguments = [location_of(call)] if is_by_file else call.args[:1]
     parts = [inner for part in arguments if part for inner in _written_out(code, scope, part)]
-    texts = [node.value for part in parts for node in ast.walk(part) if hasattr(node, "value")]
+    values = [node.value for part in parts for node in ast.walk(part) if hasattr(node, "value")]
     module = module_of(code, scope)
     named = [
         path
-        for text in texts
+        for text in values
         if isinstance(text, str)
         for path in modules_named(code, module, text)
     ]
@@ -216,6 +231,8 @@ def _written_out(code: Code, scope: str, node: ast.expr, steps: int = 0) -> list
         values = assigned(code, scope, name.id) if isinstance(name, ast.Name) else []
         if len(values) == 1 and steps < MAX_ELEMENTS:
             parts += _written_out(code, *values[0], steps + 1)
+        elif isinstance(name, ast.Name):
+            parts += [ast.Constant(text) for text in texts(_resolve(code, scope, name)) or ()]
     return parts
 
 
