@@ -107,7 +107,7 @@ _EXHAUSTED = frozenset((
 ))  # fmt: skip
 
 
-def is_exhausted(cause: BaseException) -> bool:
+def is_exhausted(cause: BaseException | None) -> bool:
     """Return whether the machine lacked something: no fault of a file, and it may work later.
 
     Examples:
@@ -115,6 +115,16 @@ def is_exhausted(cause: BaseException) -> bool:
         (True, False)
     """
     return isinstance(cause, OSError) and cause.errno in _EXHAUSTED
+
+
+def names_exhaustion(text: str) -> bool:
+    """Return whether the text of another process's failure says that the machine lacked something.
+
+    Examples:
+        >>> names_exhaustion("RuntimeError: cannot fork: Too many open files (24)")
+        True
+    """
+    return any(os.strerror(number) in text for number in _EXHAUSTED)
 
 
 def os_error_sentence(cause: OSError) -> str:

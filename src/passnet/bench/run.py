@@ -18,6 +18,7 @@ from passnet.judge.desk.candidates import CandidateEntry
 from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.held_out import held_out_graphs
 from passnet.judge.protocol.device import find_device, kind_of
+from passnet.judge.score.status import MACHINES_FAULT
 from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite
 from passnet.judge.task import Task
@@ -126,10 +127,10 @@ def run_suite(
         part_trials = [trial for folder in plan.parts for trial in trials_of_part(folder, info)]
         stack.enter_context(run.begin(info, plan.resume, partial(continued, out)))
         if plan.retry:
-            run.forget(lambda trial: trial.status == "unstable")
+            run.forget(lambda trial: trial.status in MACHINES_FAULT)
         graphs = {graph.name for task in suite.tasks for graph in task.graphs}
         trials = {key: trial for key, trial in run.records().items() if trial.graph in graphs}
-        run.take(part_trials, trials, lambda trial: trial.status != "unstable")
+        run.take(part_trials, trials, lambda trial: trial.status not in MACHINES_FAULT)
         write = stack.enter_context(run.recorder(len(trials)))
         finished = {key: trial.machine for key, trial in trials.items()}
         order = JudgeOrder(tuple(entries), settings, held_out, finished, info.environment)
@@ -139,7 +140,8 @@ def run_suite(
                 for trial in new_trials:
                     write(trial)
                     trials[trial.graph, trial.candidate] = trial
-                plan.progress(graph)
+                if all((graph, entry.name) in trials for entry in entries):
+                    plan.progress(graph)
 
         judges.judge(order, tasks, plan.num_workers, record)
     return list(trials.values())

@@ -22,6 +22,9 @@ from passnet.judge.verdict.verdict import Evidence, decide
 
 T = TypeVar("T")
 
+MAX_TOGETHER = 16
+"""Most candidates with processes at a time; more are judged in groups, each beside a reference."""
+
 MAX_ATTEMPTS = 3
 """Most attempts, each with new processes, before a run is given up."""
 
@@ -37,16 +40,35 @@ def judge_task(
 ) -> Iterator[tuple[TaskGraph, list[Trial]]]:
     """Yield the new trials of a task, graph by graph; finished pairs of names are left out.
 
-    Results on the unseen graphs, which were held out, count in all trials of a candidate. A
-    candidate has crashed if the judge itself fails several times with it alone.
+    Beyond `MAX_TOGETHER` candidates, graphs come once for each group of them. Results on the unseen
+    graphs, which were held out, count in all trials of a candidate. A candidate has crashed if the
+    judge itself fails several times with it alone.
     """
-    missing = {
-        graph.name: [entry for entry in entries if (graph.name, entry.name) not in finished]
-        for graph in task.graphs
-    }
-    started = list(dict.fromkeys(entry for absent in missing.values() for entry in absent))
-    if started:
-        parents.start(entry.template for entry in started)
+    missing = [
+        entry
+        for entry in entries
+        if any((graph.name, entry.name) not in finished for graph in task.graphs)
+    ]
+    for start in range(0, max(1, len(missing)), MAX_TOGETHER):
+        group = missing[start : start + MAX_TOGETHER]
+        yield from _judge_group(parents, task, group, settings, unseen, finished, inspected)
+        if group != missing:
+            parents.drop()
+
+
+def _judge_group(
+    parents: ParentPool,
+    task: Task,
+    entries: Sequence[CandidateEntry],
+    settings: RunSettings,
+    unseen: Sequence[TaskGraph],
+    finished: Collection[tuple[str, str]],
+    inspected: InspectedFolders,
+) -> Iterator[tuple[TaskGraph, list[Trial]]]:
+    candidates = _candidates(entries, task.name)
+    _repeated(parents, task.name, lambda: [*map(inspected.failure, candidates.values())])
+    if candidates:
+        parents.start(candidates.values())
     judge = settings.judge
     findings: dict[str, tuple[Finding, ...]] = {}
 
@@ -56,20 +78,16 @@ def judge_task(
     def found_out(candidate: Candidate, text: str) -> tuple[str, tuple[Finding, ...]]:
         return candidate.name, (finding("hard_coded_shape", f"on a held-out shape: {text}"),)
 
-    with_code = [
-        candidate for candidate in _candidates(started, task.name).values() if candidate.passes
-    ]
+    with_code = [candidate for candidate in candidates.values() if candidate.passes]
     if unseen and with_code:
         findings = dict(_apart(parents, task.name, with_code, hold_out, found_out))
     for graph in task.graphs:
-        candidates = _candidates(missing[graph.name], task.name)
-        trials = []
-        for entry in missing[graph.name]:
-            if entry.name not in candidates:
-                text = f"{entry.name} holds no pass folder for task {task.name}"
-                trials.append(_failed(graph, entry.name, "no_match", text, judge))
-        if candidates:
-            trials += _judge(parents, graph, list(candidates.values()), judge, inspected, findings)
+        names = [entry.name for entry in entries if (graph.name, entry.name) not in finished]
+        absent = [name for name in names if name not in candidates]
+        text = f"holds no pass folder for task {task.name}"
+        trials = [_failed(graph, name, "no_match", f"{name} {text}", judge) for name in absent]
+        if present := [candidates[name] for name in names if name in candidates]:
+            trials += _judge(parents, graph, present, judge, inspected, findings)
         yield graph, [replace(trial, machine=this_machine()) for trial in trials]
 
 

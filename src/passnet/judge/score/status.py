@@ -20,4 +20,7 @@ NOT_RUN: frozenset[str] = frozenset(
 )
 """The statuses of trials that computed nothing to judge."""
 
+MACHINES_FAULT: tuple[Status, ...] = ("unstable", "reference_error")
+"""Statuses that may be the machine's fault, and are no judgement of a candidate."""
+
 STATUSES: tuple[str, ...] = (*TOLERATED_FROM, "unstable")

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from passnet.core.records.serialise import encode
 from passnet.errors import InputError, did_you_mean
 from passnet.judge.held_out import held_out_graphs
+from passnet.judge.score.status import MACHINES_FAULT
 from passnet.judge.suite.suite import Suite, SuiteRow, graph_of_row, make_suite, row_of_graph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files, created
@@ -57,8 +58,10 @@ class Judged:
 
     @property
     def is_final(self) -> bool:
-        """True without faults and unstable trials: another judgement would say no more."""
-        return self.fault is None and all(trial.status != "unstable" for trial in self.trials)
+        """True without faults of ours or the machine: another judgement would say no more."""
+        return self.fault is None and all(
+            trial.status not in MACHINES_FAULT for trial in self.trials
+        )
 
     @property
     def has_cheat(self) -> bool:

@@ -1,0 +1,67 @@
+"""Failures of our own are never final, and cost no candidate anything."""
+
+import os
+import signal
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from passnet.core.jobs.process import JobRunner
+from passnet.errors import MeasureError, WorkerError
+from passnet.judge.candidate import Candidate
+from passnet.judge.desk.candidates import CandidateEntry
+from passnet.judge.desk.judge_task import MAX_TOGETHER, judge_task
+from passnet.judge.inspection.inspected_folders import InspectedFolders, inspect_limited
+from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.settings import RunSettings
+from passnet.judge.task import task_of
+from passnet.judge.trial import Trial
+from passnet.train.service.submission import Judged
+from tests.judge.folders import GOOD, small_graph, write_passes
+from tests.processes import wait_until
+
+
+class StartsNothing(ParentPool):
+    """A pool that notes what it is asked to start, and stops there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Candidate] = []
+
+    def start(self, candidates: Iterable[Candidate]) -> None:
+        self.asked += candidates
+        raise MeasureError("noted")
+
+
+def test_no_candidate_has_a_process_before_it_is_needed(tmp_path: Path) -> None:
+    folder = write_passes(tmp_path / "passes", GOOD)
+    entries = [
+        CandidateEntry(Candidate(f"c{number}", "passes", None, "direct", root=str(folder)), folder)
+        for number in range(1000)
+    ]
+    task = task_of("add_relu", {"small": small_graph().graph})
+    with StartsNothing() as pool, JobRunner() as runner, pytest.raises(MeasureError, match="noted"):
+        inspected = InspectedFolders("open", runner)
+        list(judge_task(pool, task, entries, RunSettings(), (), (), inspected))
+    assert [candidate.name for candidate in pool.asked] == [f"c{n}" for n in range(MAX_TOGETHER)]
+
+
+def test_an_inspection_that_others_end_is_no_failure_of_the_folder(tmp_path: Path) -> None:
+    folder = write_passes(tmp_path / "passes", GOOD)
+    with JobRunner() as runner, ThreadPoolExecutor(1) as threads:
+        assert inspect_limited(folder, "strict", runner).failure is None
+        (folder / "Fuse.py").write_text("x = y.a(1).b(2) + x[0] * 3\n" * 15_000 + GOOD)
+        inspection = threads.submit(inspect_limited, folder, "strict", runner)
+        children = Path(f"/proc/{runner._parent.pid}/task/{runner._parent.pid}/children")
+        wait_until(lambda: children.read_text() != "", "the inspection has not begun")
+        os.kill(int(children.read_text()), signal.SIGKILL)
+        with pytest.raises(WorkerError, match="ended by signal 9"):
+            inspection.result()
+
+
+@pytest.mark.parametrize("status", ["unstable", "reference_error"])
+def test_what_may_be_the_machines_fault_is_judged_again(status) -> None:
+    assert not Judged((Trial("t", "g", "c", status),)).is_final
+    assert Judged((Trial("t", "g", "c", "runtime_error"),)).is_final
