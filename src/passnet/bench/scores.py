@@ -99,9 +99,9 @@ def measured(row: Row) -> Measured:
     status: Status = row.status  # type: ignore[assignment]
     try:
         score = Score(status, row.smallest_t, row.speedup, is_near(row))
+        return Measured(score, row.speedup_low, row.speedup_high)
     except InputError as cause:
         raise InputError(f"trial {row.task}/{row.graph}: {cause}") from cause
-    return Measured(score, row.speedup_low, row.speedup_high)
 
 
 def is_correct(row: Row | Trial) -> bool:

@@ -10,7 +10,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
-from passnet.cli.terminal.output import print_json, print_notes, print_tables
+from passnet.cli.terminal.output import print_json, print_notes, print_tables, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -97,11 +97,11 @@ def agent_run(options: AgentRunOptions) -> None:
     for attempt in attempts:
         for text in (attempt.error, attempt.untimed):
             if text is not None:
-                click.echo(f"{attempt.task}: {text}", err=True)
+                say(f"{attempt.task}: {text}", err=True)
     if not attempts:
         fail(f"{out}: no attempt ended; see the messages above, then use --resume")
     _print_stats(attempts, options.json)
-    click.echo(f"written to {out}: {ATTEMPTS_FILE} and the best pass folders", err=options.json)
+    say(f"written to {out}: {ATTEMPTS_FILE} and the best pass folders", err=options.json)
     if all(attempt.ending == "error" for attempt in attempts):
         fail(f"all {len(attempts)} attempts failed; --resume repeats them")
 
@@ -160,7 +160,7 @@ def agent_stats(options: AgentStatsOptions) -> None:
     _print_stats(attempts, options.json)
     if options.figure is not None:
         draw_curves(summarise(attempts), options.figure)
-        click.echo(f"written: {options.figure}", err=options.json)
+        say(f"written: {options.figure}", err=options.json)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,4 +223,4 @@ def agent_export(options: AgentExportOptions) -> None:
         settings = attempts[0].settings
         info = write_pairs(options.out, selection, lambda task: instruction(task, settings))
     print_tables([training_table(info)])
-    click.echo(f"written: {options.out}")
+    say(f"written: {options.out}")

@@ -11,7 +11,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail, fail_below
-from passnet.cli.terminal.output import print_json, print_notes, print_tables
+from passnet.cli.terminal.output import print_json, print_notes, print_tables, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,16 +82,17 @@ def bench_run(options: BenchRunOptions) -> None:
     )
     from passnet.bench.scores import ALL_UNSTABLE, as_json, read_rows, untimed_candidates
     from passnet.core.terminal.progress import progress
-    from passnet.judge.desk.candidates import parse_candidate
+    from passnet.judge.desk.candidates import distinct, parse_candidate
     from passnet.judge.score.status import NOT_RUN
     from passnet.pages.tables.results import write_results
     from passnet.pages.tables.tables import phase_table, task_tables
 
     suite, sandbox, plan, out = options.suite, options.sandbox, options.plan, options.out
-    entries = [parse_candidate(text, suite.tasks) for text in options.candidates]
+    parsed = [parse_candidate(text, suite.tasks) for text in options.candidates]
+    entries, same = distinct(parsed)
     if options.require_sandbox and sandbox.name == "none":
         raise InputError(f"no sandbox, but --require-sandbox: {sandbox.reason}")
-    notes = [*suite.notes, *(note for entry in entries for note in entry.notes)]
+    notes = [*suite.notes, *same, *(note for entry in entries for note in entry.notes)]
     print_notes(notes, sandbox if any(entry.folder for entry in entries) else None)
     settings = replace(options.settings, sandbox=sandbox.name)
     start = time.monotonic()
@@ -117,7 +118,7 @@ def bench_run(options: BenchRunOptions) -> None:
         print_tables([phase_table(trials, wall_s)])
         print_tables(task_tables(trials) if options.verbose else ())
         files = (RUN_FILE, TRIALS_FILE, SCORES_FILE, TABLES_FILE, FIGURE_FILE)
-        click.echo(f"written to {out}: {', '.join(files)}")
+        say(f"written to {out}: {', '.join(files)}")
     if all(trial.status in NOT_RUN for trial in trials):
         fail(f"none of {len(trials)} trials could be compiled and run; {out} says why")
     fail_below(options.fail_under, scores, untimed)
@@ -129,7 +130,7 @@ def _print_run(scores: list[CandidateScore], trials: list[Trial]) -> None:
 
     print_tables([total_table(scores), task_overview(scores)])
     for line in failure_lines(trials):
-        click.echo(line)
+        say(line)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ import click
 from passnet.cli.terminal.exits import FAILURE, HELP, USAGE_ERROR
 from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.interruption import interruptible
+from passnet.cli.terminal.output import say
 from passnet.errors import InputError, PassnetError, os_error_sentence
 from passnet.version import __version__
 
@@ -56,7 +57,7 @@ class _Group(ExtensibleGroup):
             return super().main(*args, **options)
         except OSError as cause:
             with suppress(OSError):
-                click.echo(f"passnet: {os_error_sentence(cause)}", err=True)
+                say(f"passnet: {os_error_sentence(cause)}", err=True)
             sys.exit(USAGE_ERROR)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -68,7 +69,7 @@ class _Group(ExtensibleGroup):
                     interruption.end()
                 if isinstance(cause, KeyboardInterrupt):
                     raise
-                click.echo(f"passnet: {cause}", err=True)
+                say(f"passnet: {cause}", err=True)
                 ctx.exit(USAGE_ERROR if isinstance(cause, InputError) else FAILURE)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passnet.cli.terminal import fields as opt
-from passnet.cli.terminal.output import print_result
+from passnet.cli.terminal.output import print_result, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def graph_show(options: GraphShowOptions) -> None:
         row = _captured_graph(path, choice or "1")
         graph, where = graph_from_row(row.program, row.tensors, row.full[:16]), row.full[:16]
     for line in list_graph(graph, where, shapes=not options.no_shapes):
-        click.echo(line)
+        say(line)
 
 
 def _captured_graph(path: Path, choice: str) -> GraphRow:
@@ -141,6 +141,6 @@ def _captured_graph(path: Path, choice: str) -> GraphRow:
             f"{choice}; give a number from 1 to {num_graphs}, or other characters"
         )
     [(number, row)] = matches
-    click.echo(f"graph {number} of {num_graphs}: {row.full}")
-    click.echo(f"sources: {len(row.sources)}, the first {row.sources[0].entry}")
+    say(f"graph {number} of {num_graphs}: {row.full}")
+    say(f"sources: {len(row.sources)}, the first {row.sources[0].entry}")
     return row

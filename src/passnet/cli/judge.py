@@ -10,7 +10,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.groups import ExtensibleGroup
-from passnet.cli.terminal.output import print_json, print_tables
+from passnet.cli.terminal.output import print_json, print_tables, say
 
 if TYPE_CHECKING:
     from passnet.judge.processes.sandbox import Sandbox
@@ -52,6 +52,6 @@ def judge_doctor(options: JudgeDoctorOptions) -> None:
         ]
         print_tables([Table(f"Sandbox: {sandbox.name}", ("attempt", "prevented", "by"), rows)])
         for sentence in (*remedy, f"attempts that succeeded: {len(escaped)} of {len(attempts)}"):
-            click.echo(sentence)
+            say(sentence)
     if escaped:
         sys.exit(1)

@@ -10,7 +10,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
-from passnet.cli.terminal.output import print_json, print_notes
+from passnet.cli.terminal.output import print_json, print_notes, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def add_command(options: LeaderboardAddOptions) -> None:
         return
     for candidate, score in entry.scores.items():
         text = "not timed" if score is None else f"AS {score.score:.3f}"
-        click.echo(f"{candidate}: {text}")
-    click.echo(f"written to {target}; check it with `passnet leaderboard verify`")
+        say(f"{candidate}: {text}")
+    say(f"written to {target}; check it with `passnet leaderboard verify`")
 
 
 def _run_of(folder: Path, names: tuple[str, ...]) -> tuple[BenchRunInfo, list[Trial]]:
@@ -203,12 +203,11 @@ def _standing(checks: list[EntryCheck], record: EntryVerification | None) -> str
 
 
 def _print_entry(name: str, checks: list[EntryCheck], record: EntryVerification | None) -> None:
-    from passnet.core.terminal.visible_text import visible
 
-    click.echo(f"{name}: {_standing(checks, record)}")
+    say(f"{name}: {_standing(checks, record)}")
     for check in checks:
-        click.echo(f"  {'ok  ' if check.is_passed else 'BAD '} {check.name}: {visible(check.text)}")
+        say(f"  {'ok  ' if check.is_passed else 'BAD '} {check.name}: {check.text}")
     for each in record.candidates if record else ():
         found = "not timed" if each.found is None else f"AS {each.found.score:.3f}"
-        text = visible(f"{each.candidate}: {each.text}, {found} here")
-        click.echo(f"  {'ok  ' if each.is_confirmed else 'BAD '} judged again: {text}")
+        text = f"{each.candidate}: {each.text}, {found} here"
+        say(f"  {'ok  ' if each.is_confirmed else 'BAD '} judged again: {text}")

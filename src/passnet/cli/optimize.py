@@ -12,7 +12,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import ending_at_own_errors
-from passnet.cli.terminal.output import print_json, print_tables
+from passnet.cli.terminal.output import print_json, print_tables, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -129,8 +129,8 @@ def optimize(options: OptimizeOptions) -> None:
     else:
         print_tables(optimized_tables(optimized.record))
     if out is not None:
-        click.echo(f"kept in {out}: passnet.load({str(out)!r}, net)", err=options.json)
-        click.echo(f"the page: {out / PAGE_FILE}", err=options.json)
+        say(f"kept in {out}: passnet.load({str(out)!r}, net)", err=options.json)
+        say(f"the page: {out / PAGE_FILE}", err=options.json)
 
 
 def _settings(options: OptimizeOptions) -> OptimizeSettings:

@@ -11,7 +11,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
-from passnet.cli.terminal.output import print_notes
+from passnet.cli.terminal.output import print_notes, say
 
 if TYPE_CHECKING:
     from passnet.judge.match_check import GraphMatches
@@ -66,7 +66,10 @@ def pass_check(options: PassCheckOptions) -> None:
                     failed[task.name] = None
                 for record, line in _lines(matches):
                     record = {"task": task.name, "graph": matches.graph, **record}
-                    click.echo(msgspec.json.encode(record).decode() if options.json else line)
+                    if options.json:
+                        click.echo(msgspec.json.encode(record))
+                    else:
+                        say(line)
     if failed:
         fail(f"{options.folder}: cannot be loaded or applied for {', '.join(failed)}; see above")
 

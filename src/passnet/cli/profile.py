@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from passnet.cli.terminal import fields as opt
-from passnet.cli.terminal.output import print_json, print_notes, print_tables
+from passnet.cli.terminal.output import print_json, print_notes, print_tables, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -131,7 +129,7 @@ def _report(
         infos = [profile_folder(folder).read_info() for folder in folders]
         environments = [info.environment for info in infos if info.environment is not None]
         write_text(page, study_page(numbers, environments, figure.name))
-        click.echo(f"written: {page}, {figure}", err=options.json)
+        say(f"written: {page}, {figure}", err=options.json)
 
 
 def _make_suite(
@@ -143,4 +141,4 @@ def _make_suite(
 
     suite = slow_suite(path.stem, study(records, tasks).sequences, items)
     write_suite(path, suite)
-    click.echo(f"{len(suite.tasks)} tasks, {len(suite.graphs)} graphs in {path}", err=True)
+    say(f"{len(suite.tasks)} tasks, {len(suite.graphs)} graphs in {path}", err=True)

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from passnet.cli.terminal import fields as opt
-from passnet.cli.terminal.output import print_json
+from passnet.cli.terminal.output import print_json, say
 
 if TYPE_CHECKING:
     from passnet.judge.suite.suite import Suite
@@ -62,7 +60,7 @@ def report(options: ReportOptions) -> None:
     if options.json:
         print_json(record)
     else:
-        click.echo(
+        say(
             f"written to {out}: {record.num_boards} boards, {record.num_trials} trials, "
             f"{record.num_tasks} tasks, {record.num_attempts} attempts, {record.num_studies} "
             f"studies, {record.num_bytes / 2**20:.1f} MiB; open {out / 'index.html'}"

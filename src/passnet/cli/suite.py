@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from passnet.cli.terminal import fields as opt
-from passnet.cli.terminal.output import print_notes, print_result
+from passnet.cli.terminal.output import print_notes, print_result, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def show_command(options: SuiteShowOptions) -> None:
     from passnet.pages.tables.listing import list_task
 
     for task in options.suite.tasks:
-        click.echo("\n".join([*list_task(task), ""]))
+        say("\n".join([*list_task(task), ""]))
     if options.svg is None:
         if options.times or options.fusion:
             raise InputError("--times and --fusion are shown in drawings; give --svg FOLDER too")
@@ -100,7 +100,7 @@ def show_command(options: SuiteShowOptions) -> None:
     for graph in graphs:
         notes = _op_notes(graph, options.times, options.fusion)
         write_text(options.svg / f"{graph.name}.svg", draw(graph.graph, graph.name, notes))
-    click.echo(f"{len(graphs)} graphs are drawn in {options.svg}")
+    say(f"{len(graphs)} graphs are drawn in {options.svg}")
 
 
 def _op_notes(graph: TaskGraph, times: bool, fusion: bool) -> list[OpNote]:

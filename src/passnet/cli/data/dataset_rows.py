@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from passnet.cli.terminal import fields as opt
-from passnet.cli.terminal.output import print_json, print_tables
+from passnet.cli.terminal.output import print_json, print_tables, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -136,7 +134,7 @@ def stats_command(options: DatasetStatsOptions) -> None:
         figure = options.page.with_suffix(".svg")
         draw_stats(numbers, figure)
         write_text(options.page, stats_page(numbers, figure.name))
-        click.echo(f"written: {options.page}, {figure}")
+        say(f"written: {options.page}, {figure}")
     elif options.json:
         print_json(numbers)
     else:
@@ -182,7 +180,7 @@ def show_command(options: DatasetShowOptions) -> None:
             return
         [row] = dataset.rows(where)
     print_tables(row_tables(row))
-    click.echo(row.program)
+    say(row.program)
 
 
 COMMANDS = (query_command, stats_command, show_command)

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
-import click
-
+from passnet.cli.terminal.output import say
 from passnet.errors import PassnetError
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ HELP = "\b\nExit codes:\n" + "\n".join(f"  {code:<4} {text}" for code, text in C
 
 def fail(sentence: str) -> NoReturn:
     """End the command with a sentence and exit code 1."""
-    click.echo(f"passnet: {sentence}", err=True)
+    say(f"passnet: {sentence}", err=True)
     sys.exit(FAILURE)
 
 

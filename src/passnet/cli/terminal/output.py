@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passnet.core.terminal.visible_text import visible
+
 if TYPE_CHECKING:
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.pages.tables.tables import Table
@@ -63,13 +65,18 @@ def print_json(value: Any) -> None:
     sys.stdout.buffer.flush()
 
 
+def say(text: str, err: bool = False) -> None:
+    """Print a line; names and texts of strangers in it cannot steer the terminal."""
+    click.echo(visible(text), err=err)
+
+
 def print_result(as_json: bool, value: Any, lines: Iterable[str]) -> None:
     """Print a result: a value as JSON, or else lines of text that say the same."""
     if as_json:
         print_json(value)
     else:
         for line in lines:
-            click.echo(line)
+            say(line)
 
 
 def print_notes(notes: Iterable[str], sandbox: Sandbox | None = None) -> None:
@@ -78,4 +85,4 @@ def print_notes(notes: Iterable[str], sandbox: Sandbox | None = None) -> None:
     if sandbox is not None and sandbox.name == "none":
         unconfined = [f"candidate code runs without a sandbox: {sandbox.reason}"]
     for note in dict.fromkeys([*notes, *unconfined]):
-        click.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)

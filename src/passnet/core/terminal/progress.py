@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TypeAlias
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,6 +17,8 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+
+from passnet.core.terminal.visible_text import visible
 
 ProgressStep: TypeAlias = Callable[..., None]
 """Called after each item, with its name or without arguments."""
@@ -49,7 +52,7 @@ def progress(title: str, total: int, every_s: float = LINE_EVERY_S) -> Iterator[
         task = bar.add_task(title, total=total, now="")
 
         def step(now: str = "") -> None:
-            bar.update(task, advance=1, now=now)
+            bar.update(task, advance=1, now=escape(visible(now)))
 
         yield step
 
@@ -69,7 +72,7 @@ def _lines(title: str, total: int, every_s: float) -> Iterator[ProgressStep]:
         while not ended.wait(every_s) and num_done < total:
             after = f", the last {last}" if last else ""
             seconds = time.monotonic() - start
-            text = f"{title}: {num_done} of {total} after {seconds:.0f} s{after}"
+            text = visible(f"{title}: {num_done} of {total} after {seconds:.0f} s{after}")
             sys.stderr.write(f"{text if len(text) <= WIDTH else text[: WIDTH - 1] + '…'}\n")
             sys.stderr.flush()
 

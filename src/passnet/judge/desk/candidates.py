@@ -1,6 +1,8 @@
 """Candidates as the command line names them: baselines and pass folders, with flags."""
 
 import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -83,7 +85,9 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
         )
     folders, broken = _pass_folders(path, tasks)
     hashes = [f"{name}\0{folder.code_hash}\n" for name, folder in sorted(folders.items())]
-    hashes += [f"{name}\0{hash_folders([path / name])}\n" for name in sorted(broken)]
+    for name in sorted(broken):
+        with suppress(PassFolderError):  # files that cannot be read can neither be run
+            hashes.append(f"{name}\0{hash_folders([path / name])}\n")
     code_hash = hashlib.sha256("".join(hashes).encode()).hexdigest()
     notes = tuple(
         f"{folder.path}: {name}.py looks like a pass but is not on the list, so it is not applied"
@@ -92,6 +96,20 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
     ) + tuple(f"task {task}: {error}" for task, error in broken.items())
     template = Candidate(text, "passes", None, call, residual, str(path.resolve()))
     return CandidateEntry(template, path.resolve(), code_hash, notes, tuple(broken))
+
+
+def distinct(entries: Sequence[CandidateEntry]) -> tuple[list[CandidateEntry], list[str]]:
+    """Return the entries but for folders given before by another name, and a note on each."""
+    kept: list[CandidateEntry] = []
+    notes: list[str] = []
+    names: dict[Candidate, str] = {}
+    for entry in entries:
+        name = names.setdefault(replace(entry.template, name=""), entry.name)
+        if entry.folder is None or name == entry.name:
+            kept.append(entry)
+        else:
+            notes.append(f"candidate {entry.name} is {name} by another name, judged once")
+    return kept, notes
 
 
 def _pass_folders(

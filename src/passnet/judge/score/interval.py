@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passnet.errors import InputError
 from passnet.judge.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, WEIGHTS, Score, factor
 from passnet.judge.score.tolerance import LEVELS
 
@@ -28,6 +29,12 @@ class Measured:
     score: Score
     low: float | None = None
     high: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.low is not None and self.high is not None and not 0 < self.low <= self.high:
+            raise InputError(
+                f"the interval of a speedup is {self.low} to {self.high}; it lies above 0"
+            )
 
 
 def score_intervals(

@@ -4,7 +4,6 @@ The folder holds `study.json` and the figures that it names, each an SVG or PNG 
 """
 
 import re
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,7 +11,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
+from passnet.core.records.untrusted import open_untrusted, read_untrusted
 from passnet.errors import InputError
+from passnet.pages.figures.inert_svg import inert_svg
 from passnet.pages.tables.tables import Table
 
 STUDY_FILE = "study.json"
@@ -95,9 +96,11 @@ def read_study(folder: Path) -> Study:
             f"{folder}: the study has version {page.schema_version}, this passnet reads version "
             f"{SCHEMA_VERSION}; make it again"
         )
+    for table in page.tables:
+        if any(len(row) != len(table.heads) for row in table.rows):
+            raise InputError(f"{folder}: a row of the table {table.title!r} does not fit its head")
     copies = {
-        figure.file: partial(shutil.copyfile, figure_path(folder, figure))
-        for figure in page.figures
+        figure.file: partial(_copy_figure, figure_path(folder, figure)) for figure in page.figures
     }
     return Study(folder.resolve().name, page, copies)
 
@@ -116,6 +119,14 @@ def figure_path(folder: Path, figure: StudyFigure) -> Path:
     path = folder / figure.file
     if not path.is_file() or path.is_symlink():
         raise InputError(f"{path}: no such file, though {STUDY_FILE} names it as a figure")
-    if path.stat().st_size > MAX_FIGURE_BYTES:
-        raise InputError(f"{path}: larger than {MAX_FIGURE_BYTES} bytes; draw less")
-    return path
+    with open_untrusted(path, MAX_FIGURE_BYTES):
+        return path
+
+
+def _copy_figure(path: Path, target: Path) -> None:
+    """Copy a figure, an SVG without what runs when it is opened by itself."""
+    content = read_untrusted(path, MAX_FIGURE_BYTES)
+    try:
+        target.write_bytes(inert_svg(content) if path.suffix == ".svg" else content)
+    except ValueError as cause:
+        raise InputError(f"{path}: cannot be shown as a figure, {cause}") from cause

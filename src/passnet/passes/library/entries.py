@@ -9,10 +9,11 @@ A library is a folder::
     index.parquet                all records, so that they need not be read one by one
 
 An entry never changes, as its name is the hash of its record; a pass that is judged again gets a
-further entry. So the index is right about every entry that it has, and may be lost.
+further entry. The index may be lost: a row of it counts only if it has the hash that it claims.
 """
 
 import hashlib
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -23,8 +24,11 @@ from typing import Literal, TypeAlias
 from passnet.core.hardware import Hardware
 from passnet.core.records.parquet import FileLimits, Format
 from passnet.core.records.serialise import SCHEMA_VERSION, encode, read_json
+from passnet.core.terminal.visible_text import visible
 from passnet.errors import InputError, did_you_mean, neighbours
 from passnet.passes.folder import hash_folders
+
+_log = logging.getLogger(__name__)
 
 ENTRIES = "passes"
 RECORD_FILE = "record.json"
@@ -126,13 +130,29 @@ def sealed(entry: PassEntry) -> PassEntry:
 
 
 def all_entries(folder: Path) -> list[PassEntry]:
-    """Read a library's entries, by name; raise InputError if it is missing or a record damaged."""
+    """Read a library's entries, by name; raise InputError if it is missing or a record damaged.
+
+    What was changed after it was written is left out, with a warning.
+    """
     names = entry_names(folder)
     indexed: dict[str, PassEntry] = {}
     with suppress(InputError):  # the index may be missing, old or damaged: records are what counts
-        indexed = {entry.digest: entry for entry in INDEX.read(folder / INDEX_FILE)}
+        indexed = {
+            entry.digest: entry
+            for entry in INDEX.read(folder / INDEX_FILE)
+            if _is_unchanged(entry, entry.digest, folder / INDEX_FILE)
+        }
     entries = (indexed.get(name) or _read_entry(folder, name) for name in names)
     return [entry for entry in entries if entry is not None]
+
+
+def _is_unchanged(entry: PassEntry, digest: str, path: Path) -> bool:
+    """Return whether an entry has the hash that it claims; warn if not."""
+    is_unchanged = sealed(entry).digest == digest
+    if not is_unchanged:
+        text = f"{path}: entry {digest[:12]} was changed after it was written, so it is left out"
+        _log.warning("%s", visible(text))
+    return is_unchanged
 
 
 def shipped_library() -> Path | None:
@@ -156,7 +176,7 @@ def entry_names(folder: Path) -> list[str]:
 
 
 def _read_entry(folder: Path, name: str) -> PassEntry | None:
-    """Read an entry; None where another process has just removed it."""
+    """Read an entry; None where it was changed, or another process has just removed it."""
     path = folder / ENTRIES / name / RECORD_FILE
     if not path.parent.is_dir():
         return None
@@ -166,9 +186,7 @@ def _read_entry(folder: Path, name: str) -> PassEntry | None:
             f"{path}: version {entry.schema_version}, this passnet reads {SCHEMA_VERSION}; remove "
             "the folder, or install the passnet that wrote it"
         )
-    if sealed(entry).digest != name:
-        raise InputError(f"{path}: was changed after it was written; remove its folder")
-    return entry
+    return entry if _is_unchanged(entry, name, path) else None
 
 
 def latest(entries: Iterable[PassEntry]) -> list[PassEntry]:
