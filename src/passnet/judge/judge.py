@@ -12,7 +12,8 @@ import numpy as np
 
 from passnet.errors import GraphError
 from passnet.graph.spec import retarget
-from passnet.graph.values.inputs import integer_pools, make_inputs, varies
+from passnet.graph.values.inputs import InputValue, integer_pools, make_inputs, varies
+from passnet.graph.values.structured import make_structured
 from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.fenced import fenced, is_worth_fencing
 from passnet.judge.inspection.inspected_folders import InspectedFolders
@@ -35,7 +36,6 @@ from passnet.judge.timing.roofline import NO_ROOFLINE, measure_roofline
 from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.check import (
-    EXTREME,
     FRESH,
     KINDS,
     RECORDED,
@@ -46,6 +46,11 @@ from passnet.judge.verdict.check import (
 from passnet.judge.verdict.findings import Finding, finding, forbids_running
 from passnet.judge.verdict.precision import Accuracy, precision_findings, worst_accuracy
 from passnet.judge.verdict.verdict import Evidence, decide
+
+LARGE_BYTES = 2**23
+"""Arguments of two sets from which there is one set of structured inputs only."""
+MAX_TIMED_HARD = 2
+"""Sets of extreme and of structured inputs that are timed, at most."""
 
 
 def judge_graph(
@@ -70,6 +75,8 @@ def judge_graph(
         for candidate in candidates
     }
     evidence = {name: Evidence(graph.task, graph.name, name) for name in findings}
+    if settings.input_seed is None:
+        settings = replace(settings, input_seed=secrets.randbits(63))
     runnable = []
     for candidate in candidates:
         if failure := inspected.failure(candidate):
@@ -110,6 +117,19 @@ def prepared_graph(parents: ParentPool, graph: TaskGraph, settings: JudgeSetting
         return prepare_graph(retargeted, input_sets)
 
     return parents.prepared_graphs.get(graph.graph, settings.device, settings.seed, prepare)
+
+
+def hard_inputs(
+    graph: TaskGraph, prepared: PreparedGraph, settings: JudgeSettings
+) -> Iterator[tuple[str, Sequence[InputValue]]]:
+    """Yield the extreme and the structured inputs of a graph, with their names."""
+    assert settings.input_seed is not None, "drawn for every graph"
+    retargeted = retarget(graph.graph, kind_of(settings.device))
+    yield "extreme", make_inputs(retargeted, "extreme", settings.input_seed)
+    is_large = prepared.content.nbytes > LARGE_BYTES
+    count = min(settings.num_structured, 1 if is_large else settings.num_structured)
+    for values in make_structured(retargeted, settings.input_seed, count) if count else ():
+        yield "structured", values
 
 
 @contextmanager
@@ -154,7 +174,8 @@ class _TrialSession:
             self._notes = () if varies(self._graph.graph) else (note,)
         with _phase(self._phases_s, "reference"):
             oracle = self._load(self._parents.reference(), REFERENCE, stack)
-            self._expected = Expected(self._prepared, oracle)
+            hard = hard_inputs(self._graph, self._prepared, self._settings)
+            self._expected = Expected(self._prepared, oracle, hard)
         evidence = {}
         loaded: dict[str, LoadedWorker] = {}
         for candidate in candidates:
@@ -303,10 +324,14 @@ class _TrialSession:
         """Measure, and repeat while the measurement is unsteady; the oracle comes first."""
         oracle, *workers = timed
         random = np.random.default_rng(secrets.randbits(128))
-        numbers = [FRESH, RECORDED, EXTREME][: len(self._expected.outcomes)]
-        input_sets = [self._prepared.input_sets[number] for number in numbers]
+        hard = self._expected.hard[:MAX_TIMED_HARD]
+        if not hard or hard[0].name != "extreme":
+            hard = []
+        input_sets = [self._prepared.input_sets[number] for number in (FRESH, RECORDED)]
+        input_sets += [each.values for each in hard]
+        slack = [each.largest_slack for each in hard]
         pools = integer_pools(self._graph.graph, random, POOL_SPARE)
-        self._fresh = fresh = FreshInputs(self._prepared.tensors, input_sets, random, pools)
+        self._fresh = fresh = FreshInputs(self._prepared.tensors, input_sets, random, pools, slack)
         measurement: Measurement | None = None
         for _ in range(self._settings.max_repeats):
             last = measurement

@@ -54,6 +54,13 @@ class JudgeSettings:
     """
     seed: int = 0
     """Draw inputs with this seed."""
+    input_seed: int | None = field(default=None, metadata={"least": 0, "most": 2**63 - 1})
+    """Draw extreme and structured inputs with this seed, as a trial records it.
+
+    None draws a new one for every graph.
+    """
+    num_structured: int = 4
+    """Sets of structured inputs that candidates are compared on; one if they are large."""
     timing: TimingPlan | None = field(default_factory=TimingPlan)
     """The plan of measuring; None compares only, and gives no speedup."""
     limits: WorkerLimits = WorkerLimits(8192)

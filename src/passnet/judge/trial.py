@@ -45,6 +45,8 @@ class Trial:
     """The failure, or the first output that differs, in words."""
     matches: dict[str, int] = field(default_factory=dict)
     """The number of matches of each pass, by its name."""
+    input_seed: int | None = None
+    """Seed of its extreme and structured inputs; with it as a setting they are drawn again."""
     reference_rounds_ms: Rounds = ()
     """Milliseconds of the reference's two turns in every round."""
     candidate_rounds_ms: Rounds = ()

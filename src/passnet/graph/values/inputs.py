@@ -16,7 +16,7 @@ from passnet.graph.values.uses import Use, find_uses, reads_values
 InputValue: TypeAlias = "Array | int"
 """A tensor as numpy storage (see `records.dtypes`), or a Python integer for a SymInt."""
 
-InputKind: TypeAlias = Literal["recorded", "fresh", "extreme"]
+InputKind: TypeAlias = Literal["recorded", "fresh", "extreme", "even"]
 
 REPLAY_SPREAD = 0.2
 REPLAY_LIMIT = 100.0
@@ -39,6 +39,7 @@ SMALL_ROWS: Rows = ((1.0, 0.0), (1e-3, 0.0), (1.0, 0.0), (1.0, 0.0))
 
 EXTREME_ROWS: Rows = ((1.0, 0.0), (1e-3, 0.0), (30.0, 0.0), (1.0, 1000.0))
 """The same for extreme inputs: a careless softmax fails at scale 30, a variance at shift 1000."""
+ROWS: dict[InputKind, Rows] = {"fresh": SMALL_ROWS, "extreme": EXTREME_ROWS}
 
 MIN_ROWS = 4
 
@@ -50,8 +51,8 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
     activations with every fourth row small, weights scaled by 1/sqrt(fan-in), affine parameters
     around 1 and 0, variances within [0.5, 1.5], masks a quarter masked; integers within the size
     they index and the recorded range, reordered where `Use.is_pinned`. `extreme` has large and
-    shifted rows besides. Scalars keep their recorded value. Arguments without a spec, or too large,
-    are GraphErrors.
+    shifted rows besides, `even` rows of one scale. Scalars keep their recorded value. Arguments
+    without a spec, or too large, are GraphErrors.
     """
     if len(graph.tensors) != len(graph.program.params):
         raise GraphError("the graph has no shapes and dtypes for its arguments")
@@ -83,7 +84,7 @@ def integer_pools(graph: Graph, random: np.random.Generator, spare: int) -> list
     pools: list[Array | None] = []
     for param, spec in zip(graph.program.params, graph.tensors, strict=True):
         use = uses[spec.name]
-        keeps = param.annotation == SYMBOL_ANNOTATION or _is_scalar(spec)
+        keeps = param.annotation == SYMBOL_ANNOTATION or is_scalar(spec)
         if keeps or not _is_whole(spec.dtype) or (use.is_pinned and spec.data):
             pools.append(None)
             continue
@@ -118,23 +119,28 @@ def varies(graph: Graph) -> bool:
 
 def _differs(spec: TensorSpec, use: Use) -> bool:
     """Return whether an argument's fresh values differ between draws."""
-    if _is_scalar(spec) or not spec.num_elements:
+    if is_scalar(spec) or not spec.num_elements:
         return False
     if not _is_whole(spec.dtype):
         return True
     if use.is_pinned and spec.data:
         return len(set(spec.data)) > 1
-    low, high = _range(spec, use, "fresh")
+    low, high = integer_range(spec, use)
     return low < high
 
 
-def _is_scalar(spec: TensorSpec) -> bool:
+def is_additive_mask(spec: TensorSpec, use: Use) -> bool:
+    """Return whether a float argument holds 0 and minus a huge number."""
+    return max(abs(spec.mean or 0.0), spec.std or 0.0) > MASK_MAGNITUDE and use.role == "plain"
+
+
+def is_scalar(spec: TensorSpec) -> bool:
     """Return whether a spec is one recorded number, which stays."""
     return spec.shape == () and (spec.data is not None or spec.mean is not None)
 
 
 def _value(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Generator) -> Array:
-    if _is_scalar(spec):
+    if is_scalar(spec):
         return _stored(spec) if spec.data else _full(spec, spec.mean)
     if kind == "recorded" and spec.data is not None:
         return _stored(spec)
@@ -145,7 +151,7 @@ def _value(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Genera
         return (parts[0] + 1j * parts[1]).astype(storage(spec.dtype))
     if kind == "recorded":
         return _recorded(spec, random)
-    return _fresh(spec, use, random, SMALL_ROWS if kind == "fresh" else EXTREME_ROWS)
+    return _fresh(spec, use, random, ROWS.get(kind))
 
 
 def _stored(spec: TensorSpec) -> Array:
@@ -176,8 +182,8 @@ def _recorded(spec: TensorSpec, random: np.random.Generator) -> Array:
     return to_storage(np.clip(np.nan_to_num(values), low, REPLAY_LIMIT), spec.dtype)
 
 
-def _fresh(spec: TensorSpec, use: Use, random: np.random.Generator, rows: Rows) -> Array:
-    if max(abs(spec.mean or 0.0), spec.std or 0.0) > MASK_MAGNITUDE and use.role == "plain":
+def _fresh(spec: TensorSpec, use: Use, random: np.random.Generator, rows: Rows | None) -> Array:
+    if is_additive_mask(spec, use):
         masked = random.random(spec.shape, dtype=np.float32) < MASK_SHARE
         values = np.where(masked, -LARGEST[spec.dtype], 0.0)
     elif use.role == "positive" or (spec.min_val is not None and spec.min_val >= 0):
@@ -190,7 +196,7 @@ def _fresh(spec: TensorSpec, use: Use, random: np.random.Generator, rows: Rows) 
         values = _normal(spec, random) / math.sqrt(max(1, math.prod(spec.shape[1:])))
     else:
         values = _normal(spec, random)
-        if use.role == "plain":
+        if use.role == "plain" and rows:
             values = _scale_rows(values, rows)
     return to_storage(values, spec.dtype)
 
@@ -216,7 +222,7 @@ def _whole(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Genera
     """Return integers or booleans, uniform in their range; fresh masks as in `_mask`."""
     if kind != "recorded" and use.is_pinned and spec.data:
         return random.permutation(_stored(spec).reshape(-1)).reshape(spec.shape)
-    low, high = _range(spec, use, kind)
+    low, high = integer_range(spec, use, kind)
     if kind != "recorded" and high - low == 1:
         return (_mask(spec, low, random) + np.int64(low)).astype(storage(spec.dtype))
     if spec.dtype == "bool":
@@ -224,7 +230,7 @@ def _whole(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Genera
     return random.integers(low, high, spec.shape, dtype=storage(spec.dtype), endpoint=True)
 
 
-def _range(spec: TensorSpec, use: Use, kind: InputKind) -> tuple[int, int]:
+def integer_range(spec: TensorSpec, use: Use, kind: InputKind = "fresh") -> tuple[int, int]:
     """Return the least and largest value: as recorded, and within the size that it indexes.
 
     A single recorded number that may vary has the range of the bound, or else from itself half of

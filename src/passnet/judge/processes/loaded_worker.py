@@ -112,6 +112,7 @@ class LoadedWorker:
         num_bytes = prepared.content.nbytes
         self._memory = SharedMemory(INPUT_MEMORY, num_bytes)
         self._content = self._memory.array("uint8", prepared.content.shape, 0)
+        self._before = prepared.content
         is_cpu = kind_of(settings.device) == "cpu"
         if candidate.kind in INDUCTOR_KINDS and is_cpu:
             parent.warm_inductor()
@@ -185,8 +186,16 @@ class LoadedWorker:
             for layout in self.prepared.layouts
         ]
 
+    def write(self, input_set: int, values: Sequence[InputValue]) -> None:
+        """Write other values into the arguments of a set, until it is restored."""
+        self._before = self._before.copy()
+        for index, part in self._parts(input_set).items():
+            flat = np.ascontiguousarray(values[index]).reshape(-1).view(np.uint8)
+            self._content[part] = self._before[part] = flat
+
     def restore(self, input_set: int) -> None:
         """Restore the arguments of a set."""
+        self._before = self.prepared.content
         for part in self._parts(input_set).values():
             self._content[part] = self.prepared.content[part]
 
@@ -237,7 +246,7 @@ class LoadedWorker:
         outputs, changed = self._fetched(forms), {}
         parts = self._parts(input_set)
         for index, part in parts.items():
-            if not np.array_equal(self._content[part], self.prepared.content[part]):
+            if not np.array_equal(self._content[part], self._before[part]):
                 layout = self.prepared.layouts[index]
                 values = self._memory.array(layout.dtype, layout.shape, part.start)
                 changed[index] = values.copy()

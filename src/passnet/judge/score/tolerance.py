@@ -64,6 +64,30 @@ def smallest_t(actual: Array, expected: Array, dtype: str) -> int | None:
     return LEVELS[index]
 
 
+def forgiving(
+    actual: Array, expected: Array, dtype: str, slack: Array | float, exact: Array | None = None
+) -> Array:
+    """Return actual values, with the expected ones wherever an error within `slack` is forgiven.
+
+    The error is that against the expected or the exact value, whichever is smaller. Where the slack
+    is infinite, or the expected value not finite, any error is forgiven.
+    """
+    kept, right = actual.reshape(-1).copy(), expected.reshape(-1)
+    places = np.flatnonzero(kept != right)
+    if places.size:
+        room = slack if np.ndim(slack) == 0 else np.reshape(slack, -1)[places]
+        wide = np.complex128 if dtype.startswith("complex") else np.float64
+        values, wanted = (
+            from_storage(stored[places], dtype).astype(wide) for stored in (kept, right)
+        )
+        with np.errstate(invalid="ignore", over="ignore"):
+            is_near = (np.abs(values - wanted) <= room) | np.isinf(room) | ~np.isfinite(wanted)
+            if exact is not None:
+                is_near |= np.abs(values - exact.reshape(-1)[places]) <= room
+        kept[places[is_near]] = right[places[is_near]]
+    return kept.reshape(actual.shape)
+
+
 def _chunk_level(
     actual: Array, expected: Array, dtype: str, levels: list[tuple[float, float]], index: int
 ) -> int | None:

@@ -13,15 +13,17 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
+from passnet.core.records.dtypes import Array
 from passnet.judge.processes.loaded_worker import PreparedGraph
 from passnet.judge.processes.worker_process import WorkerFailureError
-from passnet.judge.protocol.messages import MAX_REPORTS, Observed
+from passnet.judge.protocol.messages import MAX_REPORTS, Observed, OutputForm
 from passnet.judge.protocol.shared_memory import ControlPage
-from passnet.judge.score.tolerance import CORRECT_AT, LEVELS
+from passnet.judge.score.tolerance import CORRECT_AT, LEVELS, forgiving
 from passnet.judge.settings import TimingPlan
 from passnet.judge.timing import probes
 from passnet.judge.timing.estimate import low_mean, speedup
@@ -43,7 +45,8 @@ from passnet.judge.verdict.compare import Comparison, compare_values, worse
 from passnet.judge.verdict.findings import Finding, finding
 
 FRESH_SET, RECORDED_SET, EXTREME_SET = range(3)
-"""The input sets of a `FreshInputs`: recorded values are never timed, extreme ones can miss."""
+"""The input sets of a `FreshInputs`: recorded values are never timed. Structured inputs follow the
+extreme ones, and either can miss."""
 EXTREME_SHARE = 0.125
 """Share of timed calls on extreme inputs: enough to see in every measurement a shortcut that fails
 on them, few enough to keep the time that of usual inputs."""
@@ -257,7 +260,8 @@ class _Interleaving:
         num_extreme = int(mean_extreme) + (self._random.random() < mean_extreme % 1)
         if is_last and fresh.num_sets > EXTREME_SET:
             num_extreme = max(num_extreme, 1)
-        sets = [EXTREME_SET] * num_extreme + [FRESH_SET] * (count - num_extreme)
+        hard = [int(self._random.integers(EXTREME_SET, fresh.num_sets)) for _ in range(num_extreme)]
+        sets = hard + [FRESH_SET] * (count - num_extreme)
         return [fresh.draw(number) for number in self._random.permutation(sets).tolist()]
 
     def _turn(self, order: Sequence[int], is_last: bool = False) -> dict[int, int]:
@@ -323,8 +327,8 @@ class _Interleaving:
         """Draw the places to check after a burst; a whole look takes an extreme call too."""
         order = self._random.permutation(len(draws)).tolist()
         if is_whole:
-            extreme = [call for call in order if draws[call].input_set == EXTREME_SET]
-            usual = [call for call in order if draws[call].input_set != EXTREME_SET]
+            extreme = [call for call in order if draws[call].input_set >= EXTREME_SET]
+            usual = [call for call in order if draws[call].input_set < EXTREME_SET]
             order = [*usual[:1], *extreme[:1], *usual[1:], *extreme[1:]]
         calls = order[:MAX_SEEN]
         reference = self._workers[0]
@@ -359,15 +363,18 @@ class _Interleaving:
     def _compare(self, index: int, results: Seen, expected: Seen, look: Look) -> None:
         record, forms = self._records[index], self._workers[index].forms
         for actual, right in zip(results.calls, expected.calls, strict=True):
-            record.comparison = worse(record.comparison, _compare_call(look, actual, right))
+            record.comparison = worse(
+                record.comparison, _compare_call(self._fresh, look, actual, right)
+            )
             if actual.whole is None or right.whole is None:
                 continue
             if actual.draw.input_set != RECORDED_SET:
                 sample = TimedSample(actual.draw, actual.whole, right.whole)
                 record.samples[actual.draw.input_set] = sample
-            if actual.draw.input_set == EXTREME_SET:
-                continue
-            whole = compare_values(forms, self._workers[0].forms, actual.whole, right.whole)
+            values = actual.whole
+            if actual.draw.input_set >= EXTREME_SET:
+                values = _forgiven(self._fresh, forms, actual, right)
+            whole = compare_values(forms, self._workers[0].forms, values, right.whole)
             record.comparison = worse(record.comparison, whole)
         if results.is_written_late:
             text = f"an output changed in the {LATE_WAIT_MS} ms after the calls had ended"
@@ -433,15 +440,26 @@ def _hot_ms(worker: TimedWorker) -> float:
     return worker.order(ControlPage.REPEAT, HOT_CALLS).wall_ns / NS_PER_MS / HOT_CALLS
 
 
-def _compare_call(look: Look, actual: SeenCall, expected: SeenCall) -> Comparison:
-    if actual.draw.input_set == EXTREME_SET:
-        output = probes.places_not_finite(look.probes, actual.places, expected.places)
-        comparison = Comparison("ok", LEVELS[0])
-        if output is not None:
-            text = f"output {output} of a timed call is not finite, the reference's is"
-            comparison = Comparison("ok", None, text)
-    else:
-        comparison = probes.compare_places(look.probes, actual.places, expected.places)
+def _forgiven(
+    fresh: FreshInputs, forms: Sequence[OutputForm], actual: SeenCall, expected: SeenCall
+) -> list[Array | None]:
+    return [
+        value
+        if value is None or right is None
+        else forgiving(value, right, form.dtype, fresh.slack(actual.draw, index))
+        for index, (form, value, right) in enumerate(
+            zip(forms, actual.whole or (), expected.whole or (), strict=True)
+        )
+    ]
+
+
+def _compare_call(
+    fresh: FreshInputs, look: Look, actual: SeenCall, expected: SeenCall
+) -> Comparison:
+    slack = None
+    if actual.draw.input_set >= EXTREME_SET:
+        slack = partial(fresh.slack, actual.draw)
+    comparison = probes.compare_places(look.probes, actual.places, expected.places, slack)
     for index in sorted(actual.changed - expected.changed):
         text = f"argument {index} is left with other values by a timed call"
         comparison = worse(comparison, Comparison("ok", None, text))

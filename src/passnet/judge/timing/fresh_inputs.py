@@ -38,7 +38,8 @@ class FreshInputs:
     """Draws from some input sets, which hold the values of the arguments in order.
 
     `random` decides, so nobody outside may know its state. `pools` are those of
-    `graph.inputs.integer_pools` with `POOL_SPARE`; without them, integers are rolled.
+    `graph.inputs.integer_pools` with `POOL_SPARE`; without them, integers are rolled. `slack` are
+    the errors that are forgiven in outputs of the last sets (`verdict.hard_set`).
     """
 
     def __init__(
@@ -47,9 +48,11 @@ class FreshInputs:
         input_sets: Sequence[Sequence[InputValue]],
         random: np.random.Generator,
         pools: Sequence[Array | None] = (),
+        slack: Sequence[Sequence[float]] = (),
     ) -> None:
         self._random = random
         self.num_sets = len(input_sets)
+        self._slack = [()] * (self.num_sets - len(slack)) + list(slack)
         self._sizes = [0 if isinstance(value, int) else value.size for value in input_sets[0]]
         self._highest = np.maximum(self._sizes, 1)
         self._twice = [[_twice(value) for value in values] for values in input_sets]
@@ -62,6 +65,11 @@ class FreshInputs:
                 self._highest[index] = len(pool) - self._sizes[index]
                 for values in self._twice:
                     values[index] = pool
+
+    def slack(self, draw: Draw, output: int) -> float:
+        """Return the error that is forgiven in an output of a call."""
+        forgiven = self._slack[draw.input_set]
+        return forgiven[output] if forgiven else 0.0
 
     def draw(self, input_set: int = 0) -> Draw:
         """Draw the values of a call from a set."""

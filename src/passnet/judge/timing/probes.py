@@ -1,15 +1,15 @@
 """Reads of a worker's memory, at random places of its outputs or whole, while it stands still."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from passnet.core.records.dtypes import Array, from_storage, storage
+from passnet.core.records.dtypes import Array, storage
 from passnet.judge.processes.worker_process import Worker
 from passnet.judge.protocol.messages import OutputForm
-from passnet.judge.score.tolerance import LEVELS, smallest_t
+from passnet.judge.score.tolerance import LEVELS, forgiving, smallest_t
 from passnet.judge.verdict.compare import Comparison, worse
 
 NUM_PLACES = 8
@@ -98,35 +98,28 @@ def as_arrays(whole: Sequence[bytes], forms: Sequence[OutputForm]) -> list[Array
 
 
 def compare_places(
-    probes: Sequence[ProbedPlaces], actual: Sequence[bytes], expected: Sequence[bytes]
+    probes: Sequence[ProbedPlaces],
+    actual: Sequence[bytes],
+    expected: Sequence[bytes],
+    slack: Callable[[int], float] | None = None,
 ) -> Comparison:
-    """Return the smallest level at which the values at some places agree."""
+    """Return the smallest level at which the values at some places agree.
+
+    `slack` is the error that is forgiven in an output.
+    """
     worst: int = LEVELS[0]
     for probe, actual_bytes, expected_bytes in zip(probes, actual, expected, strict=True):
         if actual_bytes == expected_bytes:
             continue
         kind = storage(probe.dtype)
-        level = smallest_t(
-            np.frombuffer(actual_bytes, kind), np.frombuffer(expected_bytes, kind), probe.dtype
-        )
+        values, right = (np.frombuffer(seen, kind) for seen in (actual_bytes, expected_bytes))
+        if slack is not None:
+            values = forgiving(values, right, probe.dtype, slack(probe.output))
+        level = smallest_t(values, right, probe.dtype)
         if level is None:
             return Comparison("ok", None, f"output {probe.output} of a timed call is wrong")
         worst = max(worst, level)
     return Comparison("ok", worst)
-
-
-def places_not_finite(
-    probes: Sequence[ProbedPlaces], actual: Sequence[bytes], expected: Sequence[bytes]
-) -> int | None:
-    """Return the first output that is not finite at a place where the reference's is."""
-    for probe, actual_bytes, expected_bytes in zip(probes, actual, expected, strict=True):
-        numbers, right = (
-            from_storage(np.frombuffer(content, storage(probe.dtype)), probe.dtype)
-            for content in (actual_bytes, expected_bytes)
-        )
-        if (np.isfinite(right) & ~np.isfinite(numbers)).any():
-            return probe.output
-    return None
 
 
 SharedPair: TypeAlias = tuple[tuple[str, int], tuple[str, int]]

@@ -1,43 +1,36 @@
 """Comparison of a candidate with the reference on every set of inputs, before it is timed.
 
-On recorded and on fresh inputs the smallest level at which all values agree counts, and memory that
-outputs share. On extreme inputs outputs must be finite where the reference's are, and about as
-close to float64.
+The smallest level at which all values agree counts, and memory that outputs share. On extreme and
+on structured inputs errors like those of eager torch are forgiven.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from passnet.core.records.dtypes import from_storage
+from passnet.core.records.dtypes import Array
 from passnet.errors import GraphError
-from passnet.graph.values.inputs import InputKind
+from passnet.graph.values.inputs import InputKind, InputValue
 from passnet.judge.processes.loaded_worker import (
     CallOutcome,
     Float64Result,
     LoadedWorker,
     PreparedGraph,
 )
-from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import OutputForm
 from passnet.judge.score.tolerance import LEVELS, smallest_t
 from passnet.judge.settings import StridesName
 from passnet.judge.timing.probes import SharedPair, compare_shared, outputs_in, shared
 from passnet.judge.verdict.compare import Comparison, compare_forms, compare_values, worse
 from passnet.judge.verdict.findings import Finding
-from passnet.judge.verdict.precision import (
-    Accuracy,
-    not_finite,
-    precision_findings,
-    worst_accuracy,
-)
+from passnet.judge.verdict.hard_set import HardSet, hard_set
+from passnet.judge.verdict.precision import Accuracy, precision_findings, worst_accuracy
 
-KINDS: tuple[InputKind, ...] = ("recorded", "fresh", "extreme")
-"""The kinds of input sets, in the order of the calls."""
-NUM_GRADED = 2
-"""The number of leading sets whose values are all compared."""
+KINDS: tuple[InputKind, ...] = ("recorded", "fresh")
+"""The kinds of input sets that workers hold, in the order of the calls."""
 
-RECORDED, FRESH, EXTREME = (KINDS.index(kind) for kind in ("recorded", "fresh", "extreme"))
+RECORDED, FRESH = (KINDS.index(kind) for kind in ("recorded", "fresh"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +43,27 @@ class CheckResult:
 
 
 class Expected:
-    """The reference's results on every set of inputs of a graph, one for each of `KINDS`.
+    """The reference's results on every set of inputs of a graph.
 
-    Raises WorkerFailureError if the reference fails on graded inputs (extreme ones that it refuses
-    are left out), GraphError for an output that cannot be compared.
+    `hard` are further sets by name, written in place of the fresh one; those that the reference
+    refuses are left out. Raises WorkerFailureError if the reference fails on other inputs,
+    GraphError for an output that cannot be compared.
     """
 
-    def __init__(self, prepared: PreparedGraph, reference: LoadedWorker) -> None:
+    def __init__(
+        self,
+        prepared: PreparedGraph,
+        reference: LoadedWorker,
+        hard: Iterable[tuple[str, Sequence[InputValue]]] = (),
+    ) -> None:
         self._prepared = prepared
-        self.outcomes = [_outcome(reference, number) for number in range(NUM_GRADED)]
+        self.outcomes = [_outcome(reference, number) for number in range(len(KINDS))]
         for index, form in enumerate(self.outcomes[0].forms):
             if form.kind == "other" and form.dtype != "NoneType":
                 raise GraphError(f"output {index} is a {form.dtype}, which cannot be compared")
-        try:
-            self.outcomes.append(_outcome(reference, EXTREME))
-        except WorkerFailureError as failure:
-            if failure.status in ("crash", "timeout"):
-                raise
-            reference.restore(EXTREME)
-        self.exact: dict[int, Float64Result | None] = {
-            number: reference.exact(number) if number < len(self.outcomes) else None
-            for number in (FRESH, EXTREME)
-        }
+        self.exact: Float64Result | None = reference.exact(FRESH)
+        sets = [hard_set(name, reference, FRESH, values) for name, values in hard]
+        self.hard: list[HardSet] = [each for each in sets if each is not None]
 
     @property
     def flops(self) -> int:
@@ -80,25 +72,33 @@ class Expected:
         Products of half precision are left out: matrix units compute them many times as fast as the
         units that the physical floor is measured with.
         """
-        exact = self.exact[FRESH]
+        exact = self.exact
         is_half = any(spec.dtype in ("float16", "bfloat16") for spec in self._prepared.tensors)
         return exact.flops if exact and not is_half else 0
 
     def check(self, loaded: LoadedWorker, strides: StridesName) -> CheckResult:
         """Call a candidate on every set and compare; its failure raises WorkerFailureError."""
-        comparison, outcomes = self.compare(loaded, strides, len(self.outcomes))
+        comparison, outcomes = self.compare(loaded, strides)
         if len(outcomes) < len(self.outcomes):
             return CheckResult(comparison)
-        usual, extreme = self._accuracy(outcomes, FRESH), self._accuracy(outcomes, EXTREME)
+        exact = None if self.exact is None else self.exact.outputs
+        usual, extreme = _accuracy(outcomes[FRESH], self.outcomes[FRESH], exact), None
+        for each in self.hard:
+            graded, outcome = each.compare(loaded, FRESH, strides)
+            comparison = worse(comparison, graded)
+            if graded.status != "ok":
+                return CheckResult(comparison, usual)
+            if each.name == "extreme":
+                extreme = _accuracy(outcome, each.outcome, each.exact)
         return CheckResult(comparison, usual, tuple(precision_findings(usual, extreme)))
 
     def compare(
-        self, loaded: LoadedWorker, strides: StridesName, num_sets: int = NUM_GRADED
+        self, loaded: LoadedWorker, strides: StridesName
     ) -> tuple[Comparison, dict[int, CallOutcome]]:
-        """Call a candidate on the first sets; return the comparison and the outcomes."""
+        """Call a candidate on the sets that it holds; return the comparison and the outcomes."""
         comparison = Comparison("ok", LEVELS[0])
         outcomes: dict[int, CallOutcome] = {}
-        for number in range(num_sets):
+        for number in range(len(KINDS)):
             forms = loaded.run(number)
             same = compare_forms(forms, self.outcomes[number].forms, strides)
             if same.status != "ok":
@@ -106,8 +106,7 @@ class Expected:
             outcomes[number] = loaded.outcome(forms, number)
             if outcomes[number].changed:
                 loaded.restore(number)
-            compare = self._compare if number < NUM_GRADED else self._compare_finite
-            comparison = worse(comparison, compare(outcomes[number], number))
+            comparison = worse(comparison, self._compare(outcomes[number], number))
         return comparison, outcomes
 
     def _compare(self, actual: CallOutcome, number: int) -> Comparison:
@@ -132,30 +131,17 @@ class Expected:
             return outcome.changed[index]
         return self._prepared.values(number, index).reshape(self._prepared.layouts[index].shape)
 
-    def _compare_finite(self, actual: CallOutcome, number: int) -> Comparison:
-        index = not_finite(_numbers(actual), _numbers(self.outcomes[number]))
-        if index is None:
-            return Comparison("ok", LEVELS[0])
-        text = f"output {index} is not finite on {KINDS[number]} inputs, the reference's is"
-        return Comparison("ok", None, text)
 
-    def _accuracy(self, outcomes: dict[int, CallOutcome], number: int) -> Accuracy | None:
-        exact = self.exact[number]
-        if exact is None or len(exact.outputs) != len(outcomes[number].outputs):
-            return None
-        actual, expected = outcomes[number], self.outcomes[number]
-        return worst_accuracy(actual.forms, actual.outputs, expected.outputs, exact.outputs)
+def _accuracy(
+    actual: CallOutcome, expected: CallOutcome, exact: Sequence[Array | None] | None
+) -> Accuracy | None:
+    if exact is None or len(exact) != len(actual.outputs):
+        return None
+    return worst_accuracy(actual.forms, actual.outputs, expected.outputs, exact)
 
 
 def _shared(outcome: CallOutcome) -> frozenset[SharedPair]:
     return shared(outcome.outputs_at, outcome.forms, outcome.arguments_at)
-
-
-def _numbers(outcome: CallOutcome) -> list[np.ndarray | None]:
-    return [
-        None if value is None else from_storage(value, form.dtype)
-        for form, value in zip(outcome.forms, outcome.outputs, strict=True)
-    ]
 
 
 def _outcome(loaded: LoadedWorker, number: int) -> CallOutcome:

@@ -100,13 +100,3 @@ def precision_findings(usual: Accuracy | None, extreme: Accuracy | None) -> list
             )
             findings.append(finding(name, text))
     return findings
-
-
-def not_finite(outputs: Sequence[Array | None], eager: Sequence[Array | None]) -> int | None:
-    """Return the first output that is not finite where eager torch's is; both are numbers."""
-    for index, (actual, eager_output) in enumerate(zip(outputs, eager, strict=True)):
-        if actual is None or eager_output is None or actual.dtype.kind not in "fc":
-            continue
-        if (np.isfinite(eager_output) & ~np.isfinite(actual)).any():
-            return index
-    return None

@@ -72,7 +72,12 @@ def decide(evidence: Evidence, settings: JudgeSettings) -> Trial:
     """
     names = (evidence.task, evidence.graph, evidence.candidate)
     trial = Trial(
-        *names, "ok", sandbox=evidence.sandbox, findings=evidence.findings, **evidence.facts
+        *names,
+        "ok",
+        sandbox=evidence.sandbox,
+        findings=evidence.findings,
+        input_seed=settings.input_seed,
+        **evidence.facts,
     )
     if evidence.check is not None and evidence.check.accuracy is not None:
         accuracy = evidence.check.accuracy
