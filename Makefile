@@ -8,7 +8,7 @@ BIN := .venv/bin
 # Commands that tests start load compiled files, also where the environment says not to write any.
 RUN := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)
 
-.PHONY: demo train-demo test-quick test test-all lint bench gpu clean
+.PHONY: demo train-demo test-quick test test-all fuzz lint bench gpu clean
 
 # With torch fixed, no other package can replace it by a larger build.
 .venv/core: pyproject.toml
@@ -63,6 +63,13 @@ test: .venv/dev
 
 test-all: .venv/dev
 	$(RUN)/python -m pytest -n 3 --dist loadgroup
+
+# All readers of strangers' files, each for FUZZ_SECONDS: any error that is not ours, a process that
+# ends, half a GiB of memory or 20 seconds for one input is a fault, told by the number of its input.
+FUZZ_SECONDS ?= 300
+
+fuzz: .venv/dev
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(RUN)/python -m tests.fuzz.fuzzing
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -27,6 +27,9 @@ VERSION_KEY = b"passnet_schema_version"
 SHARD_TEXT_BYTES = 256 * 2**20
 """Text after which a new shard is begun; it shrinks to about a tenth."""
 
+MAX_NAME_BYTES = 200
+"""Longest name of a file in a set."""
+
 ROWS_AT_ONCE = 256
 ROW_GROUP_ROWS = 32_768
 """Rows that a reader takes at once: with fewer a scan is slower, with more cores idle."""
@@ -258,8 +261,9 @@ def check_shards(folder: Path, shards: Sequence[Shard], manifest: str) -> list[P
 def shard_path(folder: Path, shard: Shard, manifest: str) -> Path:
     """Return a shard's file; raise InputError if it is missing or not in the manifest's folder."""
     file = folder / shard.file
-    if not shard.file.isprintable() or file.name != shard.file or shard.file == "..":
-        raise InputError(f"{folder / manifest}: {shard.file!r} is no file name in its folder")
+    is_name = shard.file.isprintable() and len(shard.file.encode()) <= MAX_NAME_BYTES
+    if not is_name or file.name != shard.file or shard.file == "..":
+        raise InputError(f"{folder / manifest}: {shard.file[:99]!r} is no file name in its folder")
     if not file.is_file():
         raise InputError(f"{file}: missing, though {manifest} names it")
     if file.resolve().parent != folder.resolve():
