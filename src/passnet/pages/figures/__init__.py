@@ -3,5 +3,5 @@
 es_figure, styles                        scores by tolerance
 drawing, layout                          a graph as a picture
 study_page, profile_page, training_page  studies as paragraphs, tables and plots
-inert_svg                                an SVG file without what does more than draw
+inert_svg                                SVG files of strangers, as images that run nothing
 """
