@@ -79,11 +79,12 @@ class JudgeServeOptions:
 
     plan: RunPlan = opt.plan("executor")
 
-    limits: ServiceLimits = opt.fields_of(_service_limits, "max_waiting", "item_timeout_s")
+    limits: ServiceLimits = opt.fields_of(_service_limits, "max_waiting")
 
     settings: ServiceSettings = opt.fields_of(
         _service_settings,
         "call",
+        "budget_s",
         *(f"run.{path}" for path in (*opt.JUDGING[1:], *opt.LIMITS)),
     )
 

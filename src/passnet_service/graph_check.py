@@ -33,20 +33,26 @@ MAX_KNOWN = 4096
 class GraphChecker:
     """Checks of the graphs of submissions; enter it."""
 
-    def __init__(self, limits: JobLimits = CHECK_LIMITS) -> None:
+    def __init__(self, limits: JobLimits = CHECK_LIMITS, folder: str | None = None) -> None:
         self._limits = limits
+        self._folder = folder
         self._known: dict[bytes, None] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> GraphChecker:
+        self._all = [self._stack.enter_context(JobRunner(self._folder)) for _ in range(NUM_CHECKS)]
         self._runners: queue.SimpleQueue[JobRunner] = queue.SimpleQueue()
-        for _ in range(NUM_CHECKS):
-            self._runners.put(self._stack.enter_context(JobRunner()))
+        for runner in self._all:
+            self._runners.put(runner)
         self._threads = self._stack.enter_context(ThreadPoolExecutor(NUM_CHECKS, "graphs"))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def pids(self) -> list[int]:
+        """Return the processes started for it."""
+        return [runner.pid for runner in self._all if runner.pid is not None]
 
     async def check(self, job: JudgeJob) -> None:
         """Raise InputError for graphs that cannot be read within the limits, or are do not

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from passnet.bench.cluster import device_of
 from passnet.core.jobs.actors import OpenActor
-from passnet.core.jobs.children import python_command, python_environment
+from passnet.core.jobs.children import end_with_descendants, python_command, python_environment
 from passnet.core.records.serialise import decode, encode
-from passnet.judge.desk.desk import JudgeDesk
 from passnet.train.service.submission import Judged, JudgeJob
-from passnet_service.judging import READY, judge_one
+from passnet_service.judging import READY, JobJudge
 from passnet_service.settings import JudgeDevice, ServiceSettings
 
 MAX_LINE_BYTES = 64 * 2**20
@@ -46,20 +47,27 @@ class ServiceJudge(Protocol):
 
 
 class ProcessJudge:
-    """A judge in a process on this machine."""
+    """A judge in a process on this machine, whose temporary files lie in a folder of its own."""
 
-    def __init__(self, device: JudgeDevice, settings: ServiceSettings) -> None:
+    def __init__(self, device: JudgeDevice, settings: ServiceSettings, folder: Path) -> None:
         self.name = str(device)
+        self._folder = folder / self.name.replace(":", "-")
         self._device = device
         run = settings.run
         on_device = replace(run, judge=replace(run.judge, device=device.kind))
         self._settings = replace(settings, run=on_device)
         self._process: asyncio.subprocess.Process | None = None
 
+    @property
+    def pid(self) -> int | None:
+        """Return its process, if it runs."""
+        return None if self._process is None else self._process.pid
+
     async def open(self) -> None:
         """See `ServiceJudge`."""
         if self._process is not None:
             return
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         environment = python_environment()
         if self._device.kind == "cuda":
             visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
@@ -69,6 +77,7 @@ class ProcessJudge:
         self._process = await asyncio.create_subprocess_exec(
             *python_command("-m", "passnet_service.judging"),
             encode(self._settings).decode(),
+            str(self._folder),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=environment,
@@ -96,9 +105,10 @@ class ProcessJudge:
         """See `ServiceJudge`."""
         process, self._process = self._process, None
         if process is not None:
-            with suppress(ProcessLookupError):
-                process.kill()
+            if process.returncode is None:
+                end_with_descendants(process.pid)
             await process.wait()
+            await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
     async def _ending(self) -> str:
         """End the process if it still runs, and describe its end."""
@@ -148,5 +158,5 @@ class RayJudge:
 
 def _open_in_actor(settings: ServiceSettings) -> Callable[[bytes], bytes]:
     """Return the judge of jobs given as JSON; it ends with the actor's process."""
-    desk = JudgeDesk(settings.run, settings.call).__enter__()
-    return lambda job: encode(judge_one(desk, decode(job, JudgeJob)))
+    judge = JobJudge(settings).__enter__()
+    return lambda job: encode(judge.judge(decode(job, JudgeJob)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shutil
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -15,6 +16,7 @@ from pathlib import Path
 from passnet.bench.cluster import environment_on_ray
 from passnet.bench.environment import Environment
 from passnet.bench.run import environment_here
+from passnet.core.jobs.children import reap_adopted
 from passnet.core.jobs.folder_lock import folder_lock
 from passnet.core.records.serialise import SCHEMA_VERSION, make_folder, read_json, write_json
 from passnet.errors import InputError
@@ -33,6 +35,8 @@ from passnet_service.settings import (
 
 SERVICE_FILE = "service.json"
 TOKEN_FILE = "token"
+SCRATCH_FOLDER = "scratch"
+REAP_EVERY_S = 1.0
 LOOPBACK = "127.0.0.1"
 MIN_TOKEN_CHARACTERS = 16
 
@@ -106,25 +110,31 @@ async def _serve(
     from passnet_service.connections import Connections
 
     host, port = listener.getsockname()[:2]
-    judges: list[ServiceJudge] = [
-        RayJudge(f"ray:{device.number}", settings)
-        if plan.on_ray
-        else ProcessJudge(device, settings)
-        for device in plan.devices
-    ]
+    scratch = _emptied(plan.out)
+    here = [] if plan.on_ray else [ProcessJudge(each, settings, scratch) for each in plan.devices]
+    judges: list[ServiceJudge] = [*here]
+    if plan.on_ray:
+        judges += [RayJudge(f"ray:{device.number}", settings) for device in plan.devices]
     limits = plan.limits
     async with Dispatcher(queue, judges, limits.item_timeout_s) as dispatcher:
-        with GraphChecker() as checker:
+        with GraphChecker(folder=str(scratch)) as checker:
             app = make_app(dispatcher, plan.suites, plan.held_out, digest, limits, checker)
             server = asyncio.create_task(Connections(app, token, limits).accept(listener))
             started(f"http://{f'[{host}]' if ':' in host else host}:{port}")
             fed = asyncio.create_task(dispatcher.fed())
+
+            def started_pids() -> list[int]:
+                pids = (judge.pid for judge in here)
+                return [*checker.pids(), *(pid for pid in pids if pid is not None)]
+
+            reaper = asyncio.create_task(_reap(started_pids))
+            tasks = (server, fed, reaper)
             try:
-                done, _ = await asyncio.wait((server, fed), return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     task.result()
             finally:
-                for task in (server, fed):
+                for task in tasks:
                     task.cancel()
                     with suppress(asyncio.CancelledError, Exception):
                         await task
@@ -141,6 +151,21 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         ) from cause
     with listener:
         yield listener
+
+
+async def _reap(started_pids: Callable[[], Sequence[int]]) -> None:
+    """Reap what ended judges have left, for ever."""
+    while True:
+        reap_adopted(started_pids())
+        await asyncio.sleep(REAP_EVERY_S)
+
+
+def _emptied(out: Path) -> Path:
+    """Return the folder of temporary files, without those of a service that was killed."""
+    scratch = out.resolve() / SCRATCH_FOLDER
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(mode=0o700)
+    return scratch
 
 
 def _kept_token(out: Path) -> str:

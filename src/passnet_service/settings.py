@@ -34,6 +34,12 @@ class ServiceSettings:
     call: CallMode = "compiled"
     """Call rewritten graphs through torch.compile, directly, or behind passnet's own checks."""
 
+    budget_s: float = field(default=300.0, metadata={"option": "timeout"})
+    """Give a submission this many seconds in all, on all its graphs.
+
+    After that it is a `timeout` on each. The wait for its turn to measure does not count.
+    """
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceLimits:
@@ -42,10 +48,10 @@ class ServiceLimits:
     max_waiting: int = 4096
     """Let at most this many submissions wait; ask clients to come back later."""
 
-    item_timeout_s: float = field(default=300.0, metadata={"option": "timeout"})
-    """Restart a judge that takes more than this many seconds for one submission.
+    item_timeout_s: float = 3600.0
+    """Restart a judge that takes more than this many seconds for one submission, waits included.
 
-    That is a fault of the service: the judge's own limits bound a candidate.
+    That is a fault of the service: a judge ends a submission at its budget.
     """
 
     head_timeout_s: float = 5.0

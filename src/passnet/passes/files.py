@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from passnet.core.records.serialise import make_folder, replace_file
 from passnet.core.records.untrusted import read_untrusted_text
-from passnet.errors import ActionError, PassFolderError
+from passnet.errors import ActionError, PassFolderError, boundary
 from passnet.passes.folder import LIST_FILE, MAX_FILE_BYTES
 
 Files: TypeAlias = dict[str, str]
@@ -56,6 +56,8 @@ def lines_of(name: str, text: str, first: int, last: int | None) -> str:
 def created(files: Mapping[str, str], name: str, text: str) -> Files:
     """Return the folder with a file written; raise ActionError for a bad name or size."""
     check_name(name)
+    with boundary(ActionError, f"encoding {name}"):
+        text.encode()
     folder = {**files, name: text}
     if len(text) > MAX_FILE_CHARACTERS:
         raise ActionError(f"{name}: {len(text)} characters, more than {MAX_FILE_CHARACTERS}")

@@ -72,7 +72,7 @@ def end_with_descendants(child: int) -> list[int]:
 
 def end_tree(process: subprocess.Popen[bytes]) -> None:
     """Kill a child and all its descendants, and leave no zombie of them."""
-    family = end_with_descendants(process.pid)
+    family = end_with_descendants(process.pid) if process.poll() is None else []
     process.wait()
     reap(family)
 
@@ -85,13 +85,13 @@ def reap(pids: Sequence[int]) -> None:
 
 
 def reap_adopted(started: Collection[int]) -> None:
-    """End and reap all children of this process but those that it started itself."""
-    numbers = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdecimal()]
-    for pid in numbers:
-        if pid not in started and stat_of(pid)[1] == os.getpid():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            reap([pid])
+    """Reap ended children of this process but those that it started itself."""
+    with suppress(ChildProcessError):
+        options = os.WEXITED | os.WNOHANG
+        while ended := os.waitid(os.P_ALL, 0, options | os.WNOWAIT):
+            if ended.si_pid in started:
+                return
+            os.waitid(os.P_PID, ended.si_pid, options)
 
 
 def end_descendants() -> None:

@@ -22,7 +22,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from passnet.core.jobs.children import end_with_parent, python_command, python_environment
+from passnet.core.jobs.children import (
+    end_tree,
+    end_with_parent,
+    python_command,
+    python_environment,
+)
 from passnet.core.records.serialise import decode, encode
 from passnet.errors import WorkerError
 
@@ -110,9 +115,13 @@ class JobResult:
 
 
 class JobRunner:
-    """A runner of jobs, one at a time, in children of one warm parent process."""
+    """A runner of jobs, one at a time, in children of one warm parent process.
 
-    def __init__(self) -> None:
+    Jobs have their files in a new folder each in `folder`, by default that of temporary files.
+    """
+
+    def __init__(self, folder: str | None = None) -> None:
+        self._folder = folder
         self._parent: subprocess.Popen[bytes] | None = None
         self._prepared = ("", "")
 
@@ -122,12 +131,16 @@ class JobRunner:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def pid(self) -> int | None:
+        """Return the parent process, if one was started."""
+        return None if self._parent is None else self._parent.pid
+
     def close(self) -> None:
         """End the parent process; any thread may call it."""
         parent, self._parent = self._parent, None
         if parent is not None:
-            parent.kill()
-            parent.wait()
+            end_tree(parent)
             for stream in (parent.stdin, parent.stdout):
                 if stream is not None:
                     with suppress(OSError):  # an order that it has not read
@@ -135,7 +148,7 @@ class JobRunner:
 
     def run(self, job: Job) -> JobResult:
         """Run one job; raise WorkerError if our machinery fails twice or the disk is full."""
-        with tempfile.TemporaryDirectory(prefix="passnet-job-") as name:
+        with tempfile.TemporaryDirectory(prefix="passnet-job-", dir=self._folder) as name:
             end = self._ask(job, name) or self._ask(job, name)
             if end is None:
                 raise WorkerError(f"the parent of {job.prepare} ends before its job has begun")

@@ -106,23 +106,32 @@ class JudgeDesk:
 
     Candidate code sees the folder under judgement and no other. One thread at a time uses a desk.
     Folders are written under `root`, which messages may contain. With `call` None a desk only
-    judges entries, and starts processes when they are first needed.
+    judges entries, and starts processes when they are first needed. All temporary files lie in
+    `folder`, by default that of the system.
     """
 
-    def __init__(self, settings: RunSettings, call: CallMode | None = "compiled") -> None:
+    def __init__(
+        self,
+        settings: RunSettings,
+        call: CallMode | None = "compiled",
+        folder: str | None = None,
+    ) -> None:
+        self._folder = folder
         self.settings = settings
         self._call = call
         self._stack = ExitStack()
 
     def __enter__(self) -> JudgeDesk:
         settings = self.settings
-        root = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="passnet-judge-"))
+        root = self._stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="passnet-judge-", dir=self._folder)
+        )
         self.root = str(Path(root).resolve())
         cache_bytes = 0 if self._call is None else CACHED_INPUT_BYTES
         sandbox, device = find_sandbox(settings.sandbox), settings.judge.device
         pool = ParentPool(settings.num_threads, sandbox, device, cache_bytes)
         self._parents = self._stack.enter_context(pool)
-        self._inspector = self._stack.enter_context(JobRunner())
+        self._inspector = self._stack.enter_context(JobRunner(self._folder))
         self._inspected = InspectedFolders(settings.judge.rules, self._inspector)
         if self._call is not None:
             self._parents.start([self._candidate(None)])

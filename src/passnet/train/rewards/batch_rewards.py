@@ -19,10 +19,7 @@ from passnet.train.rewards.reward import DEFAULT_REWARD, RewardSettings, task_re
 from passnet.train.rewards.sample_log import SampleLog
 from passnet.train.rewards.samples import Sample, sample_of
 from passnet.train.service.client import ServiceAddress, judge_all
-from passnet.train.service.submission import (
-    JudgeReport,
-    Submission,
-)
+from passnet.train.service.submission import JudgeReport, Submission, judgeable
 
 AskJudge: TypeAlias = Callable[[Sequence[Submission]], Awaitable[list[JudgeReport]]]
 """Judge submissions side by side."""
@@ -105,6 +102,7 @@ class BatchReward:
             raise InputError(f"the training data asks for task {name!r}, which no suite here has")
         graphs = tuple(row_of_graph(graph) for graph in self.tasks[name].graphs)
         unseen = tuple(row_of_graph(graph) for graph in self.held_out.get(name, ()))
+        files = judgeable(files)
         return Submission(name, files, graphs=graphs, unseen=unseen, is_timed=self.is_timed)
 
     def _sample(

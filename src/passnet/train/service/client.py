@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from passnet.judge.suite.suite import row_of_graph
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
-from passnet.train.service.submission import Judged, JudgeReport, Submission
+from passnet.train.service.submission import Judged, JudgeReport, Submission, judgeable
 
 if TYPE_CHECKING:
     import httpx
@@ -52,10 +52,11 @@ async def judge_all(
     """Return the reports on submissions, in their order, judged side by side.
 
     A service that is busy, restarts or cannot be reached is asked again until `timeout_s` is over.
-    A submission without an answer by then gets a report with a fault.
+    A submission without an answer by then, or that the service refuses, gets a report with a fault;
+    files that no pass folder can have are judged as an empty one.
 
     Raises:
-        InputError: httpx is not installed, the token is wrong, or the service refuses a submission.
+        InputError: httpx is not installed, or the token is wrong.
     """
     if find_spec("httpx") is None:
         raise InputError("httpx is not installed; pip install 'passnet[serve]'")
@@ -85,7 +86,7 @@ async def _report(
     http: httpx.AsyncClient, address: ServiceAddress, submission: Submission
 ) -> JudgeReport:
     deadline = time.monotonic() + address.timeout_s
-    body = encode(submission)
+    body = encode(replace(submission, files=judgeable(submission.files)))
     submission_id: str | None = None
     pause_s = 0.2
     trouble = "it was still being judged"
@@ -94,11 +95,15 @@ async def _report(
         if isinstance(reply, str):
             trouble = reply
         elif reply.status_code in (200, 202):
-            report = decode(reply.content, JudgeReport, "answer of the judge service")
-            if report.state == "done":
-                return report
-            submission_id, pause_s, trouble = report.id, 0.2, "it was still being judged"
-            continue
+            try:
+                report = decode(reply.content, JudgeReport, "answer of the judge service")
+            except InputError as cause:  # of a proxy, for example
+                trouble = str(cause)
+            else:
+                if report.state == "done":
+                    return report
+                submission_id, pause_s, trouble = report.id, 0.2, "it was still being judged"
+                continue
         elif reply.status_code == 404:  # the service restarted with another folder
             submission_id = None
             trouble = "the service does not know it"
@@ -106,7 +111,10 @@ async def _report(
             trouble = _refusal_text(reply)
             pause_s = max(pause_s, _retry_after_s(reply))
         else:
-            raise InputError(f"the judge service at {address.url}: {_refusal_text(reply)}")
+            fault = f"the judge service at {address.url}: {_refusal_text(reply)}"
+            if reply.status_code == 401:
+                raise InputError(fault)
+            return JudgeReport(submission_id or "", "done", Judged(fault=fault))
         jitter_s = pause_s * random.uniform(0.75, 1.25)  # so that clients do not come all at once
         await asyncio.sleep(min(jitter_s, max(deadline - time.monotonic(), 0.0)))
         pause_s = min(pause_s * 2, MAX_PAUSE_S)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from passnet.core.records.serialise import encode
-from passnet.errors import InputError, did_you_mean
+from passnet.errors import ActionError, InputError, did_you_mean
 from passnet.judge.held_out import held_out_graphs
 from passnet.judge.score.status import MACHINES_FAULT
 from passnet.judge.suite.suite import Suite, SuiteRow, graph_of_row, make_suite, row_of_graph
@@ -122,6 +122,17 @@ def judge_job(
     graphs = tuple(row_of_graph(graph) for graph in tasks[submission.task].graphs)
     unseen = tuple(row_of_graph(graph) for graph in held_out_graphs(held_out, submission.task))
     return JudgeJob(graphs, unseen, files, submission.is_timed)
+
+
+def judgeable(files: Files) -> Files:
+    """Return files that a pass folder can have; for others none at all, which are judged wrong."""
+    folder: Files = {}
+    try:
+        for name in sorted(files):
+            folder = created(folder, name, files[name])
+    except ActionError:
+        return {}
+    return folder
 
 
 def check_graphs(rows: Sequence[SuiteRow]) -> None:
