@@ -13,8 +13,9 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from tokenize import detect_encoding
 
 from passnet.core.records.untrusted import read_untrusted, read_untrusted_text, untrusted_digest
 from passnet.core.terminal.visible_text import visible
@@ -26,6 +27,7 @@ INPUT_FOLDER = "const_pass_dir"
 INPUT_LIST_FILE = "sorted_input_pass_rule_names.json"
 CALLABLES = ("pattern", "replacement_args", "replacement_func")
 PACKAGE = "pass_dir"
+_PLAIN = ("utf-8", "utf-8-sig", "iso-8859-1")
 MAX_FILE_BYTES = 2**19
 MAX_TEXT_BYTES = 2**21
 MAX_FOLDER_BYTES = 2**28
@@ -67,12 +69,6 @@ def is_pass_folder(path: Path) -> bool:
     return (path / LIST_FILE).is_file()
 
 
-def inspect_folder(path: Path) -> PassFolder:
-    """Read a pass folder without running its code; raise PassFolderError if it is malformed."""
-    with _refused():
-        return _inspected(path)
-
-
 @contextmanager
 def _refused() -> Iterator[None]:
     """Turn what the OS refuses into a PassFolderError, unless the machine lacks something."""
@@ -84,7 +80,9 @@ def _refused() -> Iterator[None]:
         raise PassFolderError(visible(os_error_sentence(cause))) from cause
 
 
-def _inspected(path: Path) -> PassFolder:
+@_refused()
+def inspect_folder(path: Path) -> PassFolder:
+    """Read a pass folder without running its code; raise PassFolderError if it is malformed."""
     if not path.is_dir():
         raise PassFolderError(f"{path}: no such folder")
     _files(path)
@@ -110,8 +108,6 @@ def _names(path: Path) -> list[str]:
         raise PassFolderError(f"{path}: not a JSON list of pass names: {cause}") from cause
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise PassFolderError(f"{path}: expected a JSON list of pass names")
-    if len(value) > MAX_FILES:
-        raise PassFolderError(f"{path}: names more than {MAX_FILES} passes; leave some of them out")
     for name in value:
         is_name = re.fullmatch(r"[\w.+-]+", name) and not name.endswith(".py")
         if not is_name or len(name.encode()) > MAX_NAME_BYTES:
@@ -154,14 +150,16 @@ def missing_callable(path: Path, name: str) -> str:
 def read_source(path: Path) -> tuple[bytes, ast.Module]:
     """Return a module's text and syntax tree; raise PassFolderError if it cannot be read."""
     text = read_untrusted(path, MAX_FILE_BYTES, PassFolderError)
-    is_ascii_like = b"coding" not in text[:1000]  # other encodings may hide braces
-    num_braces = text.count(b"{") if is_ascii_like else len(text)
-    if has_costly_braces(num_braces, len(text)):
-        raise PassFolderError(f"{path}: too many braces for its length; divide it")
     try:
+        encoding, _ = detect_encoding(BytesIO(text).readline)
+        num_braces = text.count(b"{") if encoding in _PLAIN else len(text)  # others may hide them
+        if has_costly_braces(num_braces, len(text)):
+            raise PassFolderError(f"{path}: too many braces for its length; divide it")
         return text, ast.parse(text)  # bytes, so that a declared encoding counts as in Python
     except SyntaxError as cause:
         raise PassFolderError(f"{path}:{cause.lineno}: not Python: {cause.msg}") from cause
+    except PassFolderError:
+        raise
     except (RecursionError, MemoryError, ValueError, LookupError) as cause:
         why = str(cause) or "out of memory"
         raise PassFolderError(f"{path}: cannot be read: {why}") from cause
@@ -218,22 +216,18 @@ def _may_bind_any(tree: ast.Module) -> bool:
     return not _BINDERS.isdisjoint(texts | {*aliases})
 
 
+@_refused()
 def hash_folders(folders: Sequence[Path]) -> str:
     """Return a SHA-256 over names and contents of all files and links below some folders."""
     digest = hashlib.sha256()
-    with _refused():
-        for folder in folders:
-            for path in _files(folder):
-                _hash_file(digest, path, folder)
+    for folder in folders:
+        for path in _files(folder):
+            digest.update(str(path.relative_to(folder)).encode() + b"\0")
+            if path.is_symlink():
+                digest.update(b"link" + os.fsencode(path.readlink()) + b"\0")
+            else:
+                digest.update(untrusted_digest(path, PassFolderError))
     return digest.hexdigest()
-
-
-def _hash_file(digest: Any, path: Path, folder: Path) -> None:
-    digest.update(str(path.relative_to(folder)).encode() + b"\0")
-    if path.is_symlink():
-        digest.update(b"link" + os.fsencode(path.readlink()) + b"\0")
-    else:
-        digest.update(untrusted_digest(path, PassFolderError))
 
 
 def _files(folder: Path) -> list[Path]:

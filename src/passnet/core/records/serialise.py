@@ -74,10 +74,8 @@ def read_lines(path: Path, kind: type[T], skip_torn: bool = False) -> Iterator[T
             for number in count(1):
                 line = stream.readline(MAX_LINE_BYTES + 1)
                 if len(line) > MAX_LINE_BYTES or number > MAX_LINES:
-                    raise InputError(
-                        f"{where}:{number}: more than {MAX_LINE_BYTES} bytes a line or {MAX_LINES} "
-                        "lines, so it is not read"
-                    )
+                    limits = f"{MAX_LINE_BYTES} bytes a line or {MAX_LINES} lines"
+                    raise InputError(f"{where}:{number}: more than {limits}, not read")
                 if not line:
                     return
                 if line.strip() and not (skip_torn and not line.endswith(b"\n")):
@@ -85,8 +83,7 @@ def read_lines(path: Path, kind: type[T], skip_torn: bool = False) -> Iterator[T
     except (OSError, EOFError, zlib.error) as cause:
         if is_exhausted(cause):
             raise
-        reason = getattr(cause, "strerror", None) or str(cause)
-        raise InputError(f"cannot read {where}: {reason}") from cause
+        raise InputError(f"cannot read {where}: {cause}") from cause
 
 
 def packed(path: Path) -> Path:
@@ -102,7 +99,9 @@ def has_lines(path: Path) -> bool:
 def open_lines(path: Path) -> IO[bytes] | gzip.GzipFile:
     """Open a JSON-lines file, or its gzip copy if only that exists, for reading."""
     if not path.exists() and packed(path).is_file():
-        return gzip.GzipFile(fileobj=open_untrusted(packed(path), MAX_LINES_BYTES))
+        stream = gzip.GzipFile(fileobj=open_untrusted(packed(path), MAX_LINES_BYTES))
+        stream.myfileobj = stream.fileobj  # so that it is closed with the stream
+        return stream
     return open_untrusted(path, MAX_LINES_BYTES)
 
 
