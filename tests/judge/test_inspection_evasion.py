@@ -91,7 +91,7 @@ EVASIONS = {
     "os._exit by name": ("from os import _exit as leave\nleave(0)\n", PROCESS),
     "os.execv": ("import os as o\no.execv('a', [])\n", PROCESS),
     "os from elsewhere": ("from passnet.passes import cpp\ncpp.os.system('a')\n", PROCESS),
-    "os of a star": ("from passnet.passes.cpp import *\nos.system('a')\n", PROCESS),
+    "os of a star": ("from json import *\ncodecs.os.system('a')\n", PROCESS),
     "os, and a decoy of the same name": (
         "import os\ndef run(x):\n    os.system('a')\ngo = run\ndef run(os):\n    pass\n",
         PROCESS,

@@ -5,7 +5,14 @@ from collections.abc import Set
 
 from passnet.errors import PassFolderError
 from passnet.judge.inspection import rules as meaning
-from passnet.judge.inspection.names import SELF, UNKNOWN, constant_path, follow, resolve
+from passnet.judge.inspection.names import (
+    SELF,
+    UNKNOWN,
+    assigned,
+    constant_path,
+    follow,
+    resolve,
+)
 from passnet.judge.inspection.sources import (
     Code,
     imports_of,
@@ -144,6 +151,31 @@ def is_plain_class(code: Code, path: str, within: frozenset[str] = frozenset()) 
             made_of = resolve(code, path.rpartition("/")[0], *parts)
             return all(is_plain_class(code, base, within | {path}) for base in made_of)
     return path in meaning.BASES or path in within
+
+
+def is_own(code: Code, scope: str, node: ast.expr, steps: int = 0) -> bool:
+    """Return whether an expression is a plain class of the folder, or an object of one."""
+    if isinstance(node, ast.Call):
+        return is_own(code, scope, node.func, steps + 1) and isinstance(node.func, ast.Name)
+    if not isinstance(node, ast.Name) or steps > MAX_PATHS:
+        return False
+    holder = scope
+    while holder and f"{holder}/{node.id}" not in code.names:
+        holder = holder.rpartition("/")[0]
+    match code.definitions.get(holder):
+        case ast.FunctionDef(args=ast.arguments([], [ast.arg(first), *_]), decorator_list=[]) if (
+            first == node.id
+        ):
+            return is_plain_class(code, holder.rpartition("/")[0])
+    if values := assigned(code, scope, node.id):
+        return all(
+            isinstance(value, ast.Call) and is_own(code, where, value, steps + 1)
+            for where, value in values
+        )
+    paths = resolve(code, scope, node)
+    return bool(paths) and all(
+        is_class(code, path) and is_plain_class(code, path) for path in paths
+    )
 
 
 def _bind_call(code: Code, scope: str, call: ast.Call) -> None:

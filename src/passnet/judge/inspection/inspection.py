@@ -16,13 +16,22 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from passnet.errors import PassFolderError
 from passnet.judge.inspection import rules as meaning
 from passnet.judge.inspection import sources
-from passnet.judge.inspection.bindings import bind_names, is_plain_class
+from passnet.judge.inspection.bindings import bind_names, is_own, is_plain_class
 from passnet.judge.inspection.excuses import excuse
-from passnet.judge.inspection.names import UNKNOWN, attributes_by_name, follow, resolve
+from passnet.judge.inspection.names import (
+    UNKNOWN,
+    attributes_by_name,
+    follow,
+    formatted,
+    resolve,
+    texts,
+)
+from passnet.judge.inspection.native import expanded, folded
 from passnet.judge.inspection.rules import Rules, Uses
 from passnet.judge.verdict.findings import Finding
 from passnet.passes.folder import MAX_FILE_BYTES, PACKAGE, PassFolder
@@ -70,8 +79,13 @@ def _findings(
     is_imported = not code.renames and module.stars.isdisjoint(code.modules)
     if is_imported and any(line in lines for lines in module.self_tests):
         return
-    line = line or 1
-    for (severity, name), use in _uses(code, scope, node):
+    line, uses = line or 1, [*_uses(code, scope, node)]
+    is_made = isinstance(node, ast.expr) and not isinstance(node, ast.Name)
+    made = folded(code, scope, node) if is_made else None
+    if made is not None and not sources.is_traced(code, scope):
+        uses += _text_uses(code.rules, made)
+        uses += _text_uses(code.rules, _as_compiled(made))
+    for (severity, name), use in uses:
         text = "".join(module.lines[line - 1 : line]).strip()
         text = text if len(text) <= MAX_EVIDENCE_CHARS else text[:MAX_EVIDENCE_CHARS] + "..."
         finding = Finding(severity, name, f"{use}: `{text}`", f"{module.file}:{line}")
@@ -86,16 +100,30 @@ def _native_findings(code: sources.Code) -> Iterator[tuple[tuple[str, int, str],
             name = path.relative_to(folder).as_posix()
             file = name if root == PACKAGE else f"{root}/{name}"
             text = path.read_bytes()[:MAX_FILE_BYTES].decode("utf-8", "replace")
-            for number, line in enumerate(text.splitlines(), 1):
-                for (severity, finding_name), use in _text_uses(code.rules, line):
-                    finding = Finding(severity, finding_name, use, f"{file}:{number}")
-                    yield (file, number, finding_name), finding
+            seen = set[str]()
+            for number, part in [
+                *enumerate(text.splitlines(), 1),
+                (1, _as_compiled(text, path.parent)),
+            ]:
+                uses = [*_text_uses(code.rules, part)]
+                for (severity, finding_name), use in uses:
+                    if number > 1 or use not in seen:
+                        finding = Finding(severity, finding_name, use, f"{file}:{number}")
+                        yield (file, number, finding_name), finding
+                seen |= {use for _, use in uses}
+
+
+def _as_compiled(text: str, folder: Path | None = None) -> str:
+    try:
+        return expanded(text, folder)
+    except ValueError as cause:
+        raise PassFolderError(str(cause)) from cause
 
 
 def _text_uses(rules: Rules, text: str) -> Uses:
     for pattern, verdict in rules.texts:
         for word in sorted({match.group() for match in pattern.finditer(text)}):
-            yield verdict, f"{word[:MAX_EVIDENCE_CHARS]} in native code"
+            yield verdict, f"{' '.join(word.split())[:MAX_EVIDENCE_CHARS]} in native code"
 
 
 def _rules(code: sources.Code, scope: str, node: ast.AST) -> Rules:
@@ -140,17 +168,27 @@ def _uses(code: sources.Code, scope: str, node: ast.AST) -> Uses:
                 yield meaning.METHOD, f"an object that claims to be of {text}"
         case ast.Compare(left, _, others):
             yield from _types_asked(code, scope, [left, *others])
+        case ast.Subscript(value, key, ast.Load()) if (
+            "ctypes()" in resolve(code, scope, value)
+            and texts(resolve(code, scope, key)) is None
+            and not isinstance(key, ast.Slice)
+        ):
+            yield meaning.EVASION, "a symbol of a computed name"
         case ast.Subscript(value, _, ast.Store() | ast.Del()):
             if "os.environ" in resolve(code, scope, value):
                 yield meaning.PERSISTENCE, "os.environ is written"
         case ast.Call():
-            yield from _call_uses(code, scope, node)
+            yield from _call_uses(code, scope, node, rules)
         case ast.BinOp(left, ast.MatMult(), right) | ast.AugAssign(left, ast.MatMult(), right):
             is_own = all("()" in path for path in resolve(code, scope, left, right))
             if rules.methods and not is_own and not _is_compiled(code, scope):
                 yield meaning.METHOD, "@ on possible tensors"
-        case ast.Constant(str(text)) if not sources.is_traced(code, scope):
-            yield from _text_uses(code.rules, text)
+        case ast.MatchClass(kwd_attrs=names):
+            for name in names:
+                if rules.methods and name in rules.methods:
+                    yield meaning.METHOD, f".{name} of a matched object"
+                if verdict := rules.names.get(f".{name}"):
+                    yield verdict, f".{name} of a matched object"
         case ast.Global(names) if sources.is_traced(code, scope):
             module = scope.partition("/")[0]
             if not code.matched.issuperset(f"{module}/{name}" for name in names):
@@ -182,6 +220,8 @@ def _name_uses(code: sources.Code, scope: str, node: ast.expr, rules: Rules) -> 
         case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
             for path in sorted(resolve(code, scope, node)):
                 yield from meaning.uses(rules, path)
+                if path in meaning.NEVER_HANDED_ON and node not in code.called:
+                    yield meaning.EVASION, f"{path} is handed on"
                 if sources.is_traced(code, path) and not is_matched:
                     name = re.sub("@[0-9:]+", "", path).replace("/", ".")
                     yield meaning.PATTERN_CALLED, f"{name} is used as code"
@@ -190,8 +230,9 @@ def _name_uses(code: sources.Code, scope: str, node: ast.expr, rules: Rules) -> 
     while isinstance(node, ast.Attribute):
         if verdict := code.rules.names.get(f".{node.attr}"):
             yield verdict, f".{node.attr}"
-        if node.attr == "__dict__" and resolve(code, scope, node.value) & code.modules.keys():
-            yield meaning.EVASION, "the names of a module by text"
+        if node.attr == "__dict__" and not is_own(code, scope, node.value):
+            yield meaning.EVASION, "attributes by text"
+        yield from _text_uses(code.rules, node.attr)
         node = node.value
 
 
@@ -205,8 +246,8 @@ def _patched(code: sources.Code, scope: str, owner: ast.expr, attr: str) -> Uses
             yield verdict, f"{path}.{attr} is assigned to"
 
 
-def _call_uses(code: sources.Code, scope: str, call: ast.Call) -> Uses:
-    rules, called = _rules(code, scope, call), resolve(code, scope, call.func)
+def _call_uses(code: sources.Code, scope: str, call: ast.Call, rules: Rules) -> Uses:
+    called = resolve(code, scope, call.func)
     owners = resolve(code, scope, *call.args[:1])
     applied = owners if called & meaning.APPLIERS else set()
     for path in sorted(called | applied):
@@ -219,9 +260,13 @@ def _call_uses(code: sources.Code, scope: str, call: ast.Call) -> Uses:
         types = call.args[1]
         parts = types.elts if isinstance(types, ast.Tuple) else [types]
         yield from _types_asked(code, scope, parts)
-    for path in sorted(owners) if "builtins.vars" in called else []:
-        if not path.startswith(("?", "builtins.")):
-            yield meaning.EVASION, f"vars({path})"
+    if "builtins.vars" in called and not (call.args and is_own(code, scope, call.args[0])):
+        yield meaning.EVASION, "vars"
+    if called & meaning.SELECTORS:
+        is_method = "operator.methodcaller" in called
+        names = texts(resolve(code, scope, *call.args[: 1 if is_method else None]))
+        if names is None or rules.methods or any(f".{name}" in rules.names for name in names):
+            yield meaning.EVASION, min(called)
     by_name = {path.removeprefix("builtins.") for path in called} & meaning.BY_NAME
     if by_name and call.args:
         yield from _reflected(code, scope, call, by_name, rules)
@@ -267,11 +312,11 @@ def _reflected(
         else:
             yield from _name_uses(code, scope, attribute, rules)
     owners = resolve(code, scope, owner)
-    if not is_all:
-        parts = [part for key in call.args[1:2] for part in ast.walk(key)]
-        is_variable = any(isinstance(part, ast.Name) for part in parts)
-        if not is_variable or any(path.split(".")[0] == "torch" for path in owners):
-            yield meaning.EVASION, f"{min(called)} with a computed name"
+    made = [formatted(code, scope, key) for key in call.args[1:2]] if owners <= {"ctypes()"} else []
+    for text in [text for names in made for text in names or ()]:
+        yield from _text_uses(code.rules, text)
+    if not is_all and not any(made) and not is_own(code, scope, owner):
+        yield meaning.EVASION, f"{min(called)} with a computed name"
         if setters:
             yield from _patched(code, scope, owner, "(any)")
     for module in sorted(owners & code.modules.keys()) if setters else []:

@@ -16,6 +16,7 @@ import ast
 import builtins
 from collections.abc import Set
 from functools import partial, reduce
+from itertools import islice, product
 
 from passnet.judge.inspection import rules as meaning
 from passnet.judge.inspection.sources import Code, is_class, module_of, modules_named, scope_within
@@ -57,7 +58,7 @@ def _meanings(code: Code, scope: str, node: ast.AST | None) -> Set[str]:
         case ast.Call(func):
             called = _resolve(code, scope, func)
             results = {result for path in called for result in _results(code, scope, path, node)}
-            is_by_name = "builtins.getattr" in called
+            is_by_name = not meaning.GET_BY_NAME.isdisjoint(called)
             by_name = attributes_by_name(code, scope, node)[0] if is_by_name else []
             return results | resolve(code, scope, *by_name)
         case ast.IfExp(_, body, orelse):
@@ -158,6 +159,20 @@ def attributes_by_name(code: Code, scope: str, call: ast.Call) -> tuple[list[ast
     texts = [path[len("'") : -len("'()")] for path in sorted(paths) if path.startswith("'")]
     attributes = [ast.Attribute(call.args[0], text, ast.Load()) for text in texts]
     return attributes, 0 < len(texts) == len(paths)
+
+
+def formatted(code: Code, scope: str, node: ast.expr) -> list[str] | None:
+    """Return the strings that an f-string of names may be; None if text does not tell."""
+    if not isinstance(node, ast.JoinedStr):
+        return None
+    choices = [
+        texts(_resolve(code, scope, part.value)) if isinstance(part, ast.FormattedValue) else {text}
+        for part in node.values
+        for text in [getattr(part, "value", "")]
+    ]
+    if any(choice is None for choice in choices):
+        return None
+    return ["".join(parts) for parts in islice(product(*filter(None, choices)), MAX_ELEMENTS)]
 
 
 def _results(code: Code, scope: str, path: str, call: ast.Call) -> Set[str]:

@@ -42,8 +42,14 @@ def words(text: str) -> frozenset[str]:
 
 _NAMES: dict[RuleVerdict, str] = {
     EVASION: """.__globals__ .__builtins__ .__subclasses__ .__closure__ .__self__ .__path__
-    importlib imp runpy pkgutil zipimport site passnet pickle marshal dill cloudpickle
-    builtins. exec eval compile __import__ globals locals __builtins__ ctypes. pythonapi PyDLL
+    .__code__ .__mro__ .__base__ .__bases__ .__getattribute__ .__loader__ .__spec__ .__wrapped__
+    importlib imp runpy pkgutil zipimport site passnet pickle marshal dill cloudpickle _ctypes
+    base64 binascii zlib gzip bz2 lzma code codeop doctest pdb bdb pydoc
+    builtins. exec eval compile __import__ globals locals __builtins__ __loader__ __spec__ chr
+    breakpoint ctypes. pythonapi PyDLL py_object codecs. decode encode
+    timeit. timeit repeat Timer cProfile. run runctx profile. run runctx
+    string.Formatter typing.get_type_hints types. FunctionType CodeType
+    inspect.getattr_static torch.load
     sys. path meta_path path_hooks path_importer_cache""",
     LIBRARY_PATCH: "unittest.mock",
     HARNESS: """sys.getrefcount gc. callbacks isenabled get_count get_stats
@@ -57,6 +63,7 @@ _NAMES: dict[RuleVerdict, str] = {
     ("flag", "network"): "socket socketserver urllib http requests ssl ftplib smtplib",
     INTROSPECTION: """.f_back .f_locals .f_globals .f_builtins .tb_frame .gi_frame
     .cr_frame gc. get_objects get_referrers get_referents sys. _getframe _current_frames modules
+    _current_exceptions monitoring
     settrace setprofile inspect. stack currentframe trace getouterframes getinnerframes getmembers
     getmembers_static traceback. walk_stack walk_tb""",
     PERSISTENCE: """.write_text .write_bytes .tofile .symlink_to .hardlink_to tempfile shelve dbm
@@ -69,7 +76,6 @@ _NAMES: dict[RuleVerdict, str] = {
 _NAMES_OF_OPS: dict[RuleVerdict, str] = {
     METHOD: """torchvision torchaudio torchao functorch timm transformers xformers einops
     operator. matmul imatmul""",
-    EVASION: "operator. methodcaller attrgetter",
 }
 _TORCH = """torch.
     empty empty_like empty_strided zeros zeros_like ones ones_like full full_like as_tensor tensor
@@ -163,12 +169,29 @@ _TEXTS = (
 """A pattern of text -> the verdict on native code, or a string that may become code, with it."""
 _TEXTS_OF_OPS = (
     (re.compile(r"\bdlv?sym\b|\bdlm?open\b|cblas_\w*|libtorch\w*|libmkl\w*|openblas"), METHOD),
+    (
+        re.compile(
+            r"\bat\s*::\s*(?:native|cpu|meta|composite\w*|cuda(?=\s*::\s*[a-z0-9_]+\s*\())\b"
+            r"|\bnamespace\s+at\b|\baoti_torch_\w+|\b_ZNK?\d*(?:2at|3c10|5torch)\d*\w*"
+            r"|\bATen/(?:native/|\w*(?:CPU|CUDA|Native|Meta|Composite\w*)Functions\w*\.h"
+            r"|ops/\w*_(?:native|dispatch)\.h|ops/(?!empty|zeros|ones|full|from_blob)\w+\.h)"
+        ),
+        OP,
+    ),
+    (
+        re.compile(
+            r"(?s)(?:\bnamespace\s+\w+\s*=\s*(?:::\s*)?at\b|\busing\s+namespace\s+(?:at|torch)\b)"
+            r".*?\b(?:native|cpu)\s*::\s*\w+"
+        ),
+        OP,
+    ),
 )
 
 OPEN = Rules(
     _by_name(_NAMES)
     | dict.fromkeys(
-        words("""passnet. passes.cpp errors
+        words("""passnet. errors passes.cpp
+        passes.cpp.kernel passes.cpp.kernels passes.cpp.empty_strided passes.cpp.build
         threading. local Lock RLock get_ident current_thread main_thread""")
     ),
     texts=_TEXTS,
@@ -249,12 +272,21 @@ BASES = words(
 """Bases, decorators and metaclasses of classes whose objects have only their own attributes."""
 SWITCHES = words("TRITON_INTERPRET")
 """Variables of the environment that a pass may set."""
-EMBEDDED = words("torch os sys subprocess ctypes importlib builtins threading multiprocessing")
+EMBEDDED = words(
+    """torch os sys subprocess ctypes importlib builtins threading multiprocessing gc inspect pickle
+    marshal runpy signal socket"""
+)
 """Modules that stay themselves when reached through another that imports them (`cpp.os.system`)."""
 WRITERS = {"builtins.open": 1, "io.open": 1, "codecs.open": 1, "os.fdopen": 1, "?.open": 0}
 """Functions that open files -> the position of the mode."""
-SETTERS = words("setattr delattr object.__setattr__ type.__setattr__")
-BY_NAME = SETTERS | {"getattr"}
+SETTERS = words("setattr delattr object.__setattr__ object.__delattr__ type.__setattr__")
+GETTERS = words("getattr object.__getattribute__ type.__getattribute__")
+BY_NAME = SETTERS | GETTERS
+GET_BY_NAME = {f"builtins.{name}" for name in GETTERS}
+SELECTORS = words("operator. attrgetter methodcaller")
+"""Functions of names alone, which are looked up on any object."""
+NEVER_HANDED_ON = {f"builtins.{name}" for name in (*BY_NAME, "vars")} | SELECTORS
+"""Functions that may only be called where they are named."""
 REFLECTION = words("builtins. getattr hasattr setattr delattr isinstance vars")
 """Functions that may be called with the module torch itself."""
 APPLIERS = words("builtins.map builtins.filter functools.partial functools.reduce")
@@ -262,6 +294,8 @@ APPLIERS = words("builtins.map builtins.filter functools.partial functools.reduc
 COMPARISONS = words("__eq__ __ne__")
 OVERLOADS = COMPARISONS | words("__torch_function__ __torch_dispatch__")
 CLASS_MAKERS = words("builtins.type types.new_class dataclasses.make_dataclass")
+_CPP = "passnet.passes.cpp"
+"""A module of which only the listed names may be used."""
 _HARMLESS_DUNDERS = words("__name__ __version__ __file__ __doc__")
 
 
@@ -294,7 +328,8 @@ def uses(rules: Rules, path: str) -> Uses:
     if not is_dotted(path):
         return
     prefixes, (root, *attrs) = prefixes_of(path), path.split(".")
-    if named := next((rules.names[name] for name in prefixes if name in rules.names), None):
+    name = next((name for name in prefixes if name in rules.names), "")
+    if named := EVASION if name == _CPP != path else rules.names.get(name):
         yield named, path
     if root == "torch" and rules.torch is not None:
         is_allowed = any(name in prefixes or name.startswith(f"{path}.") for name in rules.torch)

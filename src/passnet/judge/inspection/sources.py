@@ -45,7 +45,7 @@ class Code:
     the folder itself, once that is on its path -> the modules that they may be. `values`: the
     assigned values of each `scope/name`. `matched`: names, `serving`: nodes, and
     `only_matched`: definitions that serve patterns alone. `excused`: nodes that would be findings
-    elsewhere.
+    elsewhere, `called`: what is called, or has a name from then on.
 
     `names`: `scope/name` -> its paths; `scope()` -> the results of the function; `.name` -> the
     values assigned to such attributes. `elsewhere`: global and nonlocal names -> their
@@ -71,6 +71,7 @@ class Code:
     serving: set[ast.AST] = field(default_factory=set)
     only_matched: set[str] = field(default_factory=set)
     excused: set[ast.AST] = field(default_factory=set)
+    called: set[ast.AST] = field(default_factory=set)
     known: dict[tuple[str, ast.AST], Set[str]] = field(default_factory=dict)
     names: dict[str, set[str]] = field(default_factory=dict)
     elsewhere: dict[str, str] = field(default_factory=dict)
@@ -182,6 +183,9 @@ def _note_node(code: Code, scope: str, holder: ast.AST, node: ast.AST, depth: in
             pass  # it is only compared
         case _:
             code.nodes.append((scope, node))
+            match node:
+                case ast.Call(used) | ast.Assign([ast.Name()], used):
+                    code.called.add(used)
     if isinstance(node, ast.Assign):
         for target in node.targets:
             if isinstance(target, ast.Name):
