@@ -79,3 +79,24 @@ def test_a_folder_that_cannot_be_loaded_is_an_error_of_its_task_alone(
     lines = result.stdout.splitlines()
     assert [line.split(":")[0] for line in lines] == ["add_relu-0", "add_relu-1", "mul_relu-0"]
     assert "not today" in lines[0] and "no match" in lines[2]
+
+
+def test_with_rules_the_findings_are_printed_and_nothing_runs(tmp_path: Path) -> None:
+    marker = tmp_path / "ran"
+    source = f"open({str(marker)!r}, 'w')\n" + GOOD.replace("def pattern", "import gc\ndef pattern")
+    folder = write_passes(tmp_path / "passes", source + "\ngetattr(gc, 'stcejbo'[::-1])\n")
+    command = ["pass", "check", str(folder), "--rules", "strict"]
+    result = CliRunner().invoke(main, [*command, "--json"])
+    assert result.exit_code == 0, result.stderr
+    record = json.loads(result.stdout)  # one line
+    names = {finding["name"] for finding in record["findings"]}
+    assert {"evasion", "persistence"} <= names and record["failure"] is None
+    assert not marker.exists()
+    lines = CliRunner().invoke(main, command).stdout.splitlines()
+    assert any("flag evasion: getattr with a computed name" in line for line in lines)
+
+
+def test_a_folder_that_cannot_be_inspected_is_an_error(tmp_path: Path) -> None:
+    folder = write_passes(tmp_path / "passes", "def (:\n")
+    result = CliRunner().invoke(main, ["pass", "check", str(folder), "--rules", "open"])
+    assert result.exit_code == 1 and "Fuse.py" in result.stderr

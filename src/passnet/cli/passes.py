@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -30,7 +30,10 @@ class PassCheckOptions:
 
     folder: Path = opt.argument()
 
-    suite: Suite = opt.suite()
+    suite: Suite = opt.suite(unless="rules")
+
+    rules: Literal["open", "strict"] | None = None
+    """Only print the findings in the code of FOLDER under these rules; none of it runs."""
 
     sandbox: Sandbox = opt.shared("sandbox")
 
@@ -43,8 +46,12 @@ def pass_check(options: PassCheckOptions) -> None:
 
     FOLDER is a pass folder, or holds one for each task. Its code runs in a sandbox; nothing is
     timed. With --json, prints a line of JSON for each pass and graph. Exits with 1 if a folder
-    cannot be loaded or applied.
+    cannot be loaded or applied. With --rules, prints what the judge finds in its code instead, with
+    --json in one line for each pass folder.
     """
+    if options.rules is not None:
+        _print_findings(options.folder, options.rules, options.json)
+        return
     import msgspec
 
     from passnet.judge.desk.candidates import parse_candidate
@@ -84,3 +91,31 @@ def _lines(matches: GraphMatches) -> Iterator[tuple[dict[str, Any], str]]:
             line = f"{matches.graph}: no match; {report.miss}"
         record = {"pass": report.name, "num_matches": report.num_matches, "miss": report.miss}
         yield record, line
+
+
+def _print_findings(folder: Path, rules: Literal["open", "strict"], is_json: bool) -> None:
+    """Print the findings in the code of pass folders; exit with 1 if one cannot be inspected."""
+    import msgspec
+
+    from passnet.core.jobs.process import JobRunner
+    from passnet.judge.inspection.inspected_folders import inspect_limited
+    from passnet.passes.folder import LIST_FILE
+
+    listed = sorted(folder.glob(f"*/{LIST_FILE}"))
+    folders = [path.parent for path in listed] if not (folder / LIST_FILE).exists() else [folder]
+    failed = []
+    with JobRunner() as runner:
+        for path in folders:
+            inspection = inspect_limited(path, rules, runner)
+            failed += [inspection.failure] if inspection.failure else []
+            if is_json:
+                record = {"folder": str(path), "rules": rules, **msgspec.to_builtins(inspection)}
+                click.echo(msgspec.json.encode(record).decode())
+                continue
+            for found in inspection.findings:
+                text = f"{found.place}: {found.weight} {found.name}: {found.evidence}"
+                click.echo(text if path == folder else f"{path.name}/{text}")
+            if not inspection.findings and not inspection.failure:
+                click.echo(f"{path}: no findings under {rules} rules")
+    if failed or not folders:
+        fail("; ".join(failed) or f"{folder} is no pass folder, and holds none")

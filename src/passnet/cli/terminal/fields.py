@@ -143,15 +143,20 @@ def shared(name: str) -> Any:
     return part(lambda _, __: field_part(Shared, name))
 
 
-def suite(is_argument: bool = False) -> Any:
-    """Return a field for a suite, named by `--suite` or an argument, with the tasks of `--task`."""
+def suite(is_argument: bool = False, unless: str | None = None) -> Any:
+    """Return a field for a suite, named by `--suite` or an argument, with the tasks of `--task`.
+
+    It is not opened, and None, with a value of the option `unless`.
+    """
 
     def make(_: type, __: str) -> OptionPart:
         words = (click.Argument(["suite"], default="demo"),)
         names = words if is_argument else field_part(Shared, "suite").params
         tasks = field_part(Shared, "tasks")
 
-        def value(values: Mapping[str, Any]) -> Suite:
+        def value(values: Mapping[str, Any]) -> Suite | None:
+            if unless is not None and values[unless] is not None:
+                return None
             from passnet.judge.suite.suite import only_tasks
 
             whole, task_names = open_suite(values["suite"]), tasks.value(values)
