@@ -1,7 +1,9 @@
 """Failures of our own are never final, and cost no candidate anything."""
 
 import os
+import resource
 import signal
+import socket
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +17,7 @@ from passnet.judge.desk.candidates import CandidateEntry
 from passnet.judge.desk.judge_task import MAX_TOGETHER, judge_task
 from passnet.judge.inspection.inspected_folders import InspectedFolders, inspect_limited
 from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.protocol.channel import channel_pair
 from passnet.judge.settings import RunSettings
 from passnet.judge.task import task_of
 from passnet.judge.trial import Trial
@@ -59,6 +62,20 @@ def test_an_inspection_that_others_end_is_no_failure_of_the_folder(tmp_path: Pat
         os.kill(int(children.read_text()), signal.SIGKILL)
         with pytest.raises(WorkerError, match="ended by signal 9"):
             inspection.result()
+
+
+def test_descriptors_that_the_os_drops_are_no_message_without_them() -> None:
+    channel, theirs = channel_pair()
+    with theirs:
+        socket.send_fds(theirs, [b"\x02" + b"\0" * 7 + b"{}"], [0, 1])
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                channel.receive(dict, 5)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    channel.close()
 
 
 @pytest.mark.parametrize("status", ["unstable", "reference_error"])

@@ -1,5 +1,6 @@
 """A socket that carries length-prefixed messages and file descriptors."""
 
+import errno
 import os
 import select
 import socket
@@ -9,6 +10,8 @@ from contextlib import ExitStack
 from typing import Any, TypeVar
 
 import msgspec
+
+from passnet.errors import is_exhausted
 
 MAX_MESSAGE_BYTES = 128 * 2**20
 """Longest message accepted from the judge; the text of the largest real graph has 4 MB."""
@@ -67,16 +70,18 @@ class Channel:
 
         Without a timeout for the whole message it waits for ever.
 
-        Raises ChannelTimeoutError, ChannelClosedError, or NoMessageError for bytes that are no such
-        message.
+        Raises ChannelTimeoutError, ChannelClosedError, NoMessageError for bytes that are no such
+        message, or OSError if this process has no room for another descriptor.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         try:
             with ExitStack() as unclaimed:
                 self._wait(deadline)
-                header, fds, _, _ = socket.recv_fds(self._socket, _HEADER.size, _MAX_FDS)
+                header, fds, flags, _ = socket.recv_fds(self._socket, _HEADER.size, _MAX_FDS)
                 for fd in fds:
                     unclaimed.callback(os.close, fd)
+                if flags & socket.MSG_CTRUNC and len(fds) < _MAX_FDS:  # the OS dropped some
+                    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
                 header += self._exactly(_HEADER.size - len(header), deadline)
                 (size,) = _HEADER.unpack(header)
                 if size > self._max_bytes:
@@ -87,6 +92,8 @@ class Channel:
         except TimeoutError as cause:
             raise ChannelTimeoutError from cause
         except OSError as cause:
+            if is_exhausted(cause):
+                raise
             raise ChannelClosedError(str(cause)) from cause
         except (ValueError, RecursionError) as cause:  # not UTF-8, or brackets without end
             raise NoMessageError(f"not a message: {cause}") from cause
