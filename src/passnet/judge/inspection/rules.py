@@ -45,11 +45,11 @@ _NAMES: dict[RuleVerdict, str] = {
     .__code__ .__mro__ .__base__ .__bases__ .__getattribute__ .__loader__ .__spec__ .__wrapped__
     importlib imp runpy pkgutil zipimport site passnet pickle marshal dill cloudpickle _ctypes
     base64 binascii zlib gzip bz2 lzma code codeop doctest pdb bdb pydoc
+    string.Formatter typing.get_type_hints inspect.getattr_static torch.load
     builtins. exec eval compile __import__ globals locals __builtins__ __loader__ __spec__ chr
     breakpoint ctypes. pythonapi PyDLL py_object codecs. decode encode
     timeit. timeit repeat Timer cProfile. run runctx profile. run runctx
-    string.Formatter typing.get_type_hints types. FunctionType CodeType
-    inspect.getattr_static torch.load
+    types. FunctionType CodeType
     sys. path meta_path path_hooks path_importer_cache""",
     LIBRARY_PATCH: "unittest.mock",
     HARNESS: """sys.getrefcount gc. callbacks isenabled get_count get_stats
