@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -16,9 +17,11 @@ from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import CandidateEntry
 from passnet.judge.desk.judge_task import MAX_TOGETHER, judge_task
 from passnet.judge.inspection.inspected_folders import InspectedFolders, inspect_limited
+from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.channel import channel_pair
-from passnet.judge.settings import RunSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.task import task_of
 from passnet.judge.trial import Trial
 from passnet.train.service.submission import Judged
@@ -62,6 +65,19 @@ def test_an_inspection_that_others_end_is_no_failure_of_the_folder(tmp_path: Pat
         os.kill(int(children.read_text()), signal.SIGKILL)
         with pytest.raises(WorkerError, match="ended by signal 9"):
             inspection.result()
+
+
+class LacksDescriptors(ParentPool):
+    """A pool whose reference fails as under `ulimit -n`."""
+
+    def reference(self) -> NoReturn:
+        raise WorkerFailureError("runtime_error", "OSError", "[Errno 24] Too many open files")
+
+
+def test_a_reference_on_a_machine_that_lacks_something_is_no_verdict_on_its_graph() -> None:
+    candidate = Candidate("eager", "eager", call="direct")
+    with LacksDescriptors() as pool, pytest.raises(WorkerError, match="Too many open files"):
+        judge_graph(pool, small_graph(), [candidate], JudgeSettings(timing=None))
 
 
 def test_descriptors_that_the_os_drops_are_no_message_without_them() -> None:

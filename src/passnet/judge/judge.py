@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from passnet.errors import GraphError
+from passnet.errors import GraphError, WorkerError, names_exhaustion
 from passnet.graph.spec import retarget
 from passnet.graph.values.inputs import InputValue, integer_pools, make_inputs, varies
 from passnet.graph.values.structured import make_structured
@@ -160,6 +160,8 @@ class _TrialSession:
                 for candidate in candidates
             }
         except (WorkerFailureError, GraphError) as cause:
+            if names_exhaustion(str(cause)):
+                raise WorkerError(f"the reference failed: {cause}") from cause
             failure: tuple[Status, str] = ("reference_error", f"the reference failed: {cause}")
             names = (self._graph.task, self._graph.name)
             return {
