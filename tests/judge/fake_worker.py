@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import struct
-import tempfile
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from passnet.judge.processes.worker_process import Worker
+from passnet.judge.processes.worker_process import Worker, bounded_log
 from passnet.judge.protocol.channel import channel_pair
 from passnet.judge.protocol.messages import WorkerEnded, WorkerLimits
 
@@ -45,7 +44,7 @@ class FakeParent:
             theirs.shutdown(socket.SHUT_WR)
             self._unread = theirs.dup()  # requests are taken and never read
         memory = os.open("/proc/self/mem", os.O_RDONLY | os.O_CLOEXEC)
-        log = tempfile.TemporaryFile()  # noqa: SIM115 (the worker closes it)
+        log = bounded_log()
         self.worker = Worker(os.getpid(), os.getpid(), memory, channel, log, self)
 
     def fork(self, _: WorkerLimits) -> Worker:

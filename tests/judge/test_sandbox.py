@@ -96,7 +96,7 @@ def test_files_can_be_written_in_private_folders_only(ask: Ask, root: Path) -> N
     places = [str(root / "x"), str(Path.home() / "passnet-intruder"), "/etc/passnet-intruder",
               "/passnet-intruder", str(package), "/var/tmp/passnet-intruder",
               "/dev/passnet-intruder"]  # fmt: skip
-    private = [f"{folder}/passnet-intruder" for folder in module._PRIVATE]
+    private = [f"{folder}/passnet-intruder" for folder in module.PRIVATE]
     found = ask(TRY_TO_WRITE.replace("PLACES", repr([*places, *private])))
     there = [place for place in [*places, *private] if Path(place).exists()]
     for place in there:
@@ -111,7 +111,7 @@ def test_files_can_be_written_in_private_folders_only(ask: Ask, root: Path) -> N
 def test_a_candidate_sees_neither_what_another_wrote_nor_other_folders_below_tmp(
     ask: Ask, tmp_path: Path
 ) -> None:
-    places = [f"{folder}/passnet-for-another" for folder in module._PRIVATE]
+    places = [f"{folder}/passnet-for-another" for folder in module.PRIVATE]
     assert set(ask(TRY_TO_WRITE.replace("PLACES", repr(places))).values()) == {"written"}
     text = f"answer = [os.path.exists(item) for item in {[*places, str(tmp_path)]!r}]"
     assert ask(text) == [True, True, True, False]
@@ -190,7 +190,7 @@ def test_a_device_file_outside_dev_is_none(ask: Ask, root: Path) -> None:
 def test_private_folders_have_an_end(ask: Ask) -> None:
     text = (
         "answer = []\n"
-        f"for place in {module._PRIVATE!r}:\n"
+        f"for place in {module.PRIVATE!r}:\n"
         "    stat = os.statvfs(place)\n"
         "    answer.append(stat.f_blocks * stat.f_frsize)\n"
     )

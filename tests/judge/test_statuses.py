@@ -184,9 +184,8 @@ def test_a_thread_and_a_process_beside_the_worker_are_named(
     names = {item.name for item in trial.findings if item.weight != "note"}
     wanted = {"background_thread", "thread", "process"}  # the last two by their code's text
     if parents.sandbox.name != "none":
-        wanted |= {"background_process", "disturbs_others"}
-        assert trial.status == "cheat"
-    assert names == wanted
+        wanted.add("background_process")  # it was ended before it could be of use
+    assert names == wanted and trial.status == "ok"
 
 
 def test_a_failing_reference_is_no_fault_of_the_candidate(parents: ParentPool) -> None:

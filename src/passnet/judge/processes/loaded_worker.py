@@ -101,7 +101,7 @@ class LoadedWorker:
         self.forms: tuple[messages.OutputForm, ...] = ()
         self.load_s = 0.0
         self.first_call_s = 0.0
-        self._candidate = candidate
+        self.candidate = candidate
         self._settings = settings
         self._fence = fence
         self._op_counter = op_counter
@@ -129,10 +129,10 @@ class LoadedWorker:
             self.prepared.text,
             self.prepared.layouts,
             self.prepared.content.nbytes,
-            self._candidate.kind,
-            self._candidate.passes,
-            self._candidate.call,
-            self._candidate.residual,
+            self.candidate.kind,
+            self.candidate.passes,
+            self.candidate.call,
+            self.candidate.residual,
             self.device,
             self._settings.limits.memory_mib,
             None if self._fence is None else str(self._fence),
@@ -205,7 +205,7 @@ class LoadedWorker:
         if self._num_calls == 0:
             timeout_s = self._settings.compile_timeout_s
         reply = self.worker.ask(messages.Run(input_set, seed), messages.Ran, timeout_s)
-        is_compiling = self._num_calls == 0 and self._candidate.residual == "inductor"
+        is_compiling = self._num_calls == 0 and self.candidate.residual == "inductor"
         self.note_calls(None if is_compiling else 1)
         if self._num_calls == 0:
             self.first_call_s = reply.seconds

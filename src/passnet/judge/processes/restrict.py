@@ -22,6 +22,8 @@ _NONE_OF_A_KERNEL = (
     "io_uring_register",
     # which pages somebody has read
     "mincore", "move_pages", "cachestat",
+    # memory that no limit of a process counts, and work of Linux's own threads
+    "memfd_create", "memfd_secret", "shmget", "msgget", "semget", "io_setup", "io_submit",
     # what several sandboxes share
     "keyctl", "add_key", "request_key", "inotify_init", "inotify_init1", "fanotify_init",
     # see _CONTINUE
@@ -42,11 +44,13 @@ _PR_SET_PDEATHSIG, _PR_SET_SECCOMP = 1, 22
 _TIOCSPTLCK = 0x40045431
 _NEW_NAMESPACES = (0x20000, *(1 << bit for bit in range(25, 31)))
 
-_SCMP_ALLOW, _SCMP_ERRNO = 0x7FFF0000, 0x00050000
+_SCMP_ALLOW, _SCMP_ERRNO, _SCMP_NOTIFY = 0x7FFF0000, 0x00050000, 0x7FC00000
+_STARTS = ("clone", "fork", "vfork")
+"""System calls that start a process or a thread; `clone3` is refused."""
 _SCMP_MASKED_EQUAL = 7
 _SCMP_SPECULATION = 7  # an attribute of a filter
 _SCMP_UNKNOWN = -1
-_YOUNG = {"cachestat": 451}
+_YOUNG = {"cachestat": 451, "memfd_secret": 447}
 """System calls that common libraries do not know yet, with their number on all machines."""
 
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
@@ -78,11 +82,7 @@ def restrict_calls(may_lock: bool) -> None:
     Unless it may lock, locks of files seem to succeed and do nothing, as other sandboxes would see
     them. Raises OSError without libseccomp or a filter of Linux.
     """
-    library = ctypes.CDLL("libseccomp.so.2")
-    library.seccomp_init.restype = ctypes.c_void_p
-    context = ctypes.c_void_p(library.seccomp_init(ctypes.c_uint32(_SCMP_ALLOW)))
-    # A filter would otherwise slow all code of the process down on older kernels.
-    library.seccomp_attr_set(context, _SCMP_SPECULATION, 1)
+    library, context = _new_filter()
     for name, error, arguments in _rules(may_lock):
         number = library.seccomp_syscall_resolve_name(name.encode())
         if number == _SCMP_UNKNOWN:
@@ -99,11 +99,40 @@ def restrict_calls(may_lock: bool) -> None:
     library.seccomp_release(context)
 
 
+def submit_starts() -> int:
+    """Make this process and its children ask for each process and thread that they start.
+
+    Call it before `restrict_calls`. Return the descriptor at which `Starts` answers. Raises
+    OSError without libseccomp or such a filter of Linux (5.5).
+    """
+    library, context = _new_filter()
+    for name in _STARTS:
+        number = library.seccomp_syscall_resolve_name(name.encode())
+        action = ctypes.c_uint32(_SCMP_NOTIFY)
+        _check(library.seccomp_rule_add_array(context, action, number, 0, None))
+    _check(library.seccomp_load(context))
+    listener = library.seccomp_notify_fd(context)
+    _check(listener)
+    library.seccomp_release(context)
+    return listener
+
+
+def _new_filter() -> tuple[ctypes.CDLL, ctypes.c_void_p]:
+    """Return libseccomp and a filter of it that allows everything."""
+    library = ctypes.CDLL("libseccomp.so.2")
+    library.seccomp_init.restype = ctypes.c_void_p
+    context = ctypes.c_void_p(library.seccomp_init(ctypes.c_uint32(_SCMP_ALLOW)))
+    # A filter would otherwise slow all code of the process down on older kernels.
+    library.seccomp_attr_set(context, _SCMP_SPECULATION, 1)
+    return library, context
+
+
 def _rules(may_lock: bool) -> Iterator[_Rule]:
     for name in _NONE_OF_A_KERNEL:
         yield name, errno.EPERM, {}
     for command in _SIGNALS_BY_FILE:
         yield "fcntl", errno.EPERM, {1: (_ALL, command)}
+    yield "mremap", errno.EPERM, {1: (2**64 - 1, 0)}  # a second mapping of the same pages
     yield "setpgid", 0, {}  # ninja, which builds torch's extensions, starts compilers with it
     if not may_lock:
         yield "flock", 0, {}
@@ -176,6 +205,7 @@ def _check(result: int) -> None:
 def main() -> None:
     """Restrict this process; print a line for each restriction that does not work."""
     for name, restrict in (
+        ("Candidates can start processes and threads while they are timed", submit_starts),
         ("System calls of candidates are not filtered", lambda: restrict_calls(may_lock=False)),
         ("Candidates can read in /proc which pages of memory are in use", restrict_proc),
     ):

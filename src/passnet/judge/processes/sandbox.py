@@ -25,9 +25,9 @@ from passnet.judge.processes.confine import SYSTEM_WIDE
 
 SandboxName: TypeAlias = Literal["bubblewrap", "unshare", "none"]
 
-PRIVATE_BYTES = 2 * 2**30
+PRIVATE_BYTES = 2**30
 """Size of each private folder."""
-_PRIVATE = ("/dev/shm", "/tmp", "/run")
+PRIVATE = ("/dev/shm", "/tmp", "/run")
 """Private folders of every sandbox; the sockets of most services lie in /run."""
 
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CXX", "PYTHONPATH", "PYTHONHOME")
@@ -65,7 +65,7 @@ class Sandbox:
         if self.name == "none":
             return list(argv)
         folders = dict.fromkeys([*_own_folders(), *map(Path.resolve, visible)])
-        private = set(map(Path, _PRIVATE))
+        private = set(map(Path, PRIVATE))
         shown = [str(path) for path in folders if private.intersection(path.parents)]
         if self.name == "bubblewrap":
             return [*_bubblewrap(shown, devices, writable), *argv]
@@ -152,7 +152,7 @@ def _bubblewrap(
             words += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
     else:
         words += ["--remount-ro", "/proc"]
-    for path in _PRIVATE:
+    for path in PRIVATE:
         words += ["--size", str(PRIVATE_BYTES), "--tmpfs", path]
     for path in shown:
         words += ["--ro-bind", path, path]
@@ -170,7 +170,7 @@ def _unshare(
         words += ["--user", "--map-current-user", "--keep-caps"]
     words += python_command("-S", str(Path(__file__).with_name("confine.py")))
     words += ["--own-users"] if own_users else []
-    words += [f"--private={path}" for path in _PRIVATE]
+    words += [f"--private={path}" for path in PRIVATE]
     words += [f"--show={path}" for path in shown]
     words += [f"--device={path}" for path in devices]
     words += [f"--write={path}" for path in writable]

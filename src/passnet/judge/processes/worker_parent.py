@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from passnet.core.jobs.children import end_with_descendants, python_command
+from passnet.core.jobs.children import end_tree, python_command
 from passnet.errors import WorkerError
-from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox, inductor_cache
-from passnet.judge.processes.worker_process import Worker, open_memory
+from passnet.judge.processes.census import SandboxUse
+from passnet.judge.processes.sandbox import NO_SANDBOX, PRIVATE, Sandbox, inductor_cache
+from passnet.judge.processes.starts import Starts
+from passnet.judge.processes.worker_process import Worker, bounded_log, open_memory
 from passnet.judge.protocol import messages
 from passnet.judge.protocol.channel import ChannelClosedError, ChannelTimeoutError, channel_pair
 from passnet.judge.protocol.device import device_environment, device_nodes
@@ -99,12 +100,7 @@ class WorkerParent:
 
     def close(self) -> None:
         """End the process and all its workers."""
-        # First, since another thread may wait for its answer.
-        if self._is_ready:
-            self._process.kill()
-        else:  # bubblewrap ends with the process that starts it only once it is set up
-            end_with_descendants(self._process.pid)
-        self._process.wait()
+        end_tree(self._process)  # first, since another thread may wait for its answer
         self._channel.close()
 
     def _ask(self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()) -> Any:
@@ -138,14 +134,24 @@ class WorkerParent:
         """Return a fresh worker; close it (or use it as a context manager)."""
         self.wait_ready()
         channel, far = channel_pair()
-        log = tempfile.TemporaryFile()  # noqa: SIM115 (the worker's close() closes it)
-        fds = (far.fileno(), log.fileno())
+        log = bounded_log()
+        fds = (far.fileno(), log)
         reply = self._ask(messages.Spawn(limits), messages.Spawned, FORK_TIMEOUT_S, fds)
         far.close()
         host_pid = _host_pid(self._received_fds)
-        worker = Worker(reply.pid, host_pid, open_memory(host_pid), channel, log, self)
+        memory = open_memory(host_pid)
+        starts = use = None
+        if self.is_confined and not self.is_shared:
+            _, listeners = channel.receive(messages.Born, FORK_TIMEOUT_S)
+            starts = Starts(*listeners, limits.num_processes) if listeners else None
+            use = SandboxUse(host_pid, PRIVATE, limits.memory_mib << 20)
+        worker = Worker(reply.pid, host_pid, memory, channel, log, self, starts, use)
         worker.await_birth()
         return worker
+
+    def end_others(self, pid: int) -> int:
+        """Kill all processes of a worker's sandbox but itself; return their number."""
+        return self._ask(messages.EndOthers(pid), messages.OthersEnded, FORK_TIMEOUT_S).num_ended
 
     def end(self, pid: int, is_awaited: bool = True) -> messages.WorkerEnded:
         """Kill a worker and all it started; return its end, if awaited."""

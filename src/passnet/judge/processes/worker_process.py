@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import math
 import os
 import signal
@@ -13,17 +14,27 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from passnet.errors import WorkerError
+from passnet.judge.processes.census import SandboxUse
+from passnet.judge.processes.device_lock import give_way
 from passnet.judge.processes.standstill import GoneError, Standstill, StopPlace
+from passnet.judge.processes.starts import Starts
 from passnet.judge.protocol import channel, messages
 from passnet.judge.score.status import Status
 
 LOG_TAIL_BYTES = 600
+MAX_LOG_BYTES = 2**20
+"""Most bytes that a worker and all it started can write to their log; more is refused (EPERM)."""
+MEMORY_PAUSE_S = 0.25
+"""Time between two questions how much memory a sandbox uses, while an answer is awaited."""
+_LONG_WORK = (messages.Loaded, messages.Ran, messages.MatchesChecked)
+"""Answers for which a worker may take long; meanwhile it gives way to those who measure."""
 NUM_OPEN_ATTEMPTS = 200
 BIRTH_PAUSE_S = 0.002
 """Pause between two questions whether a new worker has stopped, after some milliseconds."""
 _ALWAYS_COUNTS = 0.2
 """The share of wall time that counts even if a worker waited: time-outs take five times their
 limit."""
+_FIRST_PID = 1
 _READ_BYTES = 2**30
 """Most bytes of a worker's memory in one read; Linux reads no more than 2 GiB."""
 
@@ -59,6 +70,9 @@ class WorkerMaker(Protocol):
     def end(self, pid: int, is_awaited: bool = True) -> messages.WorkerEnded:
         """Kill a worker and all it started; return its end, if awaited."""
 
+    def end_others(self, pid: int) -> int:
+        """Kill all processes of a worker's sandbox but itself; return their number."""
+
 
 @dataclass(eq=False)
 class Worker:
@@ -68,11 +82,15 @@ class Worker:
     _host_pid: int
     _memory: int
     _channel: channel.Channel
-    _log: Any
+    _log: int
     _maker: WorkerMaker
+    _starts: Starts | None = None
+    _use: SandboxUse | None = None
     _open: bool = True
     _failure: WorkerFailureError | None = None
     num_left: int = 0
+    num_ended: int = 0
+    """Processes beside it that were ended before it was timed."""
     birth: StopPlace | None = None
     """The place of its first stop, before any other code came to it."""
     _allowed_s: float = math.inf
@@ -93,7 +111,9 @@ class Worker:
         os.close(self._memory)
         ended = self._maker.end(self._pid, is_awaited)
         self.num_left = ended.num_left
-        self._log.close()
+        if self._starts is not None:
+            self._starts.close()
+        os.close(self._log)
         return ended.code
 
     def ask(self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()) -> Any:
@@ -115,12 +135,17 @@ class Worker:
         """Return the next message of the worker; see `ask`."""
         elapsed_s = self.stopwatch()
         limit_s = min(timeout_s, self.left_s)
-        while not self._channel.readable(left_s := limit_s - elapsed_s()) and left_s > 0:
-            pass
+        paused_s = 0.0
+        while (left_s := limit_s + paused_s - elapsed_s()) > 0:
+            if self._channel.readable(min(left_s, MEMORY_PAUSE_S)):
+                break
+            self.check_memory()
+            if kind in _LONG_WORK:
+                paused_s += give_way(self._host_pid)
         try:
             reply, fds = self._channel.receive(messages.Reply, max(left_s, 0.0))
         except channel.ChannelTimeoutError as cause:
-            self.spend(elapsed_s())
+            self.spend(elapsed_s() - paused_s)
             text = f"no answer within {timeout_s:g} s"
             raise self.end_for("timeout", "Timeout", text) from cause
         except channel.NoMessageError as cause:
@@ -130,7 +155,7 @@ class Worker:
             raise self.died(str(cause)) from cause
         for fd in fds:  # no request asks for one
             os.close(fd)
-        self.spend(elapsed_s())
+        self.spend(elapsed_s() - paused_s)
         if isinstance(reply, messages.Failed):
             raise WorkerFailureError(reply.status, reply.error, reply.text)
         if not isinstance(reply, kind):
@@ -141,13 +166,14 @@ class Worker:
     def stopwatch(self) -> Callable[[], float]:
         """Return a clock of the seconds since now that count against the worker.
 
-        It leaves out time that its main thread waited for a processor, but for a part, as that can
-        be the worker's own doing.
+        It leaves out time that its main thread waited for a processor while nothing else of its
+        sandbox ran, but for a part.
         """
-        start, waited_s = time.monotonic(), self._waited_s()
+        start, waited_s, ran_s = time.monotonic(), self._waited_s(), self._ran_s()
 
         def elapsed_s() -> float:
-            return counted_s(time.monotonic() - start, self._waited_s() - waited_s)
+            wall_s = time.monotonic() - start
+            return counted_s(wall_s, self._waited_s() - waited_s, self._ran_s() - ran_s)
 
         return elapsed_s
 
@@ -157,6 +183,31 @@ class Worker:
         except OSError:  # it has ended, or the kernel keeps no such account
             return 0.0
         return int(words[1]) / 1e9 if len(words) > 1 else 0.0
+
+    def _ran_s(self) -> float:
+        """Return the CPU time of all in its sandbox; 0 if it shares one."""
+        return self._use.cpu_s() if self._use is not None else 0.0
+
+    def check_memory(self) -> None:
+        """End the worker with a WorkerFailureError if its sandbox uses too much memory."""
+        if self._use is not None and (excess := self._use.excess()):
+            raise self.end_for("out_of_memory", "Memory", excess)
+
+    def stay_alone(self) -> None:
+        """Let nothing but this worker run in its sandbox from now on: end all else, refuse starts.
+
+        A sandbox that it shares is left as it is.
+        """
+        if self._use is None:
+            return
+        if self._starts is not None:
+            self._starts.refuse()
+        self.num_ended = self._maker.end_others(self._pid)
+
+    @property
+    def num_refused(self) -> int:
+        """Return how often a start of a process or thread was refused."""
+        return self._starts.num_refused if self._starts is not None else 0
 
     def allow(self, seconds: float) -> None:
         """Limit the judge's further waiting for this worker to so many seconds in all."""
@@ -189,15 +240,18 @@ class Worker:
             raise self.end_for("crash", "Protocol", text)
         return data
 
+    def write(self, address: int, data: memoryview) -> None:
+        """Write into the worker's memory, where it has any."""
+        with suppress(OSError, OverflowError):
+            os.pwrite(self._memory, data, address)
+
     def mapped_at(self, name: str) -> int | None:
         """Return the address at which the worker has mapped a shared memory; None if it has not."""
-        path = Path(f"/proc/{self._host_pid}/maps")
-        try:
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            return None
-        mappings = [line for line in lines if f"/memfd:{name} " in line]
-        return int(mappings[0].split("-", 1)[0], 16) if mappings else None
+        with suppress(OSError), Path(f"/proc/{self._host_pid}/maps").open("rb") as lines:
+            for line in lines:  # one by one: a worker can have 65,530
+                if f"/memfd:{name} ".encode() in line:
+                    return int(line.split(b"-", 1)[0], 16)
+        return None
 
     def num_threads(self) -> int:
         """Return the number of the worker's threads."""
@@ -218,16 +272,8 @@ class Worker:
         return Standstill(self._host_pid, self._maker.is_confined)
 
     def num_strangers(self) -> int:
-        """Return the number of other processes in its sandbox; 0 if they cannot be told apart."""
-        if not self._maker.is_confined or self._maker.is_shared:
-            return 0
-        running = 0
-        with suppress(OSError):
-            for folder in Path(f"/proc/{self._host_pid}/root/proc").iterdir():
-                if folder.name.isdecimal():
-                    with suppress(OSError):  # an ending process loses its memory, then its folder
-                        running += not (folder / "statm").read_bytes().startswith(b"0 ")
-        return max(running - 2, 0)
+        """Return the number of other processes in its sandbox; 0 if it shares one."""
+        return len(set(self._use.pids()) - {_FIRST_PID, self._pid}) if self._use else 0
 
     def keep_to(self, processors: set[int]) -> None:
         """Bind its threads to some processors."""
@@ -247,9 +293,9 @@ class Worker:
 
     def died(self, why: str) -> WorkerFailureError:
         """Close this worker, which has ended; return the failure that tells how."""
-        size = self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, size - LOG_TAIL_BYTES))
-        tail = self._log.read().decode("utf-8", "replace").strip()
+        size = min(os.lseek(self._log, 0, os.SEEK_CUR), MAX_LOG_BYTES)  # it writes by the same one
+        tail = os.pread(self._log, LOG_TAIL_BYTES, max(0, size - LOG_TAIL_BYTES))
+        tail = tail.decode("utf-8", "replace").strip("\0 \n")
         code = self.close()
         if code < 0:
             # Most real-time signals have no name.
@@ -265,16 +311,27 @@ class Worker:
         return self._failure
 
 
-def counted_s(wall_s: float, waited_s: float) -> float:
-    """Return the part of wall time that counts against a worker that waited for a processor."""
-    return max(wall_s - waited_s, wall_s * _ALWAYS_COUNTS)
+def counted_s(wall_s: float, waited_s: float, ran_s: float = 0.0) -> float:
+    """Return the part of wall time that counts against a worker that waited for a processor.
+
+    Time that its sandbox ran, by its own threads and processes, counts in any case.
+    """
+    return min(wall_s, max(wall_s - waited_s, ran_s, wall_s * _ALWAYS_COUNTS))
+
+
+def bounded_log() -> int:
+    """Return a descriptor of memory for a worker's log, which cannot grow; close it."""
+    log = os.memfd_create("passnet-log", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(log, MAX_LOG_BYTES)
+    fcntl.fcntl(log, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
+    return log
 
 
 def open_memory(pid: int) -> int:
-    """Open the memory of a process for reading from outside it."""
+    """Open the memory of a process for reading and writing from outside it."""
     for _ in range(NUM_OPEN_ATTEMPTS):
         try:
-            return os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+            return os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
         except PermissionError:  # it is not yet ready to be read
             time.sleep(0.005)
         except OSError as cause:

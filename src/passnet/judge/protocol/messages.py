@@ -122,15 +122,22 @@ class Fetch(msgspec.Struct, frozen=True, tag=True):
     num_bytes: int
 
 
+OverheadName: TypeAlias = Literal["compiled", "guarded"]
+OVERHEADS: tuple[OverheadName, ...] = ("compiled", "guarded")
+"""Ways of calling a graph that cost something by themselves."""
+
+
 class Arm(msgspec.Struct, frozen=True, tag=True):
     """Take orders from the control page, see `ControlPage`, until one says to leave.
 
     `slots` are the places of the arguments of each call of a burst. Three memories of `num_bytes`
-    come along: the control page, the slots, and for a device the delivered outputs.
+    come along: the control page, the slots, and for a device the delivered outputs. A reference
+    gets ready to call a graph without ops in the ways of `overheads`.
     """
 
     slots: tuple[InputLayout, ...]
     num_bytes: tuple[int, ...]
+    overheads: tuple[OverheadName, ...] = ()
 
 
 class CheckMatches(msgspec.Struct, frozen=True, tag=True):

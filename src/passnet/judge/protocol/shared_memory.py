@@ -100,6 +100,9 @@ class ControlPage:
     once, and note the torch ops of replacements; go back to messages; sleep for so many
     milliseconds; keep `ASIDE` bytes aside until the next such order, so that calls allocate
     elsewhere, and call on so many slots, freeing the outputs."""
+    HOLD, OVERHEAD = 11, 12
+    """Orders: keep the outputs of the last burst until the end; call a graph that does nothing, in
+    the way of calling `ASIDE` (its number in `messages.OVERHEADS`), on so many slots."""
     UP, DOWN, DOWN_ALL, REPEAT = 5, 6, 7, 8
     """Orders for a device: copy the arguments of so many slots up; copy down the outputs of the
     calls whose numbers stand at `OUTPUTS`; the arguments of those calls too; call so many times on

@@ -21,7 +21,13 @@ import numpy as np
 from passnet.core.records.dtypes import Array
 from passnet.judge.processes.loaded_worker import PreparedGraph
 from passnet.judge.processes.worker_process import WorkerFailureError
-from passnet.judge.protocol.messages import MAX_REPORTS, Observed, OutputForm
+from passnet.judge.protocol.messages import (
+    MAX_REPORTS,
+    OVERHEADS,
+    Observed,
+    OutputForm,
+    OverheadName,
+)
 from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.score.tolerance import CORRECT_AT, LEVELS, forgiving
 from passnet.judge.settings import TimingPlan
@@ -29,7 +35,12 @@ from passnet.judge.timing import probes
 from passnet.judge.timing.estimate import low_mean, speedup
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
 from passnet.judge.timing.measurement import Measurement, Rounds, TimedSample, WorkerTiming
-from passnet.judge.timing.measurement_findings import disturbance, early_work, late_work
+from passnet.judge.timing.measurement_findings import (
+    disturbance,
+    early_work,
+    late_work,
+    overhead_findings,
+)
 from passnet.judge.timing.timed_worker import (
     LATE_WAIT_MS,
     LEAST_CALLS,
@@ -77,6 +88,8 @@ PRECISE_ROUNDS, ROUNDS_BETWEEN = 16, 4
 """Rounds before the first question whether a measurement is precise, and between two."""
 LEAST_ELSEWHERE, ELSEWHERE_SHARE = 3, 0.02
 """Turns that end in foreign code, and their share of all, that prove a worker's loop taken over."""
+NUM_OVERHEADS = 8
+"""Bursts from which that time is known."""
 HOT_CALLS = 20
 """Calls in a row, on the same inputs, that give the hot time on a device."""
 
@@ -158,17 +171,23 @@ class _Interleaving:
     _look_share: float = 1.0
     _empty_ns: list[int] = field(default_factory=list)
     _held_up: list[float] = field(default_factory=list)
+    _overhead_ns: dict[OverheadName, list[int]] = field(default_factory=dict)
     _shared: frozenset[probes.SharedPair] = frozenset()
+    _num_turns: int = 0
+    _held_turn: int = -1
     _stop_offsets: list[int] = field(default_factory=list)
 
     def measure(self) -> Measurement:
         """Run all rounds and return their results."""
-        self._oracle.arm(self._processors)
+        ways = {worker.way for worker in self._workers}
+        self._overhead_ns = {way: [] for way in OVERHEADS if way in ways}
+        self._oracle.arm(self._processors, tuple(self._overhead_ns))
         self._stop_offsets = self._oracle.stop_offsets()
         for _ in range(NUM_WARM_BURSTS):
             self._call_oracle([self._fresh.draw()])
             self._oracle.free()
         min_rounds = self._warm_up()
+        self._held_turn = int(self._random.integers(1, 2 * min_rounds))
         deadline = time.monotonic() + self._plan.seconds * len(self._workers)
         for number in range(self._plan.max_rounds):
             if number >= min_rounds and time.monotonic() > deadline:
@@ -184,6 +203,10 @@ class _Interleaving:
             if self._is_precise(number + 1):
                 break
         self._turn(range(len(self._workers)), is_last=True)  # read whole, and not counted
+        for index in range(len(self._workers)):
+            if self._visit(index, lambda worker: worker.is_held_intact()) is False:
+                text = "an output that was still in use changed, or a later one lies in it"
+                self._records[index].note([finding("static_buffer", text)])
         return self._measurement()
 
     def _is_precise(self, num_rounds: int) -> bool:
@@ -267,6 +290,7 @@ class _Interleaving:
     def _turn(self, order: Sequence[int], is_last: bool = False) -> dict[int, int]:
         """Run one burst of each worker; return the nanoseconds of all that succeeded."""
         is_whole = is_last or self._random.random() < self._plan.audit_share
+        self._num_turns += 1
         times = {}
         for index in order:
             draws = self._draws(is_last)
@@ -302,7 +326,9 @@ class _Interleaving:
             record.note([finding("loop_taken_over", text)])
         # The reference too: what another processor has read is slower to write to again. Each by
         # itself: how long the others took could tell a worker that this is a turn of looks.
-        if is_whole or self._random.random() < self._look_share:
+        if self._num_turns == self._held_turn:
+            worker.hold(self._draw_look(draws, is_whole=False))
+        elif is_whole or self._random.random() < self._look_share:
             self._look(worker, index, draws, is_whole)
         else:
             worker.free()
@@ -314,6 +340,7 @@ class _Interleaving:
         record, look = self._records[index], self._draw_look(draws, is_whole)
         record.num_looks += 1
         results = worker.look_at(self._fresh, look)
+        results.is_overwritten |= worker.mark(look, results)
         worker.free()
         if results.up_ns is not None and results.down_ns is not None:
             record.up_ms.append(results.up_ns / NS_PER_MS)
@@ -322,6 +349,15 @@ class _Interleaving:
         self._compare(index, results, expected, look)
         if index == 0:
             self._shared = results.calls[0].shared
+            self._measure_overheads()
+
+    def _measure_overheads(self) -> None:
+        """Measure what ways of calling take by themselves, in the same rounds as all else."""
+        for way, times_ns in self._overhead_ns.items():
+            if len(times_ns) < NUM_OVERHEADS:
+                spent = self._oracle.overhead(way, self._num_calls)
+                times_ns.append(burst_ns(spent, self._num_threads, self._oracle.is_on_device))
+                self._oracle.free()
 
     def _draw_look(self, draws: Sequence[Draw], is_whole: bool) -> Look:
         """Draw the places to check after a burst; a whole look takes an extreme call too."""
@@ -333,15 +369,14 @@ class _Interleaving:
         calls = order[:MAX_SEEN]
         reference = self._workers[0]
         spots = self._random.random(reference.num_inputs).tolist()
-        return Look(
-            tuple(calls), probes.draw_places(reference.forms, self._random), spots, is_whole
-        )
+        places = probes.draw_places(reference.forms, self._random)
+        return Look(tuple(calls), tuple(order), places, spots, is_whole)
 
     def _expected(self, calls: Sequence[SeenCall], look: Look) -> Seen:
         numbers = tuple(range(len(calls)))
         try:
             self._call_oracle([call.draw for call in calls])
-            again = replace(look, chosen=numbers, awaits_writes=False)
+            again = replace(look, chosen=numbers, order=numbers, awaits_writes=False)
             results = self._oracle.look_at(self._fresh, again)
             self._oracle.free()
             empty = self._oracle.order(ControlPage.EMPTY, self._num_calls)
@@ -398,7 +433,12 @@ class _Interleaving:
                 record = self._records[index]
                 for use in observed[: MAX_REPORTS - len(record.observed)]:
                     record.observed[use.name] = use
-        for record in self._records[1:]:
+        for record, worker in zip(self._records[1:], self._workers[1:], strict=True):
+            if num_refused := worker.worker.num_refused:
+                text = (
+                    f"{num_refused} starts of processes or threads were refused while it was timed"
+                )
+                record.note([finding("disturbs_others", text)])
             record.note(early_work(record.up_ms, reference.up_ms))
             record.note(late_work(record.down_ms, reference.down_ms))
             record.note(disturbance(record.meanwhile_ns))
@@ -407,6 +447,9 @@ class _Interleaving:
             if times and float(low_mean(np.array(times).reshape(-1))) <= SHORTEST_MS:
                 text = "its calls take no longer than a burst without calls"
                 record.note([finding("physical_floor", text)])
+        for record, worker, times in zip(self._records, self._workers, rounds, strict=True):
+            if times and worker.way in self._overhead_ns:
+                record.note(overhead_findings(worker.way, times, self._overhead_ms(worker.way)))
         timings = [
             WorkerTiming(
                 rounds[0],
@@ -424,6 +467,14 @@ class _Interleaving:
             for record, own_rounds, hot in zip(self._records, rounds, hot_ms, strict=True)
         ]
         return Measurement(tuple(timings), self._shared)
+
+    def _overhead_ms(self, way: OverheadName) -> float:
+        """Return the time that a way of calling takes by itself; 0 if it was not measured."""
+        times_ns = self._overhead_ns[way]
+        if not times_ns:
+            return 0.0
+        empty_ns = float(low_mean(np.array(self._empty_ns)))
+        return (float(low_mean(np.array(times_ns))) - empty_ns) / self._num_calls / NS_PER_MS
 
     def _rounds_ms(self, record: _WorkerRecord) -> Rounds:
         """Return the times of a call in all rounds, without the overhead of a burst."""
@@ -460,6 +511,10 @@ def _compare_call(
     if actual.draw.input_set >= EXTREME_SET:
         slack = partial(fresh.slack, actual.draw)
     comparison = probes.compare_places(look.probes, actual.places, expected.places, slack)
+    for output in sorted(actual.follows ^ expected.follows):
+        does = "follows" if output in actual.follows else "does not follow"
+        text = f"output {output} {does} its arguments after a call, unlike the reference's"
+        comparison = worse(comparison, Comparison("ok", None, text))
     for index in sorted(actual.changed - expected.changed):
         text = f"argument {index} is left with other values by a timed call"
         comparison = worse(comparison, Comparison("ok", None, text))

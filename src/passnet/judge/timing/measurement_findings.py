@@ -27,6 +27,9 @@ LATE_SHARE = 0.1
 many times the reference's median, and five microseconds more. On an H100 that tenth took honest
 workers 0.81 to 0.92 of the median, in eight comparisons."""
 
+OVERHEAD_MARGIN = 0.7
+"""A time below this share of what the way of calling takes by itself is impossible."""
+
 LEAST_DISTURBED, DISTURBED_SHARE = 3, 0.1
 """Standstills in which a worker runs, and their share of all, that show purpose: on a virtual
 machine one in a thousand standstills of honest workers lasted less than it should."""
@@ -65,6 +68,18 @@ def roofline_findings(roofline: Roofline, rounds: Rounds, reference: Rounds) -> 
     return [proof] if proof else []
 
 
+def overhead_findings(way: str, rounds: Rounds, overhead_ms: float) -> list[Finding]:
+    """Return a finding if calls are faster than their way of calling is by itself."""
+    measured_ms = float(low_mean(np.array(rounds).reshape(-1)))
+    if measured_ms >= OVERHEAD_MARGIN * overhead_ms:
+        return []
+    text = (
+        f"{measured_ms * 1e3:.1f} us a {way} call is impossible: one of a graph without ops takes "
+        f"{overhead_ms * 1e3:.1f} us ({OVERHEAD_MARGIN:.0%} of that is allowed)"
+    )
+    return [finding("physical_floor", text)]
+
+
 def company_findings(loaded: LoadedWorker, usual_threads: int) -> list[Finding]:
     """Return findings on threads and processes beside a candidate's calls, and end its worker."""
     threads = loaded.worker.num_threads()
@@ -73,8 +88,8 @@ def company_findings(loaded: LoadedWorker, usual_threads: int) -> list[Finding]:
     if threads > 2 * usual_threads - 1:
         text = f"{threads} threads at the end, the reference has {usual_threads}"
         findings.append(finding("background_thread", text))
-    if loaded.worker.num_left:
-        text = f"{loaded.worker.num_left} processes left beside the worker at the end"
+    if num_beside := loaded.worker.num_ended or loaded.worker.num_left:
+        text = f"{num_beside} processes left beside the worker"
         findings.append(finding("background_process", text))
     return findings
 

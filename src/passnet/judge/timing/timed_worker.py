@@ -19,7 +19,15 @@ from passnet.core.records.dtypes import Array
 from passnet.judge.processes.loaded_worker import LoadedWorker, output_offsets
 from passnet.judge.processes.standstill import GoneError, Spent, Standstill, StopPlace
 from passnet.judge.processes.worker_process import counted_s
-from passnet.judge.protocol.messages import Arm, Armed, Disarmed, Observed, OutputForm
+from passnet.judge.protocol.messages import (
+    OVERHEADS,
+    Arm,
+    Armed,
+    Disarmed,
+    Observed,
+    OutputForm,
+    OverheadName,
+)
 from passnet.judge.protocol.shared_memory import ControlPage, SharedMemory, lay_out_slots
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
 from passnet.judge.timing.outputs import output_reader
@@ -46,6 +54,12 @@ sleeps a while and then waits for its turn (see `worker.SWITCH_INTERVAL_S`)."""
 EAGER_POLLS = 24
 """Questions without a pause whether a worker stands still again, while its time does not count:
 waking up takes longer than most such orders. On a device wall time counts: no pause."""
+MARK_BYTES = 2 * 2**20
+"""Bytes of outputs that are overwritten after a check, roughly, and at most in one output."""
+MARK = memoryview(b"\xff" * MARK_BYTES)
+"""The bytes that overwrite them: NaN in every floating-point type, and -1."""
+MAX_HELD_CALLS = 16
+"""Most calls of a held burst that are compared with what they were."""
 INPUT_RUN = 256
 """Neighbouring elements of an argument that are checked after a call."""
 
@@ -59,6 +73,8 @@ class Look:
     """The places to check in `chosen` calls: in outputs, at spots (0 to 1) in arguments, or all."""
 
     chosen: tuple[int, ...]
+    order: tuple[int, ...]
+    """All calls of the burst, in random order, `chosen` first."""
     probes: list[ProbedPlaces]
     spots: list[float]
     is_whole: bool = False
@@ -74,6 +90,19 @@ class SeenCall:
     whole: list[Array | None] | None
     changed: set[int]
     shared: frozenset[SharedPair]
+    follows: frozenset[int] = frozenset()
+    """Outputs that change when the judge writes into the arguments."""
+
+
+@dataclass(slots=True)
+class Held:
+    """The outputs of a burst that the worker keeps: their places, and what was at some of them."""
+
+    pointers: list[list[int]]
+    left_out: set[int]
+    calls: tuple[int, ...]
+    probes: list[ProbedPlaces]
+    places: list[list[bytes]]
 
 
 @dataclass(slots=True)
@@ -134,6 +163,7 @@ class TimedWorker:
         self._outputs = output_reader(loaded, delivery, self._deliver)
         self._draws: list[Draw] = []
         self._up_ns: int | None = None
+        self._held: Held | None = None
         self._still: Standstill | None = None
         self._addresses: list[int] = []
 
@@ -147,11 +177,28 @@ class TimedWorker:
         """Return the number of arguments of the graph."""
         return len(self._layouts)
 
-    def arm(self, processors: set[int] | None = None) -> None:
-        """Let it take orders, on some processors alone; it stands still when this returns."""
+    @property
+    def way(self) -> str | None:
+        """Return the way of calling of a pass folder; None for code of torch alone."""
+        candidate = self._loaded.candidate
+        return candidate.call if candidate.kind == "passes" else None
+
+    def arm(
+        self, processors: set[int] | None = None, overheads: tuple[OverheadName, ...] = ()
+    ) -> None:
+        """Let it take orders, on some processors alone; it stands still when this returns.
+
+        Nothing else runs in its sandbox from then on. It gets ready for the ways of calling whose
+        `overheads` will be measured.
+        """
+        if not self.is_on_device:
+            self.worker.stay_alone()
         sizes = tuple(memory.num_bytes for memory in self._memories)
         fds = tuple(memory.fd for memory in self._memories)
-        reply = self.worker.ask(Arm(self._layouts, sizes), Armed, self._timeout_s, fds)
+        request = Arm(self._layouts, sizes, overheads)
+        reply = self.worker.ask(request, Armed, self._timeout_s, fds)
+        if overheads:
+            self._loaded.restore(0)
         if processors:
             self.worker.keep_to(processors)
         self._still = self.worker.standstill()
@@ -267,7 +314,90 @@ class TimedWorker:
             self.order(ControlPage.IDLE, LATE_WAIT_MS)
             self._outputs.fetch(look.chosen, pointers, is_whole=False)
             is_written_late = _differ(whole, self._whole(look), inside)
+        if not self.is_on_device:
+            for number, call in enumerate(calls):
+                call.follows = self._followers(number, look)
         return Seen(calls, is_overwritten, is_written_late, self._up_ns, down_ns)
+
+    def _followers(self, number: int, look: Look) -> frozenset[int]:
+        """Return the outputs of a checked call that change if its arguments are inverted.
+
+        Then they lie in the same pages, at whatever addresses.
+        """
+        arguments = [slot for slot in self._slots[look.chosen[number]] if slot is not None]
+        before = self._outputs.places(number, look.probes)
+        for argument in arguments:
+            np.invert(argument.view(np.uint8), out=argument.view(np.uint8))
+        after = self._outputs.places(number, look.probes)
+        for argument in arguments:
+            np.invert(argument.view(np.uint8), out=argument.view(np.uint8))
+        return _changed_outputs(look.probes, before, after)
+
+    def mark(self, look: Look, seen: Seen) -> bool:
+        """Overwrite outputs of the last burst, the checked ones first; they are about to be freed.
+
+        A later call that does not write its whole output is wrong then. Return whether the outputs
+        of another call changed too: they lie in the same pages.
+        """
+        left_out = set[int]().union(*(call.follows for call in seen.calls))
+        left_out |= outputs_in(seen.calls[0].shared, "argument")
+        if self.is_on_device or seen.is_overwritten:
+            return False
+        pointers, num_bytes, changed = self._pointers(len(self._draws)), 0, frozenset[int]()
+        last = len(look.chosen) - 1
+        self._outputs.fetch(look.chosen, pointers, is_whole=False)
+        before = self._outputs.places(last, look.probes)
+        for position, call in enumerate(look.order):
+            if position > last and num_bytes > MARK_BYTES:
+                break
+            if position == last and position:
+                after = self._outputs.places(last, look.probes)
+                changed = _changed_outputs(look.probes, before, after) - left_out
+            for number, form in enumerate(self.forms):
+                if number not in left_out and form.kind == "tensor":
+                    num_bytes += self._overwrite(pointers[call][number], form.span_bytes)
+        return bool(changed)
+
+    def _overwrite(self, address: int, num_bytes: int) -> int:
+        """Overwrite an output, or a random part of a large one; return the number of bytes."""
+        start = secrets.randbelow(max(num_bytes - MARK_BYTES, 0) + 1)
+        self.worker.write(address + start, MARK[: min(num_bytes, MARK_BYTES)])
+        return min(num_bytes, MARK_BYTES)
+
+    def hold(self, look: Look) -> None:
+        """Let it keep the outputs of the last burst until it leaves; see `is_held_intact`."""
+        pointers = self._pointers(len(self._draws))
+        pairs = [
+            shared(pointers[call], self.forms, self._argument_spans(call)) for call in look.order
+        ]
+        left_out = outputs_in(frozenset[SharedPair]().union(*pairs), "argument")
+        held = Held(pointers, left_out, look.order[:MAX_HELD_CALLS], look.probes, [])
+        held.places = self._held_places(held)
+        self._held = held
+        self.order(ControlPage.HOLD)
+
+    def is_held_intact(self) -> bool:
+        """Return whether held outputs are as they were, and apart from those of the last burst."""
+        held = self._held
+        if held is None:
+            return True
+        pointers = [*held.pointers, *self._pointers(len(self._draws))]
+        if overlap_between_calls(pointers, self.forms, held.left_out):
+            return False
+        places = self._held_places(held)
+        return not any(
+            _changed_outputs(held.probes, *pair) - held.left_out
+            for pair in zip(held.places, places, strict=True)
+        )
+
+    def _held_places(self, held: Held) -> list[list[bytes]]:
+        self._outputs.fetch(held.calls, held.pointers, is_whole=False)
+        return [self._outputs.places(number, held.probes) for number in range(len(held.calls))]
+
+    def overhead(self, way: OverheadName, count: int) -> Spent:
+        """Make calls of a graph without ops in a way of calling, for their time alone."""
+        self._words[ControlPage.ASIDE] = OVERHEADS.index(way)
+        return self.order(ControlPage.OVERHEAD, count)
 
     def _whole(self, look: Look) -> list[list[bytes]]:
         return [self._outputs.whole(number) for number in range(len(look.chosen))]
@@ -370,6 +500,14 @@ class TimedWorker:
             return action(self._still)
         except GoneError:
             raise self.worker.died("end of stream") from None
+
+
+def _changed_outputs(
+    probes: Sequence[ProbedPlaces], before: Sequence[bytes], after: Sequence[bytes]
+) -> frozenset[int]:
+    """Return the outputs with other bytes at some places."""
+    pairs = zip(probes, before, after, strict=True)
+    return frozenset(probe.output for probe, first, second in pairs if first != second)
 
 
 def _differ(before: list[list[bytes]], after: list[list[bytes]], left_out: Container[int]) -> bool:

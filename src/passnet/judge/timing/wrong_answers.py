@@ -99,7 +99,8 @@ def _answers(worker: TimedWorker, fresh: FreshInputs, draws: Sequence[Draw]) -> 
 
 def _answers_of_written(worker: TimedWorker, fresh: FreshInputs, count: int) -> Answers:
     worker.call(count)
-    look = Look(tuple(range(count)), [], [0.0] * worker.num_inputs, is_whole=True)
+    numbers = tuple(range(count))
+    look = Look(numbers, numbers, [], [0.0] * worker.num_inputs, is_whole=True)
     results = worker.look_at(fresh, look)
     worker.free()
     return [call.whole or [] for call in results.calls]

@@ -25,6 +25,7 @@ from passnet.graph.values.fake import fake_input, fake_mode
 from passnet.inductor.compiler import compile_with_inductor, is_dynamo_error
 from passnet.judge.protocol import messages
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
+from passnet.judge.protocol.messages import OVERHEADS, OverheadName
 from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.worker.aoti_package import packaged
 from passnet.judge.worker.arguments import (
@@ -116,6 +117,7 @@ class _Worker:
         self._call: Callable[..., Any] | None = None
         self._placement: WorkerArguments | None = None
         self._outputs: Any = ()
+        self._text = ""
         self._matches: tuple[messages.MissText, ...] = ()
         self._observer = Observer()
         # The interpreter calls a partial in the same way at every count of calls, so the stack is
@@ -143,6 +145,7 @@ class _Worker:
         if request.device.startswith("cuda"):
             _get_ready_for_cuda(request.device_mib)
         self._placement = place_arguments(request.inputs, memory, request.device, request.fence)
+        self._text = request.program
         program, arguments = parse_program(request.program), self._placement.give(0)
         num_ops = 0
         if request.op_counter is not None and request.passes is not None:
@@ -242,6 +245,8 @@ class _Worker:
         wait, stand_still, sleep = placement.wait, self.stand_still, time.sleep
         usual, self._outputs = tuple(_as_tuple(self._outputs)), ()
         results: list[Any] = []
+        held: list[Any] = []
+        idle_calls = {OVERHEADS.index(way): self._idle_call(way) for way in request.overheads}
         aside: list[torch.Tensor] = []
         self._observer.observations.clear()
         gc.collect()
@@ -258,6 +263,12 @@ class _Worker:
                         results = [call(*slots[number]) for number in range(count)]
                     case ControlPage.EMPTY:
                         results = [usual for number in range(count)]
+                    case ControlPage.OVERHEAD:
+                        idle_call = idle_calls[words[ControlPage.ASIDE]]
+                        results = [idle_call(*slots[number]) for number in range(count)]
+                    case ControlPage.HOLD:
+                        held.append(results)
+                        results = []
                     case ControlPage.FREE:
                         results = []
                     case ControlPage.UP:
@@ -301,11 +312,39 @@ class _Worker:
             gc.enable()
             placement.drop_slots()
 
+    def _idle_call(self, way: OverheadName) -> Callable[..., Any]:
+        """Return a call of the graph in some way that returns the same outputs every time.
+
+        Only a reference makes it, which runs no candidate code.
+        """
+        module, placement = build(parse_program(self._text)), self._placement
+        assert placement is not None, "armed before it was loaded"
+        arguments = placement.give(0)
+        if way == "guarded":
+            call = guarded_call(module, _idle_backend(module, arguments), arguments)
+        else:
+            call = torch.compile(module.forward, backend=_idle_backend, dynamic=False)
+        call(*arguments)
+        return call
+
     def _observed(self) -> tuple[messages.Observed, ...]:
         return tuple(
             messages.Observed(name, tuple(observation.ops), observation.same_as_pattern)
             for name, observation in self._observer.observations.items()
         )
+
+
+def _idle_backend(module: torch.fx.GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
+    """Return a function that computes a graph once, and gives the same outputs from then on."""
+    kept: Any = None
+
+    def idle(*arguments: Any) -> Any:
+        nonlocal kept
+        if kept is None:
+            kept = module.forward(*arguments)
+        return kept
+
+    return idle
 
 
 def _check_matches(request: messages.CheckMatches) -> messages.MatchesChecked:

@@ -20,13 +20,16 @@ from pathlib import Path
 from unittest.mock import patch
 
 from passnet.core.jobs.children import end_with_parent
-from passnet.judge.processes.restrict import restrict_calls, restrict_proc
+from passnet.judge.processes.census import residents
+from passnet.judge.processes.restrict import restrict_calls, restrict_proc, submit_starts
 from passnet.judge.protocol import messages
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
 from passnet.judge.protocol.device import kind_of
 
 _PR_SET_DUMPABLE = 4
 _FIRST_PID = 1
+_ENDING_PAUSE_S = 0.001
+"""Time between two looks whether killed processes have ended."""
 
 
 def main() -> None:
@@ -56,6 +59,8 @@ def _serve(channel: Channel, version: str, is_shared: bool) -> None:
             channel.send(messages.Spawned(pid), (handle,))
             for fd in (*fds, handle):
                 os.close(fd)
+        elif isinstance(request, messages.EndOthers):
+            channel.send(messages.OthersEnded(_end_others(request.pid)))
         elif isinstance(request, messages.End):
             num_left = _kill(request.pid, is_shared)
             if request.is_awaited:
@@ -166,14 +171,27 @@ def _spawn(request: messages.Spawn, fds: list[int], channel: Channel, is_shared:
         os.dup2(log_fd, 2)
         os.close(log_fd)
         _limit(request.limits)
+        near = Channel(socket.socket(fileno=worker_fd))
         if is_confined:
+            if not is_shared:
+                _submit_starts(near)
             _restrict(is_shared)
         from passnet.judge.worker.worker import serve
 
-        serve(Channel(socket.socket(fileno=worker_fd)))
+        serve(near)
     finally:
         os._exit(0)  # no destructors: the judge has all it needs
     raise AssertionError("a worker does not return")
+
+
+def _submit_starts(near: Channel) -> None:
+    """Let the judge decide on processes and threads that this worker starts, where Linux can."""
+    listeners: tuple[int, ...] = ()
+    with suppress(OSError):
+        listeners = (submit_starts(),)
+    near.send(messages.Born(), listeners)
+    for listener in listeners:
+        os.close(listener)
 
 
 def _restrict(may_lock: bool) -> None:
@@ -218,6 +236,23 @@ def _kill(pid: int, is_shared: bool) -> int:
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)  # all of this namespace but this process
     return num_left
+
+
+def _end_others(pid: int) -> int:
+    """Kill all of this namespace but a worker and this process; return the number of processes.
+
+    The worker cannot start new ones by then. Whoever has ended, but was not waited for, cannot run.
+    """
+    ended: set[int] = set()
+    while others := {found.pid for found in residents(Path("/proc"))} - {_FIRST_PID, pid}:
+        for other in others:
+            with suppress(ProcessLookupError):
+                os.kill(other, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(other, os.WNOHANG)
+        ended |= others
+        time.sleep(_ENDING_PAUSE_S)
+    return len(ended)
 
 
 def _reap(pid: int, is_shared: bool) -> int:

@@ -1,0 +1,116 @@
+"""All processes of a sandbox, by Linux's lists, and the memory and CPU time that they use in all.
+
+A process whose first thread has ended, and which so seems to have no memory, is counted too.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_PAGE_BYTES = os.sysconf("SC_PAGESIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_ENDED = (b"Z", b"X", b"x")
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """A process with threads that have not ended: its memory, and the CPU time of all of them.
+
+    The time includes that of ended children that it has waited for.
+    """
+
+    pid: int
+    num_bytes: int
+    cpu_s: float
+
+
+class SandboxUse:
+    """The memory and CPU time of a sandbox since now, by the process number of one inside it.
+
+    Memory is that of its processes and of its private folders; it may grow by `max_bytes`.
+    """
+
+    def __init__(self, pid: int, folders: Sequence[str], max_bytes: int) -> None:
+        self._root = Path(f"/proc/{pid}/root")
+        self._folders = folders
+        self._max_bytes = max_bytes
+        self._first_bytes = self._resident_bytes()
+        self._first_own_bytes: int = self._own_bytes()
+
+    def pids(self) -> list[int]:
+        """Return the processes that can still run, by their numbers inside."""
+        with suppress(OSError):
+            return [resident.pid for resident in residents(self._root / "proc")]
+        return []
+
+    def cpu_s(self) -> float:
+        """Return the CPU time of all that run, and of those that somebody has waited for."""
+        with suppress(OSError):
+            return sum(resident.cpu_s for resident in residents(self._root / "proc"))
+        return 0.0
+
+    def excess(self) -> str | None:
+        """Return a sentence if it uses too much memory; None if not, or if it has ended."""
+        if self._resident_bytes() - self._first_bytes <= self._max_bytes:  # a bound from above
+            return None
+        num_bytes = self._own_bytes() - self._first_own_bytes
+        if num_bytes <= self._max_bytes:
+            return None
+        return f"{num_bytes >> 20} MiB in all processes and files, {self._max_bytes >> 20} allowed"
+
+    def _resident_bytes(self) -> int:
+        """Return the resident memory of all processes, shared pages once for each."""
+        with suppress(OSError):
+            resident = sum(process.num_bytes for process in residents(self._root / "proc"))
+            return resident + self._file_bytes()
+        return 0
+
+    def _own_bytes(self) -> int:
+        """Return the memory of all processes, shared pages divided among their owners."""
+        total = self._file_bytes()
+        with suppress(OSError):
+            for process in residents(self._root / "proc"):
+                with suppress(OSError):
+                    path = self._root / "proc" / str(process.pid) / "smaps_rollup"
+                    share = path.read_bytes().partition(b"\nPss:")[2]
+                    total += int(share.split(None, 1)[0]) << 10
+        return total
+
+    def _file_bytes(self) -> int:
+        total = 0
+        for folder in self._folders:
+            with suppress(OSError):
+                use = os.statvfs(f"{self._root}{folder}")
+                total += (use.f_blocks - use.f_bfree) * use.f_frsize
+        return total
+
+
+def residents(proc: Path) -> Iterator[Resident]:
+    """Return the processes in a `/proc` that can still run; a process in no such list has ended."""
+    for folder in proc.iterdir():
+        if folder.name.isdecimal():
+            with suppress(OSError):  # it ends meanwhile
+                if (found := _resident(folder)) is not None:
+                    yield found
+
+
+def _resident(folder: Path) -> Resident | None:
+    """Return a process; None if all its threads have ended.
+
+    The memory of the first thread tells nothing of the others once it has ended.
+    """
+    for task in (folder / "task").iterdir():
+        with suppress(OSError):
+            if _fields(task)[0] not in _ENDED:
+                times = _fields(folder)  # of all threads, also of those that have ended
+                num_pages = int((task / "statm").read_bytes().split()[1])
+                cpu_s = sum(map(int, times[11:15])) / _TICKS
+                return Resident(int(folder.name), num_pages * _PAGE_BYTES, cpu_s)
+    return None
+
+
+def _fields(folder: Path) -> list[bytes]:
+    """Return the fields of a `stat` behind the name, which can hold anything."""
+    return (folder / "stat").read_bytes().rpartition(b")")[2].split()
