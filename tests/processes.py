@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from passnet.core.jobs.children import stat_of
+
 
 def runs(pid: int) -> bool:
     """Whether a process is there and has not ended."""
@@ -20,3 +22,9 @@ def wait_until(is_so: Callable[[], bool], complaint: str, seconds: float = 10) -
     while not is_so():
         assert time.monotonic() < deadline, complaint
         time.sleep(0.02)
+
+
+def zombies(parent: int) -> list[int]:
+    """The ended children of a process that it has not waited for."""
+    stats = [(int(path.name), *stat_of(int(path.name))) for path in Path("/proc").glob("[0-9]*")]
+    return [pid for pid, state, its_parent in stats if (state, its_parent) == ("Z", parent)]

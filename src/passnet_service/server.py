@@ -17,7 +17,7 @@ from passnet.bench.cluster import environment_on_ray
 from passnet.bench.environment import Environment
 from passnet.bench.run import environment_here
 from passnet.core.jobs.children import reap_adopted
-from passnet.core.jobs.folder_lock import folder_lock
+from passnet.core.jobs.folder_lock import LOCK_FILE, folder_lock
 from passnet.core.records.serialise import SCHEMA_VERSION, make_folder, read_json, write_json
 from passnet.errors import InputError
 from passnet.judge.suite.suite import Suite
@@ -87,6 +87,8 @@ def serve(plan: ServicePlan, started: Callable[[str], None]) -> None:
     environment = (environment_on_ray if plan.on_ray else environment_here)(settings.run)
     make_folder(plan.out)
     with folder_lock(plan.out), _listening(plan.host, plan.port) as listener:
+        with suppress(OSError):  # a file system without locks
+            (plan.out / LOCK_FILE).chmod(PRIVATE)
         token = plan.token or _kept_token(plan.out)
         if len(token) < MIN_TOKEN_CHARACTERS or not token.isascii() or not token.isprintable():
             raise InputError(
@@ -111,10 +113,11 @@ async def _serve(
 
     host, port = listener.getsockname()[:2]
     scratch = _emptied(plan.out)
-    here = [] if plan.on_ray else [ProcessJudge(each, settings, scratch) for each in plan.devices]
-    judges: list[ServiceJudge] = [*here]
-    if plan.on_ray:
-        judges += [RayJudge(f"ray:{device.number}", settings) for device in plan.devices]
+    here: list[ProcessJudge] = []
+    judges: list[ServiceJudge] = [RayJudge(f"ray:{each.number}", settings) for each in plan.devices]
+    if not plan.on_ray:
+        here = [ProcessJudge(device, settings, scratch) for device in plan.devices]
+        judges = [*here]
     limits = plan.limits
     async with Dispatcher(queue, judges, limits.item_timeout_s) as dispatcher:
         with GraphChecker(folder=str(scratch)) as checker:

@@ -29,10 +29,13 @@ def submitted(number: int = 0, **fields: Any) -> Submission:
 
 
 @contextmanager
-def serving(out: Path, *words: object) -> Iterator[tuple[subprocess.Popen[str], ServiceAddress]]:
+def serving(
+    out: Path, *words: object, descriptors: int | None = None
+) -> Iterator[tuple[subprocess.Popen[str], ServiceAddress]]:
     """A service that judges on the CPU, and its address; killed at the end."""
+    limit = [] if descriptors is None else ["prlimit", f"--nofile={descriptors}"]
     process = subprocess.Popen(
-        command("judge", "serve", "--out", out, "--port", 0, "--rules", "open", *words),
+        [*limit, *command("judge", "serve", "--out", out, "--port", 0, "--rules", "open", *words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

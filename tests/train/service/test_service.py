@@ -6,16 +6,20 @@ import socket
 import stat
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
 
+from passnet.core.jobs.children import descendants
 from passnet.errors import InputError
+from passnet.judge.suite.suite import row_of_graph
 from passnet.train.service.client import judge_all_now
 from passnet.train.service.submission import Submission
 from tests.bench.runs import passnet
-from tests.processes import runs, wait_until
+from tests.judge.folders import GOOD, small_graph
+from tests.processes import runs, wait_until, zombies
 from tests.train.service.running import (
     LIST,
     ROW,
@@ -96,3 +100,52 @@ def test_sigterm_ends_the_service_and_its_judges(tmp_path):
         assert service.wait(20) == 143
         assert "Traceback" not in service.stderr.read()
         wait_until(lambda: not any(map(runs, judges)), "a judge outlives its service")
+
+
+SLEEPS = "\nimport time\ntime.sleep(3600)\n"
+
+
+@pytest.mark.slow
+def test_a_submission_that_never_ends_is_a_timeout_on_all_its_graphs_and_the_next_is_judged(
+    tmp_path,
+):
+    rows = (ROW, row_of_graph(replace(small_graph(), name="again")))
+    sleepy = Submission(ROW.task, kernel(body=GOOD + SLEEPS), graphs=rows)
+    with serving(tmp_path / "out", "--timeout", 20) as (service, address):
+        [judged, after] = [judge_all_now(address, [each])[0] for each in (sleepy, submitted(1))]
+        assert judged.judged.fault is None and judged.num_losses == 0
+        assert [trial.status for trial in judged.judged.trials] == ["timeout"] * 2
+        assert "not judged in 20 s, on all graphs" in judged.judged.trials[0].error
+        assert after.judged.trials[0].status in ("ok", "unstable")
+        wait_until(lambda: not zombies(service.pid), "a zombie is left")
+
+
+@pytest.mark.slow
+def test_an_ended_judge_leaves_no_process_and_no_folder(tmp_path):
+    with serving(tmp_path / "out") as (service, address):
+        for number in range(2):
+            report = judge_all_now(address, [submitted(number, is_timed=False)])[0]
+            assert report.judged.fault is None and report.judged.trials[0].status == "ok"
+            (judge,) = judge_pids(service.pid)
+            family = (judge, *descendants(judge))
+            assert len(family) > 3
+            os.kill(judge, signal.SIGKILL)
+            wait_until(lambda: not any(map(runs, family)), "a process is left")  # noqa: B023
+        judge_all_now(address, [submitted(3, is_timed=False)])
+        wait_until(lambda: not zombies(service.pid), "a zombie is left")
+        (folder,) = (tmp_path / "out" / "scratch").glob("cpu-0/passnet-judge-*")
+    with serving(tmp_path / "out"):  # after a kill
+        assert not folder.exists()
+    files = [path for path in (tmp_path / "out").iterdir() if path.is_file()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600} and len(files) > 2
+
+
+@pytest.mark.slow
+def test_a_service_without_descriptors_left_drops_strangers_and_serves(tmp_path):
+    with serving(tmp_path / "out", descriptors=200) as (_, address):
+        host = ("127.0.0.1", urlsplit(address.url).port)
+        with ExitStack() as stack:
+            for _ in range(300):
+                stack.enter_context(socket.create_connection(host))
+            [report] = judge_all_now(address, [submitted(is_timed=False)])
+        assert report.judged.fault is None and report.judged.trials[0].status == "ok"
