@@ -136,9 +136,6 @@ class Connections:
                 answer = RefusedError(cause.error_status_hint, text).answer
             except EOFError:  # gone, or half a request
                 return
-            except Exception:  # noqa: BLE001 (the top of a connection)
-                _log.exception("a request could not be answered")
-                answer = RefusedError(500, "a fault of the service; its log says more").answer
             async with asyncio.timeout(self._limits.body_timeout_s):
                 await exchange.send(answer)
             if not exchange.is_read:
@@ -153,7 +150,7 @@ class Connections:
             raise RefusedError(400, str(cause)) from cause
         request = HttpRequest(head.method.decode(), url.path, query)
         if url.path == OPEN_PATH:
-            return await self._application(request)
+            return await self._applied(request)
         shown = dict(head.headers).get(b"authorization", b"")
         if not hmac.compare_digest(shown, self._credentials):  # in constant time
             refusal = {"WWW-Authenticate": "Bearer"}
@@ -171,9 +168,16 @@ class Connections:
         except TimeoutError as cause:
             text = f"the request took more than {self._limits.body_timeout_s:g} s"
             raise RefusedError(408, text) from cause
-        return await self._application(
-            HttpRequest(request.method, request.path, request.query, body)
-        )
+        return await self._applied(HttpRequest(request.method, request.path, request.query, body))
+
+    async def _applied(self, request: HttpRequest) -> HttpAnswer:
+        try:
+            return await self._application(request)
+        except RefusedError:
+            raise
+        except Exception as cause:
+            _log.exception("%s %s could not be answered", request.method, request.path)
+            raise RefusedError(500, "a fault of the service; its log says more") from cause
 
 
 class _Exchange:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import secrets
 import shutil
 import socket
@@ -37,6 +38,9 @@ SERVICE_FILE = "service.json"
 TOKEN_FILE = "token"
 SCRATCH_FOLDER = "scratch"
 REAP_EVERY_S = 1.0
+OWN_DESCRIPTORS = 96
+"""Descriptors for files, judges and checks of graphs."""
+
 LOOPBACK = "127.0.0.1"
 MIN_TOKEN_CHARACTERS = 16
 
@@ -118,7 +122,7 @@ async def _serve(
     if not plan.on_ray:
         here = [ProcessJudge(device, settings, scratch) for device in plan.devices]
         judges = [*here]
-    limits = plan.limits
+    limits = _within_descriptors(plan.limits, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     async with Dispatcher(queue, judges, limits.item_timeout_s) as dispatcher:
         with GraphChecker(folder=str(scratch)) as checker:
             app = make_app(dispatcher, plan.suites, plan.held_out, digest, limits, checker)
@@ -161,6 +165,17 @@ async def _reap(started_pids: Callable[[], Sequence[int]]) -> None:
     while True:
         reap_adopted(started_pids())
         await asyncio.sleep(REAP_EVERY_S)
+
+
+def _within_descriptors(limits: ServiceLimits, num_descriptors: int) -> ServiceLimits:
+    """Return limits that leave the service descriptors of its own: a connection needs one."""
+    spare = max(num_descriptors - OWN_DESCRIPTORS, 3)
+    strangers, connections = spare // 3, spare * 2 // 3
+    return replace(
+        limits,
+        strangers=min(limits.strangers, strangers),
+        connections=min(limits.connections, connections),
+    )
 
 
 def _emptied(out: Path) -> Path:

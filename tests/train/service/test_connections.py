@@ -144,3 +144,28 @@ def test_requests_with_the_token_are_bounded_and_strangers_do_not_count():
             task.cancel()
 
     served(run)
+
+
+def test_a_client_that_goes_or_is_late_is_no_fault_to_log(caplog):
+    async def run(_, port):
+        assert await answer(port, b"GET") == b""
+        for part in (b"", b"GET", GET[:-4]):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(part)
+            writer.transport.abort()
+        await asyncio.sleep(0.1)
+
+    served(run)
+    assert not caplog.records
+
+
+def test_a_fault_of_the_application_is_told_and_logged(caplog):
+    async def broken(_: HttpRequest) -> HttpAnswer:
+        raise KeyError("x")
+
+    async def main():
+        async with listening(broken, TOKEN, LIMITS) as (_, port):
+            return await answer(port, GET)
+
+    assert b"HTTP/1.1 500" in asyncio.run(main())
+    assert "GET /v1/x could not be answered" in caplog.text
