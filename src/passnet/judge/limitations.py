@@ -10,11 +10,16 @@ NOT_COVERED = (
     "taken over is not named.",
     "All calls of a burst are known when it begins: code that does several of them at once "
     "saves the start of each, and every call but the first finds its code in the cache.",
-    "The observer of torch ops runs in the candidate's own process: native code that asks "
-    "torch for the state of its thread can recognise an observed call, and could silence it.",
-    "Machine code is not inspected: a kernel that computes with a library it finds in the "
-    "process cannot be told from one that computes by itself.",
-    "Torch ops in threads other than the one that calls the graph are not seen.",
+    "The names of torch ops, and how many a rewritten graph needs, are the worker's account. "
+    "Under strict rules all that torch computes is counted, but in memory that native code of the "
+    "candidate could find and change.",
+    "Machine code that a folder brings ready-made is not inspected, and a kernel that computes "
+    "with a library that it finds in the process, or enters torch below its dispatcher by an "
+    "address, cannot be told from one that computes by itself.",
+    "Names that native code puts together while it runs are not seen.",
+    "Under open rules, torch ops in threads other than the one that calls the graph are not seen.",
+    "On other processors than x86-64, and without g++, torch's ops are not counted: strict rules "
+    "then rest on the inspection and on observed calls.",
     "A candidate may read all files that the user may read.",
     "Processes of root are not limited in number.",
     "Cores are not limited: threads that end before the measurement does are not counted, "

@@ -1,4 +1,4 @@
-"""Native code in a pass folder as its compiler reads it, and text that Python puts together."""
+"""Native code with its macros expanded, and text that Python puts together."""
 
 import ast
 import re

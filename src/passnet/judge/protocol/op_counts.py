@@ -12,7 +12,7 @@ MAX_NAMED = 8
 
 
 class OpBudget:
-    """What torch may compute in a strict worker, and what it has computed beyond that.
+    """The budget of torch ops in a strict worker, and the ops beyond it.
 
     The calls of a graph may compute what its ops outside replacements need, `ops_per_call` counted
     ops each; loading may compute nothing. Names are the worker's account.

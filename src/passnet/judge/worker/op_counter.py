@@ -1,4 +1,4 @@
-"""What torch computes in this process, counted below all modes and threads (op_counter.cpp)."""
+"""The count of torch ops in this process, in all threads and modes (op_counter.cpp)."""
 
 import ctypes
 import mmap
