@@ -2,12 +2,14 @@
 
 A confined worker, with all it started, asks by a filter of system calls (seccomp_unotify(2)) that
 was set before any candidate code came to it, and waits for the answer. While it loads, the answer
-is yes, up to a limit. From then on it is no: nothing but the worker can run while it is timed.
+is yes, up to a limit. While it is timed, it may start threads of its own, which stop with it and
+whose CPU time is its own, but no process: nothing else can run then.
 """
 
 import errno
 import fcntl
 import os
+import platform
 import select
 import struct
 import threading
@@ -17,6 +19,8 @@ _REQUEST = struct.Struct("QIIiI6QQ")
 """struct seccomp_notif: number, process, flags, and seccomp_data (linux/seccomp.h)."""
 _ANSWER = struct.Struct("QqiI")
 """struct seccomp_notif_resp: number, value, error, flags."""
+_CLONE_NUMBER = {"x86_64": 56, "aarch64": 220}.get(platform.machine(), -1)
+_CLONE_THREAD = 0x10000
 _ALLOW = 1
 """SECCOMP_USER_NOTIF_FLAG_CONTINUE."""
 
@@ -30,25 +34,25 @@ _RECEIVE, _SEND = _ioctl(0, _REQUEST.size), _ioctl(1, _ANSWER.size)
 
 
 class Starts:
-    """The processes and threads that one sandbox may start; close it.
+    """The processes and threads that one sandbox may start, `most` in all; close it.
 
-    `num_allowed` and `num_refused` count its requests. After `most` of them, or once `refuse` was
-    called, all are refused as if a limit of the user was reached (EAGAIN).
+    `num_refused` counts requests that were refused, as if a limit of the user was reached (EAGAIN).
     """
 
     def __init__(self, listener: int, most: int) -> None:
-        self.num_allowed = self.num_refused = 0
-        self._most = most
+        self.num_refused = 0
+        self._num_left = most
+        self._only_threads = False
         self._listener = listener
         self._lock = threading.Lock()
         self._end, self._ending = os.pipe2(os.O_CLOEXEC)
         self._thread = threading.Thread(target=self._serve, name="passnet-starts", daemon=True)
         self._thread.start()
 
-    def refuse(self) -> None:
-        """Refuse all requests from now on, and count these alone in `num_refused`."""
+    def refuse_processes(self) -> None:
+        """Allow only threads from now on, and count refusals from now on."""
         with self._lock:
-            self._most = self.num_refused = 0
+            self._only_threads, self.num_refused = True, 0
 
     def close(self) -> None:
         """Answer no more; whoever still asks is told that there is no such call."""
@@ -74,10 +78,11 @@ class Starts:
     def _answer(self) -> None:
         request = bytearray(_REQUEST.size)
         fcntl.ioctl(self._listener, _RECEIVE, request)
+        number, _, _, call, _, _, flags, *_ = _REQUEST.unpack(request)
+        is_thread = call == _CLONE_NUMBER and bool(flags & _CLONE_THREAD)
         with self._lock:
-            is_allowed = self.num_allowed < self._most
-            self.num_allowed += is_allowed
+            is_allowed = self._num_left > 0 and (is_thread or not self._only_threads)
+            self._num_left -= is_allowed
             self.num_refused += not is_allowed
-        number = _REQUEST.unpack(request)[0]
-        error, flags = (0, _ALLOW) if is_allowed else (-errno.EAGAIN, 0)
-        fcntl.ioctl(self._listener, _SEND, _ANSWER.pack(number, 0, error, flags))
+        error, action = (0, _ALLOW) if is_allowed else (-errno.EAGAIN, 0)
+        fcntl.ioctl(self._listener, _SEND, _ANSWER.pack(number, 0, error, action))

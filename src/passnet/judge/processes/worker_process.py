@@ -194,19 +194,19 @@ class Worker:
             raise self.end_for("out_of_memory", "Memory", excess)
 
     def stay_alone(self) -> None:
-        """Let nothing but this worker run in its sandbox from now on: end all else, refuse starts.
+        """Let nothing but this worker run in its sandbox from now on: end all else, refuse more.
 
         A sandbox that it shares is left as it is.
         """
         if self._use is None:
             return
         if self._starts is not None:
-            self._starts.refuse()
+            self._starts.refuse_processes()
         self.num_ended = self._maker.end_others(self._pid)
 
     @property
     def num_refused(self) -> int:
-        """Return how often a start of a process or thread was refused."""
+        """Return how often a start was refused."""
         return self._starts.num_refused if self._starts is not None else 0
 
     def allow(self, seconds: float) -> None:

@@ -435,9 +435,7 @@ class _Interleaving:
                     record.observed[use.name] = use
         for record, worker in zip(self._records[1:], self._workers[1:], strict=True):
             if num_refused := worker.worker.num_refused:
-                text = (
-                    f"{num_refused} starts of processes or threads were refused while it was timed"
-                )
+                text = f"it tried to start a process {num_refused} times while it was timed"
                 record.note([finding("disturbs_others", text)])
             record.note(early_work(record.up_ms, reference.up_ms))
             record.note(late_work(record.down_ms, reference.down_ms))

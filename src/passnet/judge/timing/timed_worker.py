@@ -525,10 +525,11 @@ def burst_ns(spent: Spent, num_threads: int, is_on_device: bool) -> int:
     It is the CPU time of the worker's threads, which excludes other programs. If a worker waited by
     itself, or may have several threads, it is wall time, less the waiting of its main thread for a
     processor that its own other threads cannot have caused. If it started threads or processes,
-    which may have ended with their work, it is all of the wall time.
+    which may have ended with their work, it is all of the wall time. Where one thread is given,
+    work on a second processor counts like work on the first.
     """
     if spent.num_started:
-        return spent.wall_ns
+        return max(spent.wall_ns, spent.cpu_ns if num_threads == 1 else 0)
     if not is_on_device and num_threads == 1 and spent.num_waits <= 1:
         return spent.cpu_ns
     by_others = max(0, spent.waited_ns - (spent.cpu_ns - spent.main_ns))
