@@ -56,6 +56,10 @@ def excuse(code: Code) -> None:
                     )
                 )
                 code.excused |= {func} if called and is_excused else set()
+                if called <= _IDENTITIES and all(
+                    path.startswith("torch.") for path in resolve(code, scope, *args)
+                ):
+                    code.excused |= set(args)
             case ast.Subscript(owner, key):
                 if resolve(code, scope, owner) == {"sys.modules"} and _is_own_key(code, scope, key):
                     code.excused.add(owner)
@@ -65,9 +69,6 @@ def excuse(code: Code) -> None:
                 paths = resolve(code, scope, value)
                 if all(path.startswith("torch.") for path in paths):
                     code.excused.add(value)
-            case ast.Call(func, [argument]) if resolve(code, scope, func) <= _IDENTITIES:
-                if all(path.startswith("torch.") for path in resolve(code, scope, argument)):
-                    code.excused.add(argument)
             case ast.Compare(left, ops, comparators) if (
                 all(isinstance(op, ast.Eq | ast.NotEq) for op in ops)
                 and not is_remembered

@@ -31,7 +31,7 @@ def find_matched(code: Code) -> None:
         statement: {_origin(aliases, f"{module}/{name}") for name in _bound(statement) or ()}
         for statement, module in statements.items()
     }
-    users: dict[str, set[ast.stmt]] = defaultdict(set)
+    users: dict[str, set[ast.AST]] = defaultdict(set)
     for scope, node in code.nodes:
         for name in _used(code, aliases, scope, node):
             users[_origin(aliases, name)].add(of.get(node, node))
@@ -51,7 +51,8 @@ def find_matched(code: Code) -> None:
         if is_foreign or is_read or is_class(code, scope):
             matched.discard(_origin(aliases, name))
     patterns = {_origin(aliases, f"{name}/pattern") for name in code.passes}
-    homes = {name.rpartition("/")[0] for name in patterns} - code.passes.keys()
+    reached = _reached(patterns, bound, users)
+    homes = {name.rpartition("/")[0] for name in reached} - code.passes.keys()
     unused = {
         name
         for statement, names in bound.items()
@@ -59,7 +60,7 @@ def find_matched(code: Code) -> None:
         for name in names
         if not users[name] and statements[statement] in homes
     }
-    is_settled = False
+    is_settled, serving = False, set[ast.stmt]()
     while not is_settled:
         serving = roots | {one for one, names in bound.items() if names and names <= matched}
         used_elsewhere = {name for name in matched if not users[name] <= serving}
@@ -82,7 +83,7 @@ def find_matched(code: Code) -> None:
 
 
 def _reached(
-    patterns: set[str], bound: dict[ast.stmt, set[str]], users: dict[str, set[ast.stmt]]
+    patterns: set[str], bound: dict[ast.stmt, set[str]], users: dict[str, set[ast.AST]]
 ) -> set[str]:
     """Return the names that patterns use, by way of others too."""
     reached, num_reached = set(patterns), -1

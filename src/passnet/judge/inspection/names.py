@@ -114,11 +114,12 @@ def texts(paths: Set[str]) -> set[str] | None:
 
 def modules_by_key(code: Code, scope: str, key: ast.expr) -> set[str]:
     """Return the modules of torch, or of the folder, that a key of `sys.modules` names."""
-    names = {key.value} if isinstance(key, ast.Constant) else texts(_resolve(code, scope, key))
+    is_text = isinstance(key, ast.Constant)
+    names = {str(key.value)} if is_text else texts(_resolve(code, scope, key))
     module, found = module_of(code, scope), set[str]()
     for name in names or ():
-        own = set(modules_named(code, module, str(name))) & code.modules.keys()
-        found |= own or ({name} if str(name).split(".")[0] == "torch" else set())
+        own = set(modules_named(code, module, name)) & code.modules.keys()
+        found |= own or ({name} if name.split(".")[0] == "torch" else set())
     return found
 
 

@@ -69,8 +69,8 @@ def _preprocessed(text: str) -> str:
 
 
 def _character(match: re.Match[str]) -> str:
-    digits, base = next((part, 8 if part is match[3] else 16) for part in match.groups() if part)
-    return chr(int(digits, base) % 256)
+    number = match.lastindex or 0
+    return chr(int(match[number], 8 if number == 3 else 16) % 256)
 
 
 def folded(code: Code, scope: str, node: ast.AST, steps: int = 0) -> str | None:
