@@ -249,7 +249,7 @@ def _read_file(path: Path) -> list[Attempt]:
                 f"{path}: an attempt has version {attempt.schema_version}, this passnet reads "
                 f"version {SCHEMA_VERSION}; install the passnet that wrote it"
             )
-        scores = (attempt.score, attempt.final_score)
+        scores = (attempt.score, attempt.final_score, *(each.score for each in attempt.evaluations))
         if any(score is not None and score <= 0 for score in scores):
-            raise InputError(f"{path}: an attempt has the scores {scores}; they are above 0")
+            raise InputError(f"{path}: an attempt has a score of 0 or less; scores are above 0")
     return attempts

@@ -112,11 +112,11 @@ def _sources(
     """Return the files of pass folders by candidate and task; none if they are gone or changed."""
     sources: dict[tuple[str, str], Sources] = {}
     for candidate in candidates:
-        if candidate.root is None or suite is None or not Path(candidate.root).is_dir():
+        if candidate.root is None or suite is None:
             continue
         try:
             parsed = parse_candidate(candidate.root, suite.tasks)
-        except PassnetError:
+        except (PassnetError, OSError):  # no folder, or no path at all
             continue
         if parsed.code_hash == info.code_hashes.get(candidate.name):
             for task in suite.tasks:
