@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from passnet.errors import PassFolderError
+from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import OPEN, RULES, STRICT
+from passnet.passes.folder import LIST_FILE, inspect_folder
+from tests.conftest import CORPUS
 from tests.judge.inspection_folder import EVASION, INTROSPECTION, OP, body, findings, kinds
 
 COMPUTED = {
@@ -243,3 +246,15 @@ def test_code_that_replacements_use_too_is_no_pattern(name: str, tmp_path: Path)
     source, shapes = USED[name]
     found = kinds(findings(tmp_path, "", STRICT, Fuse=f"{REST}{source}\n", shapes=shapes))
     assert found >= OP, found
+
+
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize(
+    ("folders", "is_honest"), [("pass_folders", True), ("attacks/unseen_by_inspection", False)]
+)
+def test_shared_folders_are_told_apart(folders: str, is_honest: bool, rules: str) -> None:
+    if not (CORPUS / folders).is_dir():
+        pytest.skip("the shared folders are not here")
+    for listed in sorted((CORPUS / folders).glob(f"*/{LIST_FILE}")):
+        found = inspect_code(inspect_folder(listed.parent), RULES[rules])
+        assert (not [item for item in found if item.weight != "note"]) == is_honest, listed
