@@ -376,6 +376,11 @@ class TimedWorker:
         self._held = held
         self.order(ControlPage.HOLD)
 
+    @property
+    def holds(self) -> bool:
+        """Return whether it keeps the outputs of an earlier burst."""
+        return self._held is not None
+
     def is_held_intact(self) -> bool:
         """Return whether held outputs are as they were, and apart from those of the last burst."""
         held = self._held
