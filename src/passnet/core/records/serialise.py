@@ -99,8 +99,9 @@ def has_lines(path: Path) -> bool:
 def open_lines(path: Path) -> IO[bytes] | gzip.GzipFile:
     """Open a JSON-lines file, or its gzip copy if only that exists, for reading."""
     if not path.exists() and packed(path).is_file():
-        stream = gzip.GzipFile(fileobj=open_untrusted(packed(path), MAX_LINES_BYTES))
-        stream.myfileobj = stream.fileobj  # so that it is closed with the stream
+        content = open_untrusted(packed(path), MAX_LINES_BYTES)
+        stream = gzip.GzipFile(fileobj=content)
+        stream.myfileobj = content  # type: ignore[assignment] (closed with the stream)
         return stream
     return open_untrusted(path, MAX_LINES_BYTES)
 

@@ -3,8 +3,8 @@
 import hashlib
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from passnet.core.terminal.visible_text import visible
 from passnet.errors import InputError, is_exhausted, os_error_sentence
@@ -18,7 +18,7 @@ MAX_HASHED_BYTES = 2**31
 
 def open_untrusted(
     path: Path, most_bytes: int = MAX_FILE_BYTES, error: type[InputError] = InputError
-) -> BinaryIO:
+) -> BufferedReader:
     """Open a file for reading; raise `error` for anything but a regular file within the limit.
 
     Devices, pipes and sockets are never opened. A machine out of descriptors or memory is no fault
