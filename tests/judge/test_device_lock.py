@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import pytest
 
 from passnet.core.jobs.children import descendants, end_tree, stat_of
-from passnet.judge.processes.device_lock import DeviceTurns, give_way
+from passnet.judge.processes.device_lock import DeviceTurns, TurnWaits, give_way
 from tests.processes import runs, wait_until
 
 HOLDER = """
@@ -141,6 +141,18 @@ def test_a_preparation_and_its_processes_stand_still_while_another_measures() ->
         end_tree(child)
     assert states == ["T", "T"] and still_s >= 0.05 and turns.waited_s >= 0.05
     wait_until(lambda: not any(map(runs, family)), "a process is left")
+
+
+def test_the_wait_of_several_threads_counts_once() -> None:
+    now = [0.0]
+    waits = TurnWaits(lambda: now[0])
+    with waits.counted():
+        now[0] = 2.0
+        assert waits.seconds() == 2.0
+        with waits.counted():
+            now[0] = 3.0
+    now[0] = 9.0
+    assert waits.seconds() == 3.0
 
 
 def _take_a_turn() -> None:

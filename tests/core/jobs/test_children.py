@@ -72,3 +72,38 @@ def test_spinning_processes_end_with_a_process_that_is_killed() -> None:
         wait_until(lambda: runs(pid), "it does not begin")
         parent.kill()
     wait_until(lambda: not runs(pid), "it still spins")
+
+
+ADOPTING = """
+import subprocess, sys
+from passnet.core.jobs.children import adopt_orphans, end_tree, reap_adopted, stat_of
+from tests.processes import wait_until, zombies
+import os
+adopt_orphans()
+child = "import subprocess, sys; print('there', flush=True); "
+child += "subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])"
+for ending in ("end_tree", "killed"):
+    process = subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE)
+    process.stdout.readline()
+    below = lambda: open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()
+    wait_until(lambda: below(), "no grandchild")
+    (grandchild,) = map(int, below())
+    if ending == "end_tree":
+        end_tree(process)
+    else:
+        process.kill()
+        process.wait()
+        os.kill(grandchild, 9)
+        wait_until(lambda: zombies(os.getpid()) == [grandchild], "it is not adopted")
+        own = subprocess.Popen(["true"])
+        wait_until(lambda: own.pid in zombies(os.getpid()), "it does not end")
+        reap_adopted([own.pid])
+        assert own.wait() == 0
+    print(zombies(os.getpid()))
+"""
+
+
+def test_the_ended_descendants_that_a_process_adopts_are_reaped() -> None:
+    words = [sys.executable, "-c", ADOPTING]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.split() == ["[]", "[]"], done.stderr

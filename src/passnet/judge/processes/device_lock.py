@@ -30,6 +30,9 @@ ANNOUNCED_AFTER_S = 5.0
 MIN_RUN_S = 0.5
 """Shortest time that a preparation goes on before it stands still again."""
 
+LONGEST_STOP_S = 2.0
+"""Longest time for stopped processes to leave their processors."""
+
 _LOCK = struct.Struct("hhqqi4x")
 """`struct flock` of Linux: kind, whence, start, length, process."""
 _TICKET = struct.Struct("<qQ")
@@ -225,6 +228,11 @@ def _standing_still(pid: int) -> Iterator[None]:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(each, signal.SIGSTOP)
             stopped += running
+        deadline = time.monotonic() + LONGEST_STOP_S
+        while any(stat_of(each)[0] not in "TtZX" for each in stopped):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.001)
         yield
     finally:
         for each in reversed(stopped):
