@@ -19,6 +19,7 @@ pytestmark = pytest.mark.xdist_group("sandbox")
 
 OF_USE_ELSEWHERE = {
     "reach_network", "write_outside", "see_processes", "signal_process", "access_memory", "trace",
+    "map_twice", "make_memory_file",
     "feel_locks", "watch_file", "continue_itself", "see_pages", "fill_memory", "fill_disk",
 }  # fmt: skip
 """What any user can do where nothing prevents it, on any kernel."""

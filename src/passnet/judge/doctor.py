@@ -46,6 +46,8 @@ TRIED = {
     "see_processes": ("see a foreign process", _NAMESPACE),
     "signal_process": ("signal a foreign process", _NAMESPACE),
     "access_memory": ("read or write the memory of another process", f"{_FILTER}, Landlock"),
+    "map_twice": ("map pages of memory a second time", _FILTER),
+    "make_memory_file": ("use memory that no limit of a process counts", _FILTER),
     "trace": ("trace a process", _FILTER),
     "take_descriptor": ("take an open file of another process", _FILTER),
     "feel_locks": ("pass on something by locks of a file", _FILTER),

@@ -21,15 +21,14 @@ NOT_COVERED = (
     "On other processors than x86-64, and without g++, torch's ops are not counted: strict rules "
     "then rest on the inspection and on observed calls.",
     "A candidate may read all files that the user may read.",
-    "Processes of root are not limited in number.",
     "Cores are not limited: threads that end before the measurement does are not counted, "
     "though their time is part of the measured time.",
     "Programs beside a measurement still slow it by the shared caches, memory and clock rate; "
     "if the reference then differs from itself, trials are unstable and in no score.",
     "Two sandboxes can signal to each other by shared resources, as caches, cached files and "
     "the load of processors; the inputs of one of them are of no use to the other.",
-    "If several tasks are prepared at a time, a candidate that leaves a thread running in one "
-    "can slow down timing in another; the thread is found in its own task.",
+    "The time of a way of calling is a floor from 0.7 of it on: code that replaces "
+    "torch.compile's call by a faster one can gain the other 0.3 of that time.",
     "In most bursts that are checked, a few random places of two calls are read: work that "
     "leaves out a hundredth of its output in all turns but the last, whose number it would "
     "have to foresee, escapes with a chance of about one in thirteen in the shortest "
@@ -38,6 +37,8 @@ NOT_COVERED = (
     "Half of the bursts are not checked. Work that is left out in one call in ten escapes "
     "with a chance of one in thirty in the shortest measurement, and gains a tenth; if it is "
     "named once, the whole trial is worth nothing.",
+    "One burst of a measurement is held to its end: a candidate that asks whether its outputs are "
+    "still in use, and reuses only others, is not told from an allocator.",
     "Most calls on extreme inputs are only checked for finite outputs, some for their error "
     "against float64.",
     "In the run between pages without access, reads of up to 63 bytes behind a tensor that "

@@ -38,18 +38,19 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
     },
     (("reject",), "calls"): {
         "late_write": "An output changed after its call ended.",
-        "static_buffer": "An output that is still in use overlaps the output of another call.",
+        "static_buffer": "An output that is still in use overlaps the output of another call, or "
+        "changed in a later one.",
     },
     (("reject",), "processes"): {
         "loop_taken_over": "Its own code answers the judge in place of the worker."
     },
     (("reject",), "time"): {
-        "disturbs_others": "It, or a process beside it, ran while it should have stood still, "
-        "where it can slow others down or work ahead of its time.",
+        "disturbs_others": "It ran while it should have stood still, where it can slow others down "
+        "or work ahead of its time; or it tried to start a process while it was timed.",
         "early_work": "On a GPU, copying its arguments up takes longer than the reference's.",
         "late_work": "On a GPU, delivering its outputs takes longer than the reference's.",
-        "physical_floor": "Its time is impossible on this machine; the evidence has the "
-        "arithmetic.",
+        "physical_floor": "Its time is impossible on this machine, or below what its way of "
+        "calling takes; the evidence has the arithmetic.",
     },
     (("reject",), "values"): {
         "constant_output": "It gives the same outputs for all inputs.",
@@ -73,7 +74,8 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
     },
     (("flag",), "processes"): {
         "background_thread": "It ends with more threads than torch and a kernel need.",
-        "background_process": "It ends with other processes beside its worker.",
+        "background_process": "It left processes beside its worker, which were ended before it was "
+        "timed.",
     },
     (("flag",), "text"): {
         "evasion": "Its code hides the names that it uses, as by exec or pickles.",

@@ -107,6 +107,20 @@ def trace(_: dict[str, Any]) -> bool:
     return _call("ptrace", attach, _child(), None, None) or _call("ptrace", trace_me, 0, None, None)
 
 
+def map_twice(_: dict[str, Any]) -> bool:
+    """Map the pages of shared memory at a second address, as a copy that costs nothing."""
+    old_size, may_move = 0, 1
+    pages = mmap.mmap(-1, mmap.PAGESIZE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+    _libc.mremap.restype = ctypes.c_void_p
+    return _call("mremap", ctypes.c_void_p(address), old_size, mmap.PAGESIZE, may_move)
+
+
+def make_memory_file(_: dict[str, Any]) -> bool:
+    """Make a file of memory, which no limit of a process counts."""
+    return os.memfd_create("intruder") >= 0
+
+
 def take_descriptor(_: dict[str, Any]) -> bool:
     """Take an open file of a child."""
     handle = _libc.syscall(ctypes.c_long(_PIDFD_OPEN), _child(), 0)
@@ -254,7 +268,8 @@ def _child() -> int:
 ATTEMPTS = {
     attempt.__name__: attempt
     for attempt in (
-        reach_network, write_outside, see_processes, signal_process, access_memory, trace,
+        reach_network, write_outside, see_processes, signal_process, access_memory, map_twice,
+        make_memory_file, trace,
         take_descriptor, take_locks, feel_locks, watch_file, continue_itself, measure, see_pages,
         use_io_uring, mount, make_namespace, gain_capability, fill_memory, fill_disk, raise_limits,
     )
