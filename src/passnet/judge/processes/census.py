@@ -46,7 +46,7 @@ class SandboxUse:
         return []
 
     def cpu_s(self) -> float:
-        """Return the CPU time of all that run, and of those that somebody has waited for."""
+        """Return the CPU time of all processes; that of ended ones counts once somebody waited."""
         with suppress(OSError):
             return sum(resident.cpu_s for resident in residents(self._root / "proc"))
         return 0.0

@@ -96,7 +96,7 @@ class SeenCall:
 
 @dataclass(slots=True)
 class Held:
-    """The outputs of a burst that the worker keeps: their places, and what was at some of them."""
+    """The kept outputs of a burst: their addresses, and the bytes at some places."""
 
     pointers: list[list[int]]
     left_out: set[int]
@@ -382,7 +382,7 @@ class TimedWorker:
         return self._held is not None
 
     def is_held_intact(self) -> bool:
-        """Return whether held outputs are as they were, and apart from those of the last burst."""
+        """Return whether held outputs are unchanged, and apart from the last burst's."""
         held = self._held
         if held is None:
             return True
