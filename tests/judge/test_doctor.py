@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from passnet.judge.doctor import TRIED as ATTEMPTED
-from passnet.judge.doctor import _victim, examine
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox, find_sandbox
-from passnet.judge.worker import intruder
+from passnet_audit.judge import intruder
+from passnet_audit.judge.doctor import TRIED as ATTEMPTED
+from passnet_audit.judge.doctor import _victim, examine
 from tests.bench.runs import passnet
 from tests.judge.sandboxes import TRIED, name_of, works
 
@@ -49,7 +49,7 @@ def _tried(order: dict, folder: Path, then: dict | None = None) -> set[str]:
     place = folder / f"order-{then is None}.json"
     place.write_text(json.dumps(order))
     text = (
-        "import sys\nfrom passnet.judge.worker.intruder import run\n"
+        "import sys\nfrom passnet_audit.judge.intruder import run\n"
         "try:\n    run(sys.argv[1])\nexcept RuntimeError as answer:\n"
         "    print(str(answer).strip('@'), flush=True)\nsys.stdin.read()\n"
     )

@@ -5,7 +5,7 @@ terminal                    options from dataclasses, printing, exit codes, Ctrl
 graph, profile              graphs and profiles
 data                        captures and datasets
 suite, bench, leaderboard   suites, runs, entries
-passes, judge, library      pass folders, the judge's sandbox, judged passes
+passes, judge, library      pass folders, the group of the judge's tests, judged passes
 agent, report               authors, the site
 optimize                    whole nets made faster
 """

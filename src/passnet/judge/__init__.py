@@ -6,7 +6,7 @@ judge, fenced                            one graph: candidates compared, then ti
 verdict                                  outputs against expected values, findings, the decision
 task, candidate, settings, trial         the records of a judgement
 match_check, held_out                    pattern matches, and shapes unseen by the author
-doctor, limitations                      the sandbox tried here, and known gaps
+limitations                              known gaps of the judge
 inspection, timing, processes, protocol  the rooms outside of candidate code
 worker                                   the only room that runs beside candidate code
 """

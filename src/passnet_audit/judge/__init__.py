@@ -1,5 +1,7 @@
-"""`passnet judge audit` and `passnet judge attack`: the judge, put to the test.
+"""`passnet judge audit`, `judge attack` and `judge doctor`: the judge, put to the test.
 
 audit, audit_command    exploits that it must catch, and honest passes that it must not
 attack, attack_command  exploits played, or an LLM that looks for one
+doctor, doctor_command  the sandbox of this machine, tried
+intruder                attempts of code to escape its sandbox, for the doctor
 """

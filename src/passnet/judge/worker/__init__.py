@@ -9,6 +9,5 @@ heap          the heap of a worker, made alike for all before it is timed
 fence         pages without access around tensors, in a run that is not timed
 op_counter    the ops that torch computes, counted under strict rules
 arguments     the arguments of a worker: in shared memory, or on a device
-intruder      attempts of code to escape its sandbox, for `passnet judge doctor`
 float64       the graph in float64; run by the reference alone
 """

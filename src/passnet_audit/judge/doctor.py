@@ -33,7 +33,7 @@ TIMEOUT_S = 60.0
 _NAMESPACE, _MOUNTS, _FILTER = "a namespace of its own", "read-only mounts", "the filter of calls"
 _LIMIT = "a limit of the worker"
 
-_PASS = """from passnet.judge.worker.intruder import run
+_PASS = """from passnet_audit.judge.intruder import run
 run({order_file!r})
 def pattern(x): ...
 def replacement_args(x): ...
