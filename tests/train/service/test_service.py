@@ -149,3 +149,15 @@ def test_a_service_without_descriptors_left_drops_strangers_and_serves(tmp_path)
                 stack.enter_context(socket.create_connection(host))
             [report] = judge_all_now(address, [submitted(is_timed=False)])
         assert report.judged.fault is None and report.judged.trials[0].status == "ok"
+
+
+@pytest.mark.slow
+def test_a_submission_that_sleeps_at_import_keeps_nobody_from_measuring(tmp_path):
+    sleepy = Submission(ROW.task, kernel(body=GOOD + SLEEPS), graphs=(ROW,))
+    with serving(tmp_path / "out", "--device", "cpu:0,cpu:1") as (_, address):
+        judge_all_now(address, [submitted(number) for number in range(2)])  # both judges are warm
+        once = replace(address, timeout_s=1.0)
+        assert "still being judged" in judge_all_now(once, [sleepy])[0].judged.fault
+        [report] = judge_all_now(address, [submitted(3)])
+        assert report.judged.trials[0].status in ("ok", "unstable")
+        assert "still being judged" in judge_all_now(once, [sleepy])[0].judged.fault

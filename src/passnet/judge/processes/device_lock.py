@@ -203,16 +203,16 @@ turn_waits = TurnWaits()
 
 
 def give_way(pid: int) -> float:
-    """Give way to those who wait to measure, if this thread prepares; see `DeviceTurns`."""
+    """Give way to others if this thread prepares; see `DeviceTurns.give_way`."""
     turns = getattr(_current, "turns", None)
     return 0.0 if turns is None else turns.give_way(pid)
 
 
 @contextmanager
 def _standing_still(pid: int) -> Iterator[None]:
-    """Stop a process and all others under the same child of this one; not those that stand still.
+    """Stop a process and its sandbox, all under the same child of this one, for the block.
 
-    A process that stopped itself is not continued either.
+    A process that has stopped itself is not continued.
     """
     top = pid
     while (parent := stat_of(top)[1]) not in (0, 1, os.getpid()):
