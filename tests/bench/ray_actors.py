@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 
 @contextmanager
@@ -44,3 +45,25 @@ def judges_of(driver: int) -> list[int]:
         if words.startswith(b"ray::_Actor")
         and any(b"zygote" in named.get(child, b"") for child in children(pid))
     ]
+
+
+@contextmanager
+def nodes(*environments: dict[str, str]) -> Iterator[Any]:
+    """A cluster with a node of one processor for each environment, which RAY_ADDRESS then names."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster()
+    before = os.environ.get("RAY_ADDRESS")
+    try:
+        for environment in environments:
+            cluster.add_node(num_cpus=1, env_vars=environment)
+        cluster.wait_for_nodes()
+        os.environ["RAY_ADDRESS"] = cluster.address
+        yield cluster
+    finally:
+        os.environ.pop("RAY_ADDRESS", None)
+        if before is not None:
+            os.environ["RAY_ADDRESS"] = before
+        ray.shutdown()
+        cluster.shutdown()

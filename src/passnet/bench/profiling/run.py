@@ -3,7 +3,7 @@
 import hashlib
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from operator import attrgetter
@@ -82,8 +82,8 @@ def profile_subjects(
             if name in records and (records[name].status == "ok" or not plan.retry):
                 plan.progress(records[name])
             else:
-                missing.append(name)
-        work = partial(profile_isolated, subjects=by_name, settings=settings)
+                missing.append(by_name[name])
+        work = partial(profile_isolated, settings=settings)
         outcomes = plan.executor(missing, work, plan.num_workers)
         for record in run.keep(outcomes, len(records)):
             records[record.name] = record
@@ -127,14 +127,13 @@ class ProfileRequest:
 
 
 def profile_isolated(
-    runner: JobRunner, name: str, subjects: Mapping[str, ProfileSubject], settings: ProfileSettings
+    runner: JobRunner, subject: ProfileSubject, settings: ProfileSettings
 ) -> JobOutcome[ProfileRecord]:
-    """Profile an item by its name in a process of its own; its failure is in its record.
+    """Profile an item in a process of its own; its failure is in its record.
 
     Raises:
         WorkerError: our own machinery failed.
     """
-    subject = subjects[name]
     job = Job(
         "passnet.bench.profiling.run:profile_to",
         encode(ProfileRequest(subject, settings)).decode(),

@@ -1,5 +1,6 @@
 """Items worked on by Ray actors; each actor owns a device for the length of a run."""
 
+import logging
 import os
 import socket
 from collections import Counter
@@ -9,14 +10,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from passnet.core.jobs.executors import ray_cluster
+from passnet.core.jobs.ray_cluster import code_hash, ray_cluster, ray_sentence
 from passnet.errors import InputError, MeasureError
 
 I = TypeVar("I")  # noqa: E741 (an item)
 R = TypeVar("R")
 
 MAX_LOSSES = 3
-"""Actors that one item may cost before the run ends."""
+"""Actors that one item may cost before the run ends, or one machine before it is left out."""
+
+_log = logging.getLogger("passnet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,37 +35,57 @@ def this_machine() -> str:
     return socket.gethostname()
 
 
-class _Actor:
-    """A worker in a Ray process, opened at its first item."""
+def _actor_class() -> type:
+    """Return the class of actors; Ray sends a local one by value, as a machine may lack passnet."""
 
-    def __init__(self, open_worker: Callable[[], Callable[[Any], Any]]) -> None:
-        self._open = open_worker
-        self._work: Callable[[Any], Any] | None = None
+    class _Actor:
+        """A worker in a Ray process."""
 
-    def machine(self) -> str:
-        return this_machine()
+        def place(self) -> tuple[str, str]:
+            """Return the machine's name and Ray's name of the node."""
+            import socket
 
-    def work(self, task: Any) -> Any:
-        if self._work is None:
-            self._work = self._open()
-        return self._work(task)
+            import ray
+
+            return socket.gethostname(), ray.get_runtime_context().get_node_id()
+
+        def open(self, opener: list[Any], code: str) -> str | None:
+            """Open the worker, or return the reason why not; `opener` holds Ray's reference."""
+            try:
+                import ray
+
+                from passnet.core.jobs.ray_cluster import code_hash
+
+                if code_hash() != code:
+                    return "its passnet has other files than the run's"
+                self._work = ray.get(opener[0])()
+            except Exception as cause:  # noqa: BLE001 (a machine may fail in any way)
+                ours = isinstance(cause, ValueError)
+                return str(cause) if ours else f"{type(cause).__name__}: {cause}"
+            return None
+
+        def work(self, item: Any) -> Any:
+            """Return the result of an item."""
+            return self._work(item)
+
+    return _Actor
 
 
 class OpenActor:
-    """One Ray actor for single items; it opens its worker at the first."""
+    """One Ray actor for single items; it opens its worker at once."""
 
     def __init__(
         self, open_worker: Callable[[], Callable[[Any], Any]], device: ActorDevice
     ) -> None:
         self._ray = ray_cluster(max(device.num_cpus, len(os.sched_getaffinity(0))))
-        _check_fit(self._ray, device)
-        kind = self._ray.remote(num_cpus=device.num_cpus, num_gpus=device.num_gpus)(_Actor)
-        self._actor = kind.remote(open_worker)
+        actors = _Actors(self._ray, device, open_worker)
+        actors.start()
+        self._actor, _, _ = actors.next_done()
 
     @property
-    def lost(self) -> type[Exception]:
-        """Return the type of error raised when the actor, its process or its machine is gone."""
-        return self._ray.exceptions.RayActorError
+    def lost(self) -> tuple[type[Exception], ...]:
+        """Return the errors raised when the actor, its process, its machine or a result is gone."""
+        return self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError
 
     def work(self, task: Any) -> Any:
         """Return an awaitable for the result of an item."""
@@ -82,37 +105,35 @@ def run_actors(
 ) -> Iterator[R]:
     """Yield the results of all items, in any order, from `num_workers` actors.
 
-    An actor calls `open_worker` once, and takes items first whose `home` is its machine or None.
-    The items of a lost actor are done again; an item that costs several is a MeasureError. A
-    cluster without such a device is an InputError.
+    An actor calls `open_worker` once, and takes items first whose `home` is its machine or None. A
+    machine with another passnet, or where that raises, is left out with a warning. The items of a
+    lost actor are done again.
+
+    Raises:
+        InputError: no machine of the cluster has such a device, or all are left out.
+        MeasureError: an item costs several actors, or the cluster itself fails.
     """
     if not inputs:
         return
     num_workers = min(num_workers, len(inputs))
     ray = ray_cluster(max(num_workers * device.num_cpus, len(os.sched_getaffinity(0))))
-    _check_fit(ray, device)
     waiting = list(enumerate(inputs))
-    num_lost: Counter[int | None] = Counter()
+    num_lost: Counter[int] = Counter()
     with _Actors(ray, device, open_worker) as actors:
         for _ in range(num_workers):
             actors.start()
-        while actors.running:
+        while waiting or actors.is_working:
             actor, task, result = actors.next_done()
-            number = task[0] if task else None
-            if isinstance(result, ray.exceptions.RayActorError):
-                num_lost[number] += 1
-                if num_lost[number] == MAX_LOSSES:
-                    reason = str(result).strip().partition("\n")[0]
+            if task is not None and isinstance(result, ray.exceptions.RayError):
+                num_lost[task[0]] += 1
+                if num_lost[task[0]] == MAX_LOSSES:
                     text = f"{MAX_LOSSES} workers were lost, one after another, over the same item"
-                    raise MeasureError(f"{text}: {reason}") from result
-                waiting[:0] = [task] if task else []
+                    raise MeasureError(f"{text}: {ray_sentence(result)}") from result
+                waiting.insert(0, task)
                 actors.start()
                 continue
-            if task is None:
-                actors.machines[actor] = result
-                num_lost[None] = 0
             if waiting:
-                ours = (None, actors.machines[actor])
+                ours = (None, actors.places[actor][0])
                 following = next((pair for pair in waiting if home(pair[1]) in ours), waiting[0])
                 waiting.remove(following)
                 actors.running[actor.work.remote(following[1])] = (actor, following)
@@ -129,13 +150,13 @@ def results_of(
 ) -> Generator[R, None, None]:
     """Yield results, in order from this process or in any order from `num_actors` actors."""
     if num_actors is not None:
-        yield from run_actors(inputs, partial(_opened, open_worker), num_actors, ActorDevice())
+        yield from run_actors(inputs, partial(held_open, open_worker), num_actors, ActorDevice())
         return
     with open_worker() as work:
         yield from map(work, inputs)
 
 
-def _opened(
+def held_open(
     open_worker: Callable[[], AbstractContextManager[Callable[[Any], Any]]],
 ) -> Callable[[Any], Any]:
     """Return a worker that stays open until its process ends."""
@@ -154,12 +175,15 @@ class _Actors:
 
     def __init__(self, ray: Any, device: ActorDevice, open_worker: Callable[[], Any]) -> None:
         self._ray = ray
-        kind = ray.remote(num_cpus=device.num_cpus, num_gpus=device.num_gpus)(_Actor)
-        opener = ray.put(open_worker)
-        self._make = lambda: kind.remote(opener)
+        self._device = device
+        self._opener = [ray.put(open_worker)]
+        self._code = code_hash()
         self._actors: set[Any] = set()
+        self._left_out: dict[str, str] = {}
+        self._num_lost: Counter[str | None] = Counter()
         self.running: dict[Any, tuple[Any, tuple[int, Any] | None]] = {}
-        self.machines: dict[Any, str] = {}
+        self.places: dict[Any, tuple[str, str]] = {}
+        """Machine and node of each actor."""
 
     def __enter__(self) -> "_Actors":
         return self
@@ -168,38 +192,89 @@ class _Actors:
         for actor in list(self._actors):
             self.end(actor)
 
+    @property
+    def is_working(self) -> bool:
+        """Return whether an actor has an item."""
+        return any(task is not None for _, task in self.running.values())
+
     def start(self) -> None:
-        actor = self._make()
+        """Start an actor on a machine that is not left out; raise InputError if there is none."""
+        from ray.util.scheduling_strategies import NodeLabelSchedulingStrategy, NotIn
+
+        self._check_fit()
+        options: dict[str, Any] = {}
+        if self._left_out:
+            elsewhere = {"ray.io/node-id": NotIn(*self._left_out)}
+            options["scheduling_strategy"] = NodeLabelSchedulingStrategy(hard=elsewhere)
+        size = {"num_cpus": self._device.num_cpus, "num_gpus": self._device.num_gpus}
+        actor = self._ray.remote(**size, **options)(_actor_class()).remote()
         self._actors.add(actor)
-        self.running[actor.machine.remote()] = (actor, None)
+        self.running[actor.place.remote()] = (actor, None)
 
     def end(self, actor: Any) -> None:
         self._actors.discard(actor)
         self._ray.kill(actor)
 
     def next_done(self) -> tuple[Any, tuple[int, Any] | None, Any]:
-        """Return the next finished actor, its item and the result; Ray's error if it is lost."""
-        [ready], _ = self._ray.wait(list(self.running), num_returns=1)
-        actor, task = self.running.pop(ready)
-        try:
-            return actor, task, self._ray.get(ready)
-        except self._ray.exceptions.RayTaskError as failed:
-            raise failed.cause from None  # as it was raised there
-        except self._ray.exceptions.RayActorError as lost:
-            self.end(actor)
-            return actor, task, lost
+        """Return the next actor that is ready, with the item that it had and the result.
 
+        The result of an actor that is lost over an item is Ray's error.
+        """
+        errors = self._ray.exceptions
+        while True:
+            [ready], _ = self._ray.wait(list(self.running), num_returns=1)
+            actor, task = self.running.pop(ready)
+            try:
+                result = self._ray.get(ready)
+            except errors.RayTaskError as failed:
+                raise failed.cause from None  # as it was raised there
+            except errors.RayError as lost:
+                self.end(actor)
+                if task is not None:
+                    return actor, task, lost
+                self._lose(actor, lost)
+                self.start()
+                continue
+            if task is not None:
+                return actor, task, result
+            if actor not in self.places:
+                self.places[actor] = result
+                self.running[actor.open.remote(self._opener, self._code)] = (actor, None)
+            elif result is None:
+                return actor, None, None
+            else:
+                self._leave_out(*self.places[actor], result)
+                self.end(actor)
+                self.start()
 
-def _check_fit(ray: Any, device: ActorDevice) -> None:
-    """Raise an error if no machine of the cluster has such a device."""
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    for node in nodes:
-        if node.get("CPU", 0) >= device.num_cpus and node.get("GPU", 0) >= device.num_gpus:
+    def _lose(self, actor: Any, cause: Exception) -> None:
+        """Count a loss before the first item: against the actor's machine, where that is known."""
+        machine, node = self.places.get(actor, ("", None))
+        self._num_lost[node] += 1
+        if self._num_lost[node] < MAX_LOSSES:
             return
-    plural = "s" if device.num_cpus > 1 else ""
-    size = f"{device.num_cpus} processor{plural}" + (" and a GPU" if device.num_gpus else "")
-    raise InputError(
-        f"no machine of the Ray cluster has {size}; it has {len(nodes)} machines with at most "
-        f"{max((int(node.get('CPU', 0)) for node in nodes), default=0)} processors and "
-        f"{max((int(node.get('GPU', 0)) for node in nodes), default=0)} GPUs"
-    )
+        reason = f"{MAX_LOSSES} workers were lost as they started: {ray_sentence(cause)}"
+        if node is None:
+            raise MeasureError(reason) from cause
+        self._leave_out(machine, node, reason)
+
+    def _leave_out(self, machine: str, node: str, reason: str) -> None:
+        if node not in self._left_out:
+            self._left_out[node] = f"machine {machine} (node {node[:8]}): {reason}"
+            _log.warning("left out: %s", self._left_out[node])
+
+    def _check_fit(self) -> None:
+        """Raise InputError if no machine of the cluster has such a device, or all are left out."""
+        size = self._device
+        alive = [node for node in self._ray.nodes() if node["Alive"]]
+        amounts = [(node["Resources"].get("CPU", 0), node["Resources"].get("GPU", 0))
+                   for node in alive if node["NodeID"] not in self._left_out]  # fmt: skip
+        if any(cpus >= size.num_cpus and gpus >= size.num_gpus for cpus, gpus in amounts):
+            return
+        plural = "s" if size.num_cpus > 1 else ""
+        wanted = f"{size.num_cpus} processor{plural}" + (" and a GPU" if size.num_gpus else "")
+        text = f"no machine of the Ray cluster has {wanted}; it has {len(amounts)} machines with "
+        text += f"at most {max((int(cpus) for cpus, _ in amounts), default=0)} processors and "
+        text += f"{max((int(gpus) for _, gpus in amounts), default=0)} GPUs"
+        reasons = "".join(f"; left out: {reason}" for reason in self._left_out.values())
+        raise InputError(f"{text}{reasons}")

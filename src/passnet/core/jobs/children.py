@@ -85,7 +85,7 @@ def reap(pids: Sequence[int]) -> None:
 
 
 def reap_adopted(started: Collection[int]) -> None:
-    """Reap ended children of this process but those that it started itself."""
+    """Reap ended children that this process has adopted."""
     with suppress(ChildProcessError):
         options = os.WEXITED | os.WNOHANG
         while ended := os.waitid(os.P_ALL, 0, options | os.WNOWAIT):

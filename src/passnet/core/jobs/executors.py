@@ -1,29 +1,29 @@
 """Executors of work on many items: workers on this machine, or a Ray cluster."""
 
-import logging
-import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
-from importlib.util import find_spec
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from queue import SimpleQueue
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
+from passnet.core.jobs.actors import results_of
 from passnet.core.jobs.process import JobRunner
-from passnet.errors import InputError, boundary
+from passnet.errors import InputError
 
+I = TypeVar("I")  # noqa: E741 (an item)
 R = TypeVar("R")
 
 EXECUTORS = {"local": "run_local", "ray": "run_ray"}
 
 
 class Executor(Protocol):
-    """A function that works on named items and yields each result as soon as it is ready."""
+    """A function that works on items and yields each result as soon as it is ready."""
 
     def __call__(
-        self, names: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
+        self, items: Iterable[I], work: Callable[[JobRunner, I], R], num_workers: int
     ) -> Iterator[R]:
-        """Yield `work(runner, name)` of every name in any order; `work` can be pickled."""
+        """Yield `work(runner, item)` of every item in any order; all can be pickled."""
         ...
 
 
@@ -35,10 +35,10 @@ def executor(name: str) -> Executor:
 
 
 def run_local(
-    names: Iterable[str], work: Callable[[JobRunner, str], R], num_workers: int
+    items: Iterable[I], work: Callable[[JobRunner, I], R], num_workers: int
 ) -> Iterator[R]:
-    """Work on this machine; each worker takes the next name when it is free."""
-    waiting = iter(names)
+    """Work on this machine; each worker takes the next item when it is free."""
+    waiting = iter(items)
     lock = threading.Lock()
     finished: SimpleQueue[tuple[R | None, BaseException | None] | None] = SimpleQueue()
     stopping = threading.Event()
@@ -48,10 +48,10 @@ def run_local(
         try:
             while not stopping.is_set():
                 with lock:
-                    name = next(waiting, None)
-                if name is None:
+                    item = next(waiting, None)
+                if item is None:
                     break
-                finished.put((work(runner, name), None))
+                finished.put((work(runner, item), None))
         except BaseException as cause:  # noqa: BLE001 (it is raised again where it is waited for)
             finished.put((None, cause))
         finally:
@@ -77,48 +77,14 @@ def run_local(
             runner.close()
 
 
-@cache
-def _runner_of(_process_id: int) -> JobRunner:
-    """Return the runner of a Ray process, which works on many names one after another."""
-    return JobRunner()
-
-
-def _work_on_ray(work: Callable[[JobRunner, str], R], name: str) -> R:
-    return work(_runner_of(os.getpid()), name)
+@contextmanager
+def _runner(work: Callable[[JobRunner, I], R]) -> Iterator[Callable[[I], R]]:
+    with JobRunner() as runner:
+        yield partial(work, runner)
 
 
 def run_ray(
-    names: Sequence[str], work: Callable[[JobRunner, str], R], num_workers: int
+    inputs: Iterable[I], work: Callable[[JobRunner, I], R], num_workers: int
 ) -> Iterator[R]:
-    """Work on a Ray cluster, the running one or a new one here; raise InputError without Ray.
-
-    A task whose Ray worker dies is done again elsewhere.
-    """
-    ray = ray_cluster(num_workers)
-    task: Any = ray.remote(num_cpus=1, max_retries=3)(_work_on_ray)
-    shared = ray.put(work)
-    waiting = list(reversed(names))
-    running: list[Any] = []
-    while waiting or running:
-        while waiting and len(running) < 2 * num_workers:
-            running.append(task.remote(shared, waiting.pop()))
-        [ready], running = ray.wait(running, num_returns=1)
-        yield ray.get(ready)
-
-
-def ray_cluster(num_cpus: int) -> Any:
-    """Return `ray`, connected to the running cluster or a new one; raise InputError without it."""
-    if find_spec("ray") is None:
-        raise InputError("Ray is not installed; pip install 'passnet[ray]'")
-    with boundary(InputError, "Ray cannot be imported"):
-        import ray
-    quiet: Any = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if not ray.is_initialized():
-        with boundary(InputError, "Ray does not start"):
-            try:
-                ray.init(address="auto", **quiet)
-            except ConnectionError:  # none is running
-                if "RAY_ADDRESS" in os.environ:
-                    raise
-                ray.init(num_cpus=num_cpus, include_dashboard=False, **quiet)
-    return ray
+    """Work on a Ray cluster, the running one or a new one here; see `run_actors`."""
+    return results_of(list(inputs), partial(_runner, work), num_workers)

@@ -135,8 +135,8 @@ def _mine_missing(
     missing = [name for name in names if name not in records]
     step = announce("mining graphs", len(missing))
     jobs = _jobs(rows, settings) if missing else {}
-    work = partial(mine_isolated, jobs=jobs, limits=settings.limits)
-    outcomes = plan.executor(missing, work, plan.num_workers)
+    work = partial(mine_isolated, limits=settings.limits)
+    outcomes = plan.executor([jobs[name] for name in missing], work, plan.num_workers)
     for record in run.keep(outcomes, len(records), lambda done: mined_part(run.out, done.graph)):
         step(record.graph[:12])
 
@@ -197,15 +197,15 @@ def _jobs(rows: dict[str, GraphRow], settings: BuildSettings) -> dict[str, Minin
 
 
 def mine_isolated(
-    worker: JobRunner, name: str, jobs: dict[str, MiningJob], limits: JobLimits
+    worker: JobRunner, mining: MiningJob, limits: JobLimits
 ) -> JobOutcome[MinedRecord]:
     """Mine one graph in its own process; the time limit is for each `PLANNED_OPS` ops."""
-    payload = encode(jobs[name]).decode()
+    payload = encode(mining).decode()
     module = "passnet.data.dataset.build"
-    num_ops = len(jobs[name].row.op_sequence)
+    num_ops = len(mining.row.op_sequence)
     longer = replace(limits, seconds=limits.seconds * max(1.0, num_ops / PLANNED_OPS))
     result = worker.run(Job(f"{module}:mine_to", payload, longer, f"{module}:ready"))
-    failed = MinedRecord(name, num_ops, {}, {}, {}, error=result.failure)
+    failed = MinedRecord(mining.row.full, num_ops, {}, {}, {}, error=result.failure)
     return result.outcome(MinedRecord) or JobOutcome(failed)
 
 

@@ -67,11 +67,8 @@ class SizeJob:
         return f"{self.entry}{' in training' if self.train else ''} #{self.index}"
 
 
-def resize_isolated(
-    worker: JobRunner, key: str, jobs: dict[str, SizeJob], limits: JobLimits
-) -> JobOutcome[SizedRecord]:
+def resize_isolated(worker: JobRunner, job: SizeJob, limits: JobLimits) -> JobOutcome[SizedRecord]:
     """Make the rows of a net at one size in its own process."""
-    job = jobs[key]
     function = "passnet.data.dataset.resize:resize_to"
     result = worker.run(library_job(function, encode(job).decode(), limits, job.entry))
     cause: SizeFailure = "timeout" if result.end.timed_out else "crash"
@@ -199,8 +196,8 @@ def add_sizes(
     }
     jobs = size_jobs(rows, num_sizes, run.out, finished)
     step = announce("making other sizes", len(jobs))
-    work = partial(resize_isolated, jobs=jobs, limits=limits)
-    outcomes = plan.executor(list(jobs), work, plan.num_workers)
+    work = partial(resize_isolated, limits=limits)
+    outcomes = plan.executor(list(jobs.values()), work, plan.num_workers)
     for record in run.keep(outcomes, len(records), lambda record: sized_part(run.out, record.key)):
         step(f"{record.entry} {record.size}")
 

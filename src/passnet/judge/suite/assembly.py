@@ -170,8 +170,9 @@ def _assembled(
             }
             if not missing:
                 break
-            admit_one = partial(_admit_isolated, rows=missing, plan=plan)
-            outcomes = work.run.executor(sorted(missing), admit_one, work.run.num_workers)
+            rows = [row for _, row in sorted(missing.items())]
+            admit_one = partial(_admit_isolated, plan=plan)
+            outcomes = work.run.executor(rows, admit_one, work.run.num_workers)
             with work.announce(len(missing)) as step:
                 for record in folder.keep(outcomes, len(admissions)):
                     admissions[record.full] = record
@@ -231,12 +232,12 @@ def _suite_graph(
 
 
 def _admit_isolated(
-    worker: JobRunner, name: str, rows: Mapping[str, store.SubgraphRow], plan: AssemblyPlan
+    worker: JobRunner, row: store.SubgraphRow, plan: AssemblyPlan
 ) -> JobOutcome[AdmissionRecord]:
-    payload = encode((rows[name], plan.max_gflops)).decode()
+    payload = encode((row, plan.max_gflops)).decode()
     module = "passnet.judge.suite.assembly"
     result = worker.run(Job(f"{module}:admit_to", payload, plan.limits, f"{module}:ready"))
-    failed = AdmissionRecord(name, error=result.failure)
+    failed = AdmissionRecord(row.full, error=result.failure)
     return result.outcome(AdmissionRecord) or JobOutcome(failed)
 
 
