@@ -153,7 +153,7 @@ class _Turns:
         rows = np.roll(rows, int(self.random.integers(rows.size)))
         largest = {"float16": 3.0}.get(spec.dtype, 6.0)
         tiny = {"float64": 1e-310, "float16": 6e-7}.get(spec.dtype, 1e-39)
-        big = {"float64": 1e6, "float32": 1e3}.get(spec.dtype, 32.0)
+        big = {"float64": 1e4, "float32": 100.0}.get(spec.dtype, 32.0)
         rows = self._by_rows(structures, rows, largest=largest, tiny=tiny, big=big)
         values = np.moveaxis(rows.reshape(moved.shape), range(-len(dims), 0), dims)
         return np.ascontiguousarray(np.abs(values) if is_positive else values)

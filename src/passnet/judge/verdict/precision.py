@@ -20,7 +20,8 @@ UNSTABLE = {"float64": 2.0**-20, "float32": 2.0**-9, "float16": 2.0**-4, "bfloat
 
 UNSTABLE_RATIO = 64.0
 
-_ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""Half a unit of rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Accuracy:
     @property
     def ratio(self) -> float:
         """Return the error as a multiple of eager torch's, at least of one unit of rounding."""
-        return self.error / max(self.eager_error, _ROUNDING[self.dtype])
+        return self.error / max(self.eager_error, ROUNDING[self.dtype])
 
 
 def worst_accuracy(
