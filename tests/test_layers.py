@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "passnet"
-BESIDE = ("passnet_audit", "passnet_exchange", "passnet_loops", "passnet_service")
+BESIDE = ("passnet_audit", "passnet_exchange", "passnet_loops", "passnet_service", "passnet_site")
 """Packages that import `passnet`, and neither it nor each other import them."""
 
 LOOPS = SOURCE.parent / "passnet_loops"
@@ -39,7 +39,7 @@ ROOM_ARROWS = {"judge/score": {"errors", "core", "judge/score"}}
 
 WITHOUT_TORCH = (
     *("core/", "judge/", "bench/", "pages/", "cli/", "train/service/"),
-    *("passnet_audit/judge/", "passnet_exchange/", "passnet_service/"),
+    *("passnet_audit/judge/", "passnet_exchange/", "passnet_service/", "passnet_site/"),
     *(f"passnet_audit/nets/{name}.py" for name in ("command", "outcome", "tables")),
 )
 WITH_TORCH = ("judge/worker/", "judge/suite/", "bench/profiling/", "core/hardware.py")

@@ -7,7 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from passnet.bench.leaderboard.entry import (
+from passnet.bench.run_record import BenchRunInfo, run_folder
+from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
+from passnet.errors import InputError
+from passnet.judge.timing.estimate import speedup
+from passnet.judge.trial import Trial
+from passnet.judge.verdict.findings import Finding
+from passnet_site.leaderboard.entry import (
     ENTRY_FILE,
     TRIALS,
     LeaderboardEntry,
@@ -16,19 +22,13 @@ from passnet.bench.leaderboard.entry import (
     read_entry,
     write_entry,
 )
-from passnet.bench.leaderboard.entry_checks import check_entry, check_run, failed
-from passnet.bench.leaderboard.rejudging import (
+from passnet_site.leaderboard.entry_checks import check_entry, check_run, failed
+from passnet_site.leaderboard.rejudging import (
     EntryVerification,
     compare,
     read_verification,
     write_verification,
 )
-from passnet.bench.run_record import BenchRunInfo, run_folder
-from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
-from passnet.errors import InputError
-from passnet.judge.timing.estimate import speedup
-from passnet.judge.trial import Trial
-from passnet.judge.verdict.findings import Finding
 from tests.bench.runs import passnet, write_small_suite
 from tests.judge.folders import GOOD, write_passes
 from tests.pages.site.runs import hostile_suite, write_hostile_passes, write_run
@@ -167,7 +167,7 @@ def test_what_could_not_be_timed_has_no_score(tmp_path: Path) -> None:
 
 
 def verification(folder: Path, entry: LeaderboardEntry, trials: list[Trial]) -> EntryVerification:
-    from passnet.bench.leaderboard.entry import entry_hash
+    from passnet_site.leaderboard.entry import entry_hash
 
     return EntryVerification(
         SCHEMA_VERSION,

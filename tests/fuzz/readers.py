@@ -28,8 +28,6 @@ from passnet.judge.protocol.channel import Channel, ChannelClosedError, ChannelT
 from passnet.judge.protocol.messages import Failed, Loaded, Profiled, Ran
 from passnet.judge.suite.suite import load_suite, row_of_graph, shipped_suites
 from passnet.pages.figures.study_page import StudyFigure, StudyPage, read_study, write_study_page
-from passnet.pages.site.measured import KnownSuites, read_run
-from passnet.pages.site.table_spec import of_text_table
 from passnet.pages.tables.tables import Table
 from passnet.passes.files import read_files
 from passnet.passes.folder import LIST_FILE, inspect_folder
@@ -42,6 +40,8 @@ from passnet.train.service.submission import (
     judge_job,
     submission_id,
 )
+from passnet_site.pages.measured import KnownSuites, read_run
+from passnet_site.pages.table_spec import of_text_table
 from tests.agent.attempts import SUITE, attempt
 from tests.conftest import ROOT
 from tests.data.dataset.rows import write as write_rows

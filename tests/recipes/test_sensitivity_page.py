@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from passnet.pages.figures.study_page import read_study
-from passnet.pages.site.build import build_site, read_parts
+from passnet_site.pages.build import build_site, read_parts
 from recipes.sensitivity.__main__ import sensitivity_command
 
 DEMO = Path(__file__).parents[2] / "baselines" / "demo"

@@ -4,9 +4,9 @@ commands                    the command `passnet`, its groups and its errors
 terminal                    options from dataclasses, printing, exit codes, Ctrl-C
 graph, profile              graphs and profiles
 data                        captures and datasets
-suite, bench, leaderboard   suites, runs, entries
+suite, bench                suites, runs
 passes, judge, library      pass folders, the group of the judge's tests, judged passes
-agent, report               authors, the site
+agent                       authors
 optimize                    whole nets made faster
 """
 

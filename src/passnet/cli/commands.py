@@ -21,12 +21,10 @@ COMMANDS = {
     "extract": "passnet.cli.data.extract:extract",
     "graph": "passnet.cli.graph:graph",
     "judge": "passnet.cli.judge:judge_group",
-    "leaderboard": "passnet.cli.leaderboard:leaderboard_group",
     "library": "passnet.cli.library:library_group",
     "optimize": "passnet.cli.optimize:optimize",
     "pass": "passnet.cli.passes:pass_group",
     "profile": "passnet.cli.profile:profile",
-    "report": "passnet.cli.report:report",
     "suite": "passnet.cli.suite:suite_group",
 }
 """Commands by name, imported on use."""

@@ -3,5 +3,5 @@
 tables     tables on the terminal and in Markdown
 figures    plots and drawn graphs
 optimizer  the page of an optimised net
-site       the static site
+site       the folder of a static site, its templates and assets
 """

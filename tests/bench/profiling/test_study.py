@@ -14,8 +14,8 @@ from passnet.core.records.serialise import write_json
 from passnet.errors import InputError
 from passnet.judge.suite.suite import load_suite
 from passnet.pages.figures.profile_page import draw_study, study_page
-from passnet.pages.site.build import build_site, read_parts
 from passnet.pages.tables.profile_tables import study_tables
+from passnet_site.pages.build import build_site, read_parts
 from tests.bench.profiling.records import LOST, SLOW_KERNELS, UNSTABLE, WON
 
 RECORDS = [LOST, SLOW_KERNELS, WON, UNSTABLE]

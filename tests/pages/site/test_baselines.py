@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from passnet.bench.profiling.run import RUN_FILE as PROFILE_FILE
 from passnet.bench.run_record import RUN_FILE, run_folder
 from passnet.cli.commands import main
-from passnet.pages.site.build import SITE_FILE
+from passnet_site.pages.build import SITE_FILE
 
 BASELINES = Path(__file__).parents[3] / "baselines"
 

@@ -13,10 +13,10 @@ from passnet.bench.scores import read_rows, score_rows
 from passnet.core.records.serialise import LineWriter
 from passnet.errors import InputError
 from passnet.judge.verdict.findings import CATALOGUE
-from passnet.pages.site.boards import board_scores, boards_of
-from passnet.pages.site.build import build_site, read_parts
-from passnet.pages.site.measured import KnownSuites, read_run
 from passnet.train.rewards.samples import SAMPLES_FILE, Sample
+from passnet_site.pages.boards import board_scores, boards_of
+from passnet_site.pages.build import build_site, read_parts
+from passnet_site.pages.measured import KnownSuites, read_run
 from tests.agent.attempts import MACHINE
 from tests.pages.site.runs import (
     HOSTILE,

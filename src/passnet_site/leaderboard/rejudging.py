@@ -5,17 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from passnet.bench.environment import Environment
-from passnet.bench.leaderboard.entry import (
-    ENTRY_TRIALS_FILE,
-    TRIALS,
-    VERIFIED_FOLDER,
-    ClaimedScore,
-    LeaderboardEntry,
-    candidate_entry,
-    claimed_scores,
-    entry_hash,
-    read_entry,
-)
 from passnet.bench.run import run_suite
 from passnet.bench.run_record import environment_difference, run_folder
 from passnet.bench.scores import is_correct
@@ -26,6 +15,17 @@ from passnet.errors import InputError
 from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite
 from passnet.judge.trial import Trial
+from passnet_site.leaderboard.entry import (
+    ENTRY_TRIALS_FILE,
+    TRIALS,
+    VERIFIED_FOLDER,
+    ClaimedScore,
+    LeaderboardEntry,
+    candidate_entry,
+    claimed_scores,
+    entry_hash,
+    read_entry,
+)
 
 VERIFICATION_FILE = "verification.json"
 MOST_DIFFERENT = 0.01

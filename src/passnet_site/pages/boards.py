@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 from passnet.bench.environment import Environment
 from passnet.bench.groups import graph_groups, group_order
-from passnet.bench.leaderboard.entry import scores_of
 from passnet.bench.scores import CandidateScore
 from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite
 from passnet.judge.trial import Trial
-from passnet.pages.site.measured import MeasuredRun
 from passnet.pages.site.text import file_stem
+from passnet_site.leaderboard.entry import scores_of
+from passnet_site.pages.measured import MeasuredRun
 
 DIMENSIONS = ("dtype", "ops", "domain")
 """The groupings that the leaderboard filters graphs by."""

@@ -15,18 +15,18 @@ from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.findings import CATALOGUE
 from passnet.pages.figures.drawing import draw
-from passnet.pages.site.board_pages import (
+from passnet.pages.site.pages import SiteFolder
+from passnet.pages.site.text import file_stem
+from passnet.pages.tables.cells import formatted, ops_in_words
+from passnet_site.pages.board_pages import (
     TABLE_HEIGHT,
     speedup_triple,
     status_word,
     suite_stem,
     task_page,
 )
-from passnet.pages.site.boards import Board, Line
-from passnet.pages.site.pages import SiteFolder
-from passnet.pages.site.table_spec import ColumnSpec, table_spec
-from passnet.pages.site.text import file_stem
-from passnet.pages.tables.cells import formatted, ops_in_words
+from passnet_site.pages.boards import Board, Line
+from passnet_site.pages.table_spec import ColumnSpec, table_spec
 
 MAX_OPS_NAMED = 12
 MAX_PROBLEMS = 60

@@ -5,9 +5,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from passnet.bench.leaderboard.entry import LeaderboardEntry, entry_folders, read_entry
-from passnet.bench.leaderboard.entry_checks import check_entry, failed
-from passnet.bench.leaderboard.rejudging import read_verification
 from passnet.bench.run_record import RUN_FILE, TRIALS_FILE, BenchRunInfo, run_folder
 from passnet.core.records.serialise import has_lines
 from passnet.core.records.untrusted import MAX_HASHED_BYTES, open_untrusted
@@ -17,6 +14,9 @@ from passnet.judge.desk.candidates import parse_candidate
 from passnet.judge.suite.suite import Suite, load_suite, shipped_suites
 from passnet.judge.trial import Trial
 from passnet.passes.folder import is_pass_folder
+from passnet_site.leaderboard.entry import LeaderboardEntry, entry_folders, read_entry
+from passnet_site.leaderboard.entry_checks import check_entry, failed
+from passnet_site.leaderboard.rejudging import read_verification
 
 Standing: TypeAlias = Literal["run", "entry", "verified"]
 """The evidence of a run: a run folder here (run), an entry that was sent in with consistent

@@ -47,7 +47,7 @@ def report(options: ReportOptions) -> None:
     from passnet.core.terminal.progress import progress
     from passnet.data.dataset.query import Dataset
     from passnet.data.dataset.stats import stats
-    from passnet.pages.site.build import build_site, read_parts
+    from passnet_site.pages.build import build_site, read_parts
 
     out, numbers = options.out, None
     if options.dataset is not None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from passnet.bench.leaderboard.entry import LeaderboardEntry, candidate_entry, claimed_scores
 from passnet.bench.run_record import BenchRunInfo
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import PassnetError
@@ -16,6 +15,7 @@ from passnet.judge.timing.estimate import self_ratio, speedup
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.findings import CATALOGUE
 from passnet.version import __version__
+from passnet_site.leaderboard.entry import LeaderboardEntry, candidate_entry, claimed_scores
 
 LEAST_SECONDS = 0.4
 """Shortest accepted measurement of a candidate on a graph."""

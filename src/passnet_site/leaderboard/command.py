@@ -14,12 +14,12 @@ from passnet.cli.terminal.output import print_json, print_notes, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.bench.leaderboard.entry_checks import EntryCheck
-    from passnet.bench.leaderboard.rejudging import EntryVerification
     from passnet.bench.run_record import BenchRunInfo
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.judge.suite.suite import Suite
     from passnet.judge.trial import Trial
+    from passnet_site.leaderboard.entry_checks import EntryCheck
+    from passnet_site.leaderboard.rejudging import EntryVerification
 
 
 @click.group("leaderboard")
@@ -56,10 +56,10 @@ def add_command(options: LeaderboardAddOptions) -> None:
     The run must be complete, and its numbers must follow from its raw times; else nothing is
     written, and the reasons are named.
     """
-    from passnet.bench.leaderboard.entry import check_name, write_entry
-    from passnet.bench.leaderboard.entry_checks import check_run, failed
     from passnet.core.records.folders import atomic_folder
-    from passnet.pages.site.measured import KnownSuites
+    from passnet_site.leaderboard.entry import check_name, write_entry
+    from passnet_site.leaderboard.entry_checks import check_run, failed
+    from passnet_site.pages.measured import KnownSuites
 
     name, folder = options.name, options.folder
     check_name(name)
@@ -130,10 +130,10 @@ def verify_command(options: LeaderboardVerifyOptions) -> None:
     its pass folders are then judged here in a sandbox. Exits with 1 if a check fails, or the
     results here do not confirm the claims.
     """
-    from passnet.bench.leaderboard.entry import entry_folders, read_entry
-    from passnet.bench.leaderboard.entry_checks import check_entry, failed
-    from passnet.bench.leaderboard.rejudging import read_verification, write_verification
-    from passnet.pages.site.measured import KnownSuites
+    from passnet_site.leaderboard.entry import entry_folders, read_entry
+    from passnet_site.leaderboard.entry_checks import check_entry, failed
+    from passnet_site.leaderboard.rejudging import read_verification, write_verification
+    from passnet_site.pages.measured import KnownSuites
 
     known = KnownSuites(options.suites)
     facts = []
@@ -176,9 +176,9 @@ def verify_command(options: LeaderboardVerifyOptions) -> None:
 def _rejudged(
     folder: Path, suite: Suite, options: LeaderboardVerifyOptions
 ) -> tuple[EntryVerification, list[Trial]]:
-    from passnet.bench.leaderboard.entry import read_entry
-    from passnet.bench.leaderboard.rejudging import rejudge
     from passnet.core.terminal.progress import progress
+    from passnet_site.leaderboard.entry import read_entry
+    from passnet_site.leaderboard.rejudging import rejudge
 
     entry, _ = read_entry(folder)
     sandbox = options.sandbox
