@@ -281,3 +281,23 @@ def test_each_worker_has_inputs_of_its_own_which_the_oracle_gets_afterwards(
         elif letter == "c":
             answered.update(written.get(worker, ()))
     assert len(seen) > 50 and len(set(seen)) == len(seen)
+
+
+def test_a_repeated_measurement_holds_a_burst_of_its_own(parents: ParentPool) -> None:
+    plan = TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3)
+    settings = JudgeSettings(timing=plan, limits=WorkerLimits(1024))
+    prepared = prepared_graph(parents, small_graph(), settings)
+    fresh = FreshInputs(prepared.tensors, prepared.input_sets[:2], np.random.default_rng(1))
+    with ExitStack() as stack:
+        workers = []
+        for _ in range(3):
+            loaded = LoadedWorker(parents.reference(), prepared, REFERENCE, settings)
+            stack.enter_context(loaded).run(0)
+            workers.append(TimedWorker(loaded, plan.max_calls, settings.call_timeout_s))
+            stack.callback(workers[-1].close)
+        *timed, oracle = workers
+        for _ in range(2):
+            random = np.random.default_rng(3)
+            measurement = clock.interleave(timed, oracle, plan, fresh, random, prepared)
+            assert not [timing.findings for timing in measurement.timings if timing.findings]
+            assert not any(worker.holds for worker in timed)

@@ -204,9 +204,8 @@ class _Interleaving:
                 break
         self._turn(range(len(self._workers)), is_last=True)  # read whole, and not counted
         for index in range(len(self._workers)):
-            if self._visit(index, lambda worker: worker.is_held_intact()) is False:
-                text = "an output that was still in use changed, or a later one lies in it"
-                self._records[index].note([finding("static_buffer", text)])
+            if fault := self._visit(index, lambda worker: worker.held_fault()):
+                self._records[index].note([finding("static_buffer", fault)])
         return self._measurement()
 
     def _is_precise(self, num_rounds: int) -> bool:

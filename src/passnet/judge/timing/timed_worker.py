@@ -231,6 +231,7 @@ class TimedWorker:
         assert self._still is not None, "armed first"
         self._give(ControlPage.LEAVE)
         self._let_go()
+        self._held = None  # it frees all outputs
         return self.worker.receive(Disarmed, self._timeout_s).observed
 
     def burst(self, fresh: FreshInputs, draws: Sequence[Draw]) -> Spent:
@@ -365,7 +366,7 @@ class TimedWorker:
         return min(num_bytes, MARK_BYTES)
 
     def hold(self, look: Look) -> None:
-        """Let it keep the outputs of the last burst until it leaves; see `is_held_intact`."""
+        """Let it keep the outputs of the last burst until it leaves; see `held_fault`."""
         pointers = self._pointers(len(self._draws))
         pairs = [
             shared(pointers[call], self.forms, self._argument_spans(call)) for call in look.order
@@ -381,19 +382,19 @@ class TimedWorker:
         """Return whether it keeps the outputs of an earlier burst."""
         return self._held is not None
 
-    def is_held_intact(self) -> bool:
-        """Return whether held outputs are unchanged, and apart from the last burst's."""
+    def held_fault(self) -> str | None:
+        """Return a sentence if held outputs changed, or overlap those of the last burst."""
         held = self._held
         if held is None:
-            return True
+            return None
         pointers = [*held.pointers, *self._pointers(len(self._draws))]
         if overlap_between_calls(pointers, self.forms, held.left_out):
-            return False
-        places = self._held_places(held)
-        return not any(
-            _changed_outputs(held.probes, *pair) - held.left_out
-            for pair in zip(held.places, places, strict=True)
-        )
+            return "an output lies in one of an earlier burst that is still in use"
+        pairs = zip(held.calls, held.places, self._held_places(held), strict=True)
+        for call, before, after in pairs:
+            for output in sorted(_changed_outputs(held.probes, before, after) - held.left_out):
+                return f"output {output} of call {call} changed while it was still in use"
+        return None
 
     def _held_places(self, held: Held) -> list[list[bytes]]:
         self._outputs.fetch(held.calls, held.pointers, is_whole=False)
