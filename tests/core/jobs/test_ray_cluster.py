@@ -48,23 +48,17 @@ def tell_slowly(runner: JobRunner, item: int) -> tuple[str, str]:
     return tell(runner, item)
 
 
-def open_on(refused: str | None, folder: Path | None = None) -> Callable[[int], bytes]:
-    """Return a worker of large results; refuse on a node, and tell a file where it works."""
+def open_on(refused: str | None) -> Callable[[int], tuple[int, str, bytes]]:
+    """Return a worker that tells its node in a large result; refuse on a node, or on every one."""
     import ray
 
     node = ray.get_runtime_context().get_node_id()
     if refused in (node, "every"):
         raise InputError("it has no such compiler")
 
-    def work(item: int) -> bytes:
-        if folder is None:
-            time.sleep(1.0)
-        else:
-            with (folder / node).open("a") as file:
-                file.write(f"{item}\n")
-            while item == 0 and len(list(folder.iterdir())) < 2:
-                pass
-        return bytes([item]) * (1 << 20)
+    def work(item: int) -> tuple[int, str, bytes]:
+        time.sleep(1.0)
+        return item, node, bytes(1 << 20)
 
     return work
 
@@ -99,23 +93,26 @@ def test_a_run_ends_only_where_no_node_is_left(
 ) -> None:
     first, second = (node.node_id for node in two_nodes.list_all_nodes())
     results = list(run_actors(range(8), partial(open_on, second), 2, ONE))
-    assert sorted(results) == [bytes([item]) * (1 << 20) for item in range(8)]
+    assert sorted(item for item, _, _ in results) == list(range(8))
     assert f"(node {second[:8]}): it has no such compiler" in caplog.text
     with pytest.raises(InputError, match="no machine of the Ray cluster") as caught:
         list(run_actors(range(3), partial(open_on, "every"), 2, ONE))
-    assert all(f"(node {node[:8]}): it has no such" in str(caught.value) for node in (first, second))
+    assert all(
+        f"(node {node[:8]}): it has no such" in str(caught.value) for node in (first, second)
+    )
 
 
 @pytest.mark.slow
-def test_results_lost_with_a_node_are_made_again(two_nodes: Any, tmp_path: Path) -> None:
-    folder = tmp_path / "seen"
-    folder.mkdir()
-    results = run_actors(range(6), partial(open_on, None, folder), 2, ONE)
-    got = [next(results)]
-    worker = two_nodes.list_all_nodes()[1]
-    two_nodes.remove_node(worker, allow_graceful=False)
+def test_results_lost_with_a_node_are_made_again(two_nodes: Any) -> None:
+    results = run_actors(range(8), partial(open_on, None), 2, ONE)
+    second = two_nodes.list_all_nodes()[1]
+    got = []
+    while second.node_id not in [node for _, node, _ in got]:
+        got.append(next(results))
+    time.sleep(3.0)  # its next result is done, and lies there
+    two_nodes.remove_node(second, allow_graceful=False)
     got += results
-    assert sorted(result[0] for result in got) == list(range(6))
+    assert sorted(item for item, _, _ in got) == list(range(8))
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -18,6 +17,7 @@ from passnet.data.capture.record import CaptureSettings, NetRecord
 from passnet.data.capture.run import ExtractRunInfo, merge_runs, read_records, run_extract
 from passnet.data.capture.store import GRAPHS
 from passnet.errors import InputError
+from tests.bench.ray_actors import cluster
 from tests.data.capture import own
 
 HERE = own.__file__
@@ -148,8 +148,6 @@ def test_an_unknown_executor_lists_the_known():
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 def test_ray_gives_the_same_and_survives_a_worker_that_dies(tmp_path):
-    import ray
-
     victim = tmp_path / "victim"
     dying = tmp_path / "dying.py"
     dying.write_text(
@@ -165,15 +163,11 @@ def test_ray_gives_the_same_and_survives_a_worker_that_dies(tmp_path):
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return torch.nn.Linear(4, 2), torch.ones(1, 4)\n"
     )
-    environment = {"env_vars": {"PYTHONPATH": str(Path(HERE).parents[2])}}
-    ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False, runtime_env=environment)
-    try:
-        entries = [f"{dying}:net", *ENTRIES]
+    entries = [f"{dying}:net", *ENTRIES]
+    with cluster():
         records, _ = run_extract(
             entries, SETTINGS, tmp_path / "ray", RunPlan(num_workers=2, executor=run_ray)
         )
-    finally:
-        ray.shutdown()
     assert victim.exists()
     assert {record.entry: record.status for record in records}[f"{dying}:net"] == "captured"
     merged = merge_runs([tmp_path / "ray"], tmp_path / "merged")

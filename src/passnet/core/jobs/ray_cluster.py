@@ -21,8 +21,8 @@ _HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0,
 def ray_cluster(num_cpus: int) -> Any:
     """Return `ray`, connected to the running cluster or to a new one on this machine.
 
-    The workers of a cluster that is joined here get this process's passnet. Raises InputError if
-    Ray is missing, or the cluster that RAY_ADDRESS names does not answer.
+    Its workers get this process's passnet. Raises InputError if Ray is missing, or the cluster that
+    RAY_ADDRESS names does not answer.
     """
     if find_spec("ray") is None:
         raise InputError("Ray is not installed; pip install 'passnet[ray]'")
@@ -30,18 +30,15 @@ def ray_cluster(num_cpus: int) -> Any:
         import ray
     if ray.is_initialized():
         return ray
-    quiet: Any = {"log_to_driver": False, "logging_level": logging.ERROR}
     packages = sorted(Path(__file__).parents[3].glob("passnet*/__init__.py"))
-    code = {
-        "py_modules": [str(package.parent) for package in packages],
-        "excludes": ["**/__pycache__"],
-    }
+    code = {"py_modules": [str(path.parent) for path in packages], "excludes": ["**/__pycache__"]}
+    ours: Any = {"log_to_driver": False, "logging_level": logging.ERROR, "runtime_env": code}
     with boundary(InputError, "Ray does not start"):
         try:
             if address := _answering_address():
-                ray.init(address, runtime_env=code, **quiet)
+                ray.init(address, **ours)
             else:
-                ray.init("local", num_cpus=num_cpus, include_dashboard=False, **quiet)
+                ray.init("local", num_cpus=num_cpus, include_dashboard=False, **ours)
         except SystemExit as cause:  # where it gives up
             raise InputError("Ray ended as it started; see its logs in /tmp/ray") from cause
     return ray
