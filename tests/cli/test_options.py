@@ -19,6 +19,7 @@ MEANINGS = {
     "--limit": "most items",
     "--work": "place of intermediate results",
     "--seed": "seed of random choices",
+    "--input-seed": "seed of inputs that a trial records",
     "--seconds": "seconds of a measurement",
     "--repeats": "most measurements of an item",
     "--device": "device that graphs run on",

@@ -51,6 +51,7 @@ JUDGING = (
     "num_threads",
     "judge.timing.seconds",
     "judge.seed",
+    "judge.input_seed",
     "judge.self_tolerance",
     "judge.rules",
     "judge.strides",
