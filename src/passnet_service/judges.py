@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Protocol
 
 from passnet.bench.cluster import device_of
-from passnet.core.jobs.actors import OpenActor
 from passnet.core.jobs.children import end_with_descendants, python_command, python_environment
+from passnet.core.jobs.ray_cluster import ray_sentence
 from passnet.core.records.serialise import decode, encode
 from passnet.train.service.submission import Judged, JudgeJob
 from passnet_service.judging import READY, JobJudge
+from passnet_service.open_actor import OpenActor
 from passnet_service.settings import JudgeDevice, ServiceSettings
 
 MAX_LINE_BYTES = 64 * 2**20
@@ -146,8 +147,7 @@ class RayJudge:
             return decode(await self._actor.work(job), Judged)
         except self._actor.lost as cause:
             await self.close()
-            reason = str(cause).strip().partition("\n")[0]
-            raise JudgeLostError(f"judge {self.name}: {reason}") from cause
+            raise JudgeLostError(f"judge {self.name}: {ray_sentence(cause)}") from cause
 
     async def close(self) -> None:
         """See `ServiceJudge`."""

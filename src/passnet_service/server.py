@@ -169,12 +169,11 @@ async def _reap(started_pids: Callable[[], Sequence[int]]) -> None:
 
 def _within_descriptors(limits: ServiceLimits, num_descriptors: int) -> ServiceLimits:
     """Return limits that leave the service descriptors of its own: a connection needs one."""
-    spare = max(num_descriptors - OWN_DESCRIPTORS, 3)
-    strangers, connections = spare // 3, spare * 2 // 3
+    most = max((num_descriptors - OWN_DESCRIPTORS) // 2, 2)
     return replace(
         limits,
-        strangers=min(limits.strangers, strangers),
-        connections=min(limits.connections, connections),
+        strangers=min(limits.strangers, most),
+        connections=min(limits.connections, most),
     )
 
 

@@ -66,7 +66,7 @@ class ServiceLimits:
     wait_s: float = 30.0
     """Longest wait of one request for an answer."""
 
-    strangers: int = 256
+    strangers: int = 512
     """Most connections that have not shown the token; for another one the oldest is dropped."""
 
     connections: int = 512
