@@ -27,8 +27,8 @@ NOT_COVERED = (
     "if the reference then differs from itself, trials are unstable and in no score.",
     "Two sandboxes can signal to each other by shared resources, as caches, cached files and "
     "the load of processors; the inputs of one of them are of no use to the other.",
-    "The time of a way of calling is a floor from 0.7 of it on: code that replaces "
-    "torch.compile's call by a faster one can gain the other 0.3 of that time.",
+    "The time that a way of calling takes by itself is a floor: code that replaces the call gains "
+    "what an honest call takes beyond that, a fifth of the smallest ones.",
     "In most bursts that are checked, a few random places of two calls are read: work that "
     "leaves out a hundredth of its output in all turns but the last, whose number it would "
     "have to foresee, escapes with a chance of about one in thirteen in the shortest "

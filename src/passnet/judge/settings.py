@@ -66,7 +66,7 @@ class JudgeSettings:
     limits: WorkerLimits = WorkerLimits(8192)
     """Limits of a worker."""
     compile_timeout_s: float = 180.0
-    """Give a candidate this many seconds to load and for its first call."""
+    """Give a candidate this many seconds to load and for its first call, together."""
     call_timeout_s: float = 30.0
     """Give a candidate this many seconds for each later call."""
     trial_timeout_s: float = 300.0

@@ -101,6 +101,8 @@ class LoadedWorker:
         self.forms: tuple[messages.OutputForm, ...] = ()
         self.load_s = 0.0
         self.first_call_s = 0.0
+        self.call_s = 0.0
+        """Seconds of its last call, by the judge's clock."""
         self.candidate = candidate
         self._settings = settings
         self._fence = fence
@@ -139,6 +141,7 @@ class LoadedWorker:
             None if self._op_counter is None else str(self._op_counter),
         )
         timeout_s = self._settings.compile_timeout_s
+        self.worker.allow(timeout_s)  # of which the first call has what remains
         try:
             fds = (self._memory.fd, *([self.op_budget.memory.fd] if self.op_budget else []))
             reply = self.worker.ask(request, messages.Loaded, timeout_s, fds)
@@ -204,7 +207,9 @@ class LoadedWorker:
         timeout_s = self._settings.call_timeout_s
         if self._num_calls == 0:
             timeout_s = self._settings.compile_timeout_s
+        elapsed_s = self.worker.stopwatch()
         reply = self.worker.ask(messages.Run(input_set, seed), messages.Ran, timeout_s)
+        self.call_s = elapsed_s()
         is_compiling = self._num_calls == 0 and self.candidate.residual == "inductor"
         self.note_calls(None if is_compiling else 1)
         if self._num_calls == 0:

@@ -13,23 +13,20 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
-from passnet.core.records.dtypes import Array
 from passnet.judge.processes.loaded_worker import PreparedGraph
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import (
     MAX_REPORTS,
     OVERHEADS,
     Observed,
-    OutputForm,
     OverheadName,
 )
 from passnet.judge.protocol.shared_memory import ControlPage
-from passnet.judge.score.tolerance import CORRECT_AT, LEVELS, forgiving
+from passnet.judge.score.tolerance import CORRECT_AT, LEVELS
 from passnet.judge.settings import TimingPlan
 from passnet.judge.timing import probes
 from passnet.judge.timing.estimate import low_mean, speedup
@@ -405,10 +402,8 @@ class _Interleaving:
             if actual.draw.input_set != RECORDED_SET:
                 sample = TimedSample(actual.draw, actual.whole, right.whole)
                 record.samples[actual.draw.input_set] = sample
-            values = actual.whole
-            if actual.draw.input_set >= EXTREME_SET:
-                values = _forgiven(self._fresh, forms, actual, right)
-            whole = compare_values(forms, self._workers[0].forms, values, right.whole)
+            sides = (forms, self._workers[0].forms, actual.whole, right.whole)
+            whole = compare_values(*sides, self._fresh.slack(actual.draw))
             record.comparison = worse(record.comparison, whole)
         if results.is_written_late:
             text = f"an output changed in the {LATE_WAIT_MS} ms after the calls had ended"
@@ -488,25 +483,10 @@ def _hot_ms(worker: TimedWorker) -> float:
     return worker.order(ControlPage.REPEAT, HOT_CALLS).wall_ns / NS_PER_MS / HOT_CALLS
 
 
-def _forgiven(
-    fresh: FreshInputs, forms: Sequence[OutputForm], actual: SeenCall, expected: SeenCall
-) -> list[Array | None]:
-    return [
-        value
-        if value is None or right is None
-        else forgiving(value, right, form.dtype, fresh.slack(actual.draw, index))
-        for index, (form, value, right) in enumerate(
-            zip(forms, actual.whole or (), expected.whole or (), strict=True)
-        )
-    ]
-
-
 def _compare_call(
     fresh: FreshInputs, look: Look, actual: SeenCall, expected: SeenCall
 ) -> Comparison:
-    slack = None
-    if actual.draw.input_set >= EXTREME_SET:
-        slack = partial(fresh.slack, actual.draw)
+    slack = fresh.slack(actual.draw)
     comparison = probes.compare_places(look.probes, actual.places, expected.places, slack)
     for output in sorted(actual.follows ^ expected.follows):
         does = "follows" if output in actual.follows else "does not follow"

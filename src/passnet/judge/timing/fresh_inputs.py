@@ -52,7 +52,7 @@ class FreshInputs:
     ) -> None:
         self._random = random
         self.num_sets = len(input_sets)
-        self._slack = [()] * (self.num_sets - len(slack)) + list(slack)
+        self._slack = [*[None] * (self.num_sets - len(slack)), *slack]
         self._sizes = [0 if isinstance(value, int) else value.size for value in input_sets[0]]
         self._highest = np.maximum(self._sizes, 1)
         self._twice = [[_twice(value) for value in values] for values in input_sets]
@@ -66,10 +66,9 @@ class FreshInputs:
                 for values in self._twice:
                     values[index] = pool
 
-    def slack(self, draw: Draw, output: int) -> float:
-        """Return the error that is forgiven in an output of a call."""
-        forgiven = self._slack[draw.input_set]
-        return forgiven[output] if forgiven else 0.0
+    def slack(self, draw: Draw) -> Sequence[float] | None:
+        """Return the errors that are forgiven in the outputs of a call, if any."""
+        return self._slack[draw.input_set]
 
     def draw(self, input_set: int = 0) -> Draw:
         """Draw the values of a call from a set."""

@@ -1,6 +1,6 @@
 """Reads of a worker's memory, at random places of its outputs or whole, while it stands still."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -101,7 +101,7 @@ def compare_places(
     probes: Sequence[ProbedPlaces],
     actual: Sequence[bytes],
     expected: Sequence[bytes],
-    slack: Callable[[int], float] | None = None,
+    slack: Sequence[float] | None = None,
 ) -> Comparison:
     """Return the smallest level at which the values at some places agree.
 
@@ -114,7 +114,7 @@ def compare_places(
         kind = storage(probe.dtype)
         values, right = (np.frombuffer(seen, kind) for seen in (actual_bytes, expected_bytes))
         if slack is not None:
-            values = forgiving(values, right, probe.dtype, slack(probe.output))
+            values = forgiving(values, right, probe.dtype, slack[probe.output])
         level = smallest_t(values, right, probe.dtype)
         if level is None:
             return Comparison("ok", None, f"output {probe.output} of a timed call is wrong")

@@ -48,6 +48,9 @@ LEAST_CALLS = 2
 """Least calls of a burst, so that a call can be seen to overwrite the output of another."""
 MAX_SEEN = 2
 """Calls of a burst that are checked, drawn when it has ended."""
+LEAST_CALL_S, MOST_CALLS_S = 2.0, 100.0
+"""A timed call may take this long, and this many times as long as the last call before: whoever
+waits for a process that was ended must not hold up others."""
 LATE_WAIT_MS = 8
 """Time that a worker runs before its outputs are read again: long enough for a Python thread that
 sleeps a while and then waits for its turn (see `worker.SWITCH_INTERVAL_S`)."""
@@ -130,7 +133,8 @@ class TimedWorker:
     def __init__(self, loaded: LoadedWorker, max_calls: int, call_timeout_s: float) -> None:
         self.worker = loaded.worker
         self._loaded = loaded
-        self._timeout_s = call_timeout_s
+        self._message_timeout_s = call_timeout_s
+        self._timeout_s = min(call_timeout_s, LEAST_CALL_S + MOST_CALLS_S * loaded.call_s)
         layouts = loaded.prepared.layouts
         _, input_bytes = lay_out_slots(layouts, 1)
         _, output_bytes = output_offsets(loaded.forms)
@@ -196,7 +200,7 @@ class TimedWorker:
         sizes = tuple(memory.num_bytes for memory in self._memories)
         fds = tuple(memory.fd for memory in self._memories)
         request = Arm(self._layouts, sizes, overheads)
-        reply = self.worker.ask(request, Armed, self._timeout_s, fds)
+        reply = self.worker.ask(request, Armed, self._message_timeout_s, fds)
         if overheads:
             self._loaded.restore(0)
         if processors:
@@ -232,7 +236,7 @@ class TimedWorker:
         self._give(ControlPage.LEAVE)
         self._let_go()
         self._held = None  # it frees all outputs
-        return self.worker.receive(Disarmed, self._timeout_s).observed
+        return self.worker.receive(Disarmed, self._message_timeout_s).observed
 
     def burst(self, fresh: FreshInputs, draws: Sequence[Draw]) -> Spent:
         """Call it on each of these draws, on arguments of its own."""
