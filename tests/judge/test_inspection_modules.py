@@ -88,8 +88,8 @@ def test_modules_that_import_each_other_are_inspected_once(tmp_path: Path) -> No
 
 
 def test_findings_are_ordered_and_one_a_name_and_line_the_heaviest(tmp_path: Path) -> None:
-    source = "z = 1\ndef fused(x, y):\n    x.mm(torch.relu(x.relu()))\n    import socket, asyncio\n"
-    source += "    x.mm(y)\n"
+    source = "z = 1\ndef fused(x, y):\n    x @ torch.relu(x @ y)\n    import socket, asyncio\n"
+    source += "    x @ y\n"
     found = findings(tmp_path, source, STRICT)
     assert [(item.weight, item.name, item.place) for item in found] == [
         ("reject", "torch_fallback", "Fuse.py:14"),

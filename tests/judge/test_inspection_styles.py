@@ -4,16 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
-import torch
 
 from passnet.judge.inspection.inspection import inspect_code
-from passnet.judge.inspection.rules import RULES, STRICT, words
+from passnet.judge.inspection.rules import RULES, STRICT
 from passnet.passes.folder import inspect_folder
 from tests.judge.inspection_folder import (
     EVASION,
     HARNESS,
     INTROSPECTION,
-    METHOD,
     OP,
     PASS,
     PATTERN,
@@ -358,42 +356,3 @@ def test_the_order_of_passes_changes_nothing(order: list[str], tmp_path: Path) -
     (tmp_path / "A.py").write_text(PASS + "from pass_dir.B import fused\n")
     (tmp_path / "sorted_output_pass_rule_names.json").write_text(json.dumps(order))
     assert inspect_code(inspect_folder(tmp_path), STRICT) == []
-
-
-PLAIN = words(
-    """
-    H T adjoint align_as align_to as_strided as_subclass bfloat16 bool broadcast_to byte
-    ccol_indices cdouble cfloat chalf char chunk clone coalesce col_indices conj const_data_ptr
-    contiguous copy cpu crow_indices cuda data data_ptr dense_dim detach device diagonal dim
-    dim_order double dsplit dtype element_size expand expand_as fill flatten float get_device
-    grad grad_dtype grad_fn half has_names hsplit imag indices int ipu is_coalesced is_complex
-    is_conj is_contiguous is_cpu is_cuda is_distributed is_floating_point is_inference is_ipu
-    is_leaf is_maia is_meta is_mkldnn is_mps is_mtia is_neg is_nested is_pinned is_quantized
-    is_same_size is_set_to is_shared is_signed is_sparse is_sparse_csr is_vulkan is_xla is_xpu
-    item itemsize layout long mH mT module_load moveaxis movedim mtia name names narrow nbytes
-    ndim ndimension nelement new new_empty new_empty_strided new_full new_ones new_tensor
-    new_zeros numel numpy output_nr permute pin_memory q_per_channel_axis q_per_channel_scales
-    q_per_channel_zero_points q_scale q_zero_point qscheme ravel real record_stream refine_names
-    register_hook register_post_accumulate_grad_hook rename requires_grad reshape reshape_as
-    resize resolve_conj resolve_neg retain_grad retains_grad row_indices select set shape
-    share_memory short size sparse_dim split split_with_sizes squeeze storage storage_offset
-    storage_type stride swapaxes swapdims t tensor_split to tolist transpose type type_as unbind
-    unflatten unfold unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze untyped_storage
-    values view view_as volatile vsplit xpu zero
-"""
-)
-"""Attributes that code with kernels of its own may use."""
-
-
-def test_every_attribute_of_a_tensor_is_either_plain_or_computes() -> None:
-    public = {name.removesuffix("_") for name in dir(torch.Tensor) if not name.startswith("_")}
-    assert not PLAIN & STRICT.methods and public - PLAIN - STRICT.methods == set()
-
-
-NEW_METHODS = ("inner", "clip", "subtract", "divide", "nanmean", "__rsub__", "logical_and")
-
-
-@pytest.mark.parametrize("method", NEW_METHODS)
-def test_a_method_off_the_white_list_is_flagged(method: str, tmp_path: Path) -> None:
-    assert kinds(findings(tmp_path, body(f"x.{method}(y)"), STRICT)) == METHOD
-    assert kinds(findings(tmp_path, body(f"getattr(x, '{method}')(y)"), STRICT)) == METHOD

@@ -21,7 +21,7 @@ from passnet.judge.task import TaskGraph
 from tests.judge.trials import QUICK
 
 COUNTING = """
-import sys, threading
+import operator, sys, threading
 import torch
 from passnet.judge.worker.op_counter import OpCounter
 counter = OpCounter(sys.argv[1], int(sys.argv[2]))
@@ -43,7 +43,27 @@ def moved():
 for function in (lambda: x + x, in_thread, unrecorded, lambda: torch.ops.aten.exp(x), moved):
     count(function)
 print(counts)
+y, counts[:] = torch.ones(4, 4), []
+for text in sys.argv[3:]:
+    count(lambda: eval(text))
+print(counts)
 """
+
+METHODS = (
+    "x.matmul(y)",
+    "x.add_(y)",
+    "(lambda f: f(y))(x.matmul)",
+    "getattr(x, 'mat' + 'mul')(y)",
+    "type(x).matmul(x, y)",
+    "list(map(x.matmul, [y]))",
+    "operator.methodcaller('mm', y)(x)",
+    "[x][0].sum()",
+    "torch.empty_like(x).sum()",
+    "sum([x, y])",
+    *(f"x.{name}(y)" for name in ("inner", "subtract", "divide", "__rsub__", "logical_and")),
+    *(f"x.{name}()" for name in ("log", "nanmean", "argsort")),
+)
+"""Uses of methods that the text of a folder does not tell from those of other objects."""
 
 RESIDUAL = """
 import torch
@@ -91,11 +111,16 @@ def test_ops_are_counted_in_all_threads_and_modes_and_moves_are_not() -> None:
         pytest.skip("the library that counts does not compile here")
     budget = OpBudget()
     fd = budget.memory.fd
-    command = [sys.executable, "-c", COUNTING, str(library), str(fd)]
+    command = [sys.executable, "-c", COUNTING, str(library), str(fd), *METHODS]
     run = subprocess.run(command, pass_fds=[fd], capture_output=True, text=True, check=False)
-    assert json.loads(run.stdout) == [1, 1, 1, 1, 0], run.stderr
+    ops, of_methods = (json.loads(line) for line in run.stdout.splitlines())
+    assert ops == [1, 1, 1, 1, 0], run.stderr
+    assert [text for text, num_ops in zip(METHODS, of_methods, strict=True) if not num_ops] == []
     budget.note(1)
-    assert "torch computed 4 ops" in (budget.excess() or "") and "aten::exp" in budget.excess()  # type: ignore[operator]
+    assert (
+        f"torch computed {4 + sum(of_methods)} ops" in (budget.excess() or "")
+        and "aten::exp" in budget.excess()
+    )  # type: ignore[operator]
 
 
 def test_a_budget_is_what_calls_need() -> None:

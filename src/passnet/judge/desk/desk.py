@@ -193,7 +193,7 @@ class JudgeDesk:
         )
 
     def _refused(self, inspected: InspectedFolders, folder: Path) -> tuple[Finding, ...]:
-        """Return the findings that forbid to run a folder; none on methods of possible tensors."""
+        """Return the findings that forbid to run a folder; none of unclear text."""
         return tuple(
             replace(finding, weight="reject")
             for finding in inspected.findings(self._candidate(folder))

@@ -1,14 +1,10 @@
 """The static inspection of a pass folder: findings on the names that its text uses.
 
 The text tells the origin of a name that is imported, assigned, looped over, returned, or passed to
-a function of the folder; `rules.py` tells its meaning. Anything of unknown origin counts as a
-tensor, the worst case, and its methods are flagged. Known to be no tensor are numbers and operators
-on them, results of modules that know no tensors (`rules.OWN_OBJECTS`), parameters and attributes
-that visibly never get one, and objects that receive an argument which a tensor would refuse, as in
-`seen.add("text")`.
+a function of the folder; `rules.py` tells its meaning. Anything of unknown origin may be a tensor.
 
-Annotations decide nothing, as nobody enforces them. The text does not show operators on tensors,
-the contents of containers, and computed names of attributes: the judge observes those at run time.
+Annotations decide nothing, as nobody enforces them. The text does not show methods and operators of
+tensors, nor the contents of containers: the judge counts the ops of torch at run time.
 Code below `if __name__ == "__main__":` does not run.
 """
 
@@ -129,7 +125,7 @@ def _text_uses(rules: Rules, text: str) -> Uses:
 def _rules(code: sources.Code, scope: str, node: ast.AST) -> Rules:
     is_matched = node in code.serving or sources.is_traced(code, scope, ("pattern",))
     if is_matched or sources.ANNOTATION in scope:
-        return replace(code.rules, torch=None, methods=frozenset())
+        return replace(code.rules, torch=None)
     return code.rules
 
 
@@ -164,7 +160,7 @@ def _uses(code: sources.Code, scope: str, node: ast.AST) -> Uses:
         case ast.Name() | ast.Attribute() if node not in code.excused:
             yield from _name_uses(code, scope, node, rules)
         case ast.Assign([ast.Attribute(_, "__module__")], ast.Constant(str(text))):
-            if rules.methods and text.split(".")[0] == "torch":
+            if rules.torch is not None and text.split(".")[0] == "torch":
                 yield meaning.METHOD, f"an object that claims to be of {text}"
         case ast.Compare(left, _, others):
             yield from _types_asked(code, scope, [left, *others])
@@ -181,12 +177,10 @@ def _uses(code: sources.Code, scope: str, node: ast.AST) -> Uses:
             yield from _call_uses(code, scope, node, rules)
         case ast.BinOp(left, ast.MatMult(), right) | ast.AugAssign(left, ast.MatMult(), right):
             is_own = all("()" in path for path in resolve(code, scope, left, right))
-            if rules.methods and not is_own and not _is_compiled(code, scope):
+            if rules.torch is not None and not is_own and not _is_compiled(code, scope):
                 yield meaning.METHOD, "@ on possible tensors"
         case ast.MatchClass(kwd_attrs=names):
             for name in names:
-                if rules.methods and name in rules.methods:
-                    yield meaning.METHOD, f".{name} of a matched object"
                 if verdict := rules.names.get(f".{name}"):
                     yield verdict, f".{name} of a matched object"
         case ast.Global(names) if sources.is_traced(code, scope):
@@ -248,14 +242,6 @@ def _patched(code: sources.Code, scope: str, owner: ast.expr, attr: str) -> Uses
 
 def _call_uses(code: sources.Code, scope: str, call: ast.Call, rules: Rules) -> Uses:
     called = resolve(code, scope, call.func)
-    owners = resolve(code, scope, *call.args[:1])
-    applied = owners if called & meaning.APPLIERS else set()
-    for path in sorted(called | applied):
-        owner, _, method = path.rpartition(".")
-        if owner == UNKNOWN and {method, method.removesuffix("_")} & rules.methods:
-            is_refused = path in called and _is_refused(code, scope, method, call)
-            if not is_refused and not _is_compiled(code, scope):
-                yield meaning.METHOD, f".{method}(...) on a possible tensor"
     if called & meaning.TYPE_QUESTIONS and len(call.args) > 1:
         types = call.args[1]
         parts = types.elts if isinstance(types, ast.Tuple) else [types]
@@ -265,7 +251,7 @@ def _call_uses(code: sources.Code, scope: str, call: ast.Call, rules: Rules) -> 
     if called & meaning.SELECTORS:
         is_method = "operator.methodcaller" in called
         names = texts(resolve(code, scope, *call.args[: 1 if is_method else None]))
-        if names is None or rules.methods or any(f".{name}" in rules.names for name in names):
+        if names is None or any(f".{name}" in rules.names for name in names):
             yield meaning.EVASION, min(called)
     by_name = {path.removeprefix("builtins.") for path in called} & meaning.BY_NAME
     if by_name and call.args:
@@ -288,17 +274,6 @@ def _is_compiled(code: sources.Code, scope: str) -> bool:
         if resolve(code, scope, *makers) & meaning.KERNEL_DECORATORS:
             return True
     return False
-
-
-def _is_refused(code: sources.Code, scope: str, method: str, call: ast.Call) -> bool:
-    """Return whether the call of a method would raise if its object were a tensor."""
-    if method in meaning.NO_OPERANDS:
-        is_named = any(keyword.arg for keyword in call.keywords)
-        return is_named or any(not isinstance(node, ast.Starred) for node in call.args)
-    return method in meaning.NO_TEXT and all(
-        path[0] in "'([{" or path.removesuffix("()") in meaning.CONTAINERS
-        for path in resolve(code, scope, *(call.args[:1] or [call]))
-    )
 
 
 def _reflected(

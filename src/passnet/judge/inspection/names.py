@@ -4,8 +4,6 @@ A path is `torch.nn.functional.softmax`, or `module/name@line:column` for a defi
 folder, or `?.softmax` for an attribute of an object of unknown origin, or `numpy()` for a result of
 a module, or one of these:
 
-- `numpy.numbers()`: a number of Python, or an array or scalar of numpy that holds numbers, as do
-  its elements, its rows, and results of operators and functions on it and other numbers
 - `'float32'()`: that string; likewise for short containers that are written out in constants
 - `?self`: the object of a method, in a class that is only used to make such objects
 
@@ -26,7 +24,6 @@ MAX_ELEMENTS = 16
 
 UNKNOWN = "?"
 SELF = "?self"
-NUMBERS = "numpy.numbers()"
 _CONTAINERS = (ast.List, ast.ListComp, ast.Set, ast.SetComp, ast.Dict, ast.DictComp, ast.JoinedStr)
 
 
@@ -67,12 +64,6 @@ def _meanings(code: Code, scope: str, node: ast.AST | None) -> Set[str]:
             return resolve(code, scope, *values)
         case ast.NamedExpr(_, value):
             return _resolve(code, scope, value)
-        case ast.BinOp(op=ast.MatMult()):
-            return {UNKNOWN}
-        case ast.BinOp() | ast.UnaryOp() | ast.Compare():
-            operands = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
-            paths = resolve(code, scope, *operands)
-            return paths if paths <= {NUMBERS} else {UNKNOWN}
         case ast.Subscript(owner, ast.Name("__name__")) if _resolve(code, scope, owner) == {
             "sys.modules"
         }:
@@ -96,8 +87,6 @@ def constant_path(node: ast.expr) -> str:
         text = repr(constant)
     except (ValueError, TypeError):
         return "builtins.list()"
-    if isinstance(constant, int | float | complex):
-        return NUMBERS
     is_name = isinstance(constant, str) and constant.isidentifier()
     is_container = isinstance(constant, tuple | list | set | dict) and "()" not in text
     if is_name or (is_container and len(constant) <= 2 * MAX_ELEMENTS):
@@ -150,7 +139,7 @@ def _elements(code: Code, scope: str, node: ast.Starred | ast.Subscript) -> set[
             )
             elements |= _elements(code, scope, part)
         else:
-            elements.add(NUMBERS if path == NUMBERS else UNKNOWN)
+            elements.add(UNKNOWN)
     return elements
 
 
@@ -187,33 +176,10 @@ def _results(code: Code, scope: str, path: str, call: ast.Call) -> Set[str]:
             ]
             views = {"items": pairs, "keys": [pair.elts[0] for pair in pairs], "values": values}
             return {constant_path(ast.Tuple([*views[name]]))}
-    if _gives_numbers(code, scope, path, call):
-        return {NUMBERS}
     if path in meaning.LOADERS and (modules := own_modules(code, scope, call)):
         return modules
     own = meaning.OWN_OBJECTS.intersection(meaning.prefixes_of(path.replace("()", "")))
-    return {f"{min(own, default=path)}()" if own or path in meaning.CONTAINERS else UNKNOWN}
-
-
-def _gives_numbers(code: Code, scope: str, path: str, call: ast.Call) -> bool:
-    """Return whether a call gives numbers, by its function or because its arguments are numbers."""
-    owner, _, name = path.rpartition(".")
-    if owner == UNKNOWN:
-        return name == "numpy" and ".numpy" not in code.names
-    if path in meaning.NUMBER_MAKERS or path in meaning.ARRANGING:
-        return True
-    positional, words = call.args, [keyword.arg for keyword in call.keywords]
-    if owner != NUMBERS and (owner not in ("numpy", "math") or not (positional or words)):
-        return False
-    if path in meaning.SHAPED_MAKERS and not isinstance([*positional, None][0], ast.Starred):
-        positional = positional[1:]
-    elif path in meaning.ARRAY_MAKERS and "dtype" in words:
-        positional = []
-    for node in [*positional, *(keyword.value for keyword in call.keywords)]:
-        parts = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
-        if not resolve(code, scope, *parts) <= meaning.NUMBER_PATHS:
-            return False
-    return True
+    return {f"{min(own)}()" if own else UNKNOWN}
 
 
 def own_modules(code: Code, scope: str, call: ast.Call) -> set[str]:
@@ -277,10 +243,6 @@ def _attributes(code: Code, owners: Set[str], attr: str) -> set[str]:
             assigned = code.names.get(f".{attr}", {UNKNOWN})
             is_all = UNKNOWN not in assigned and not code.reaches
             paths |= assigned - {UNKNOWN} | (set() if is_all else {f"{UNKNOWN}.{attr}"})
-        elif path in meaning.VIEWS:
-            paths.add(NUMBERS)
-        elif path in meaning.MEMORY:
-            paths.add(UNKNOWN)
         elif owner in code.modules and path not in code.modules:
             paths |= _look_up(code, owner, attr)
         elif attr in meaning.EMBEDDED and path not in code.modules and not {"?", "/"} & set(owner):
@@ -299,6 +261,6 @@ def _look_up(code: Code, scope: str, name: str) -> Set[str]:
         holder = holder.rpartition("/")[0]
     is_builtin = hasattr(builtins, name) or name == "__builtins__"
     paths = {f"builtins.{name}"} if is_builtin else set()
-    if not is_builtin or name in meaning.STRICT.methods:
+    if not is_builtin or name in meaning.BUILTINS_OF_TORCH:
         paths |= _attributes(code, module_of(code, scope).stars - code.modules.keys(), name)
     return paths or ({UNKNOWN} if code.settled else set())

@@ -16,7 +16,7 @@ Uses: TypeAlias = Iterator[tuple[RuleVerdict, str]]
 OP: RuleVerdict = ("reject", "torch_fallback")
 """A torch op, by its dotted name."""
 METHOD: RuleVerdict = ("flag", "torch_fallback")
-"""A method or operator that computes if its object is a tensor, which the text does not show."""
+"""A use that computes by another library, or may be torch's, which the text does not show."""
 EVASION: RuleVerdict = ("flag", "evasion")
 PATTERN_CALLED: RuleVerdict = ("flag", "pattern_called")
 PATCH: RuleVerdict = ("flag", "timer_patch")
@@ -98,45 +98,6 @@ _TORCH = """torch.
     contiguous view reshape size stride dim numel data_ptr shape dtype device is_contiguous
     element_size expand t transpose permute unsqueeze squeeze flatten new_empty new_zeros clone
     copy_ to item"""
-_COMPUTING = """
-    __abs__ __add__ __and__ __contains__ __div__ __eq__ __floordiv__ __ge__ __gt__ __iadd__ __iand__
-    __idiv__ __ifloordiv__ __ilshift__ __imatmul__ __imod__ __imul__ __invert__ __ior__ __ipow__
-    __irshift__ __isub__ __itruediv__ __ixor__ __le__ __lshift__ __lt__ __matmul__ __mod__ __mul__
-    __ne__ __neg__ __or__ __pos__ __pow__ __radd__ __rand__ __rdiv__ __reversed__ __rfloordiv__
-    __rlshift__ __rmatmul__ __rmod__ __rmul__ __ror__ __rpow__ __rrshift__ __rshift__ __rsub__
-    __rtruediv__ __rxor__ __sub__ __torch_dispatch__ __torch_function__ __truediv__ __xor__
-    _addmm_activation _conj_physical _is_all_true _is_any_true _philox_normal_ _philox_uniform_
-    _sparse_mask_projection _to_dense _to_sparse abs absolute acos acosh adaptive_avg_pool2d add
-    addbmm addcdiv addcmul addmm addmv addr all allclose amax amin aminmax angle any apply arccos
-    arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argsort argwhere as_strided_scatter
-    asin asinh atan atan2 atanh avg_pool1d avg_pool2d avg_pool3d backward baddbmm batch_norm
-    bernoulli bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift
-    bitwise_xor bmm cat cauchy ceil cholesky cholesky_inverse cholesky_solve clamp clamp_max
-    clamp_min clip concat concatenate conj_physical conv1d conv2d conv3d copysign corrcoef cos cosh
-    count_nonzero cov cross cummax cummin cumprod cumsum deg2rad dequantize det diag diag_embed
-    diagflat diagonal_scatter diff digamma dist div divide dot dropout eig einsum embedding eq equal
-    erf erfc erfinv exp exp2 expm1 exponential fft fill_diagonal fix flip fliplr flipud float_power
-    floor floor_divide fmax fmin fmod frac frexp gather gcd ge gelu geometric geqrf ger greater
-    greater_equal group_norm gt hardshrink hardswish hardtanh hash_tensor heaviside histc histogram
-    hstack hypot i0 igamma igammac index index_add index_copy index_fill index_put index_reduce
-    index_select inner int_repr inverse is_nonzero isclose isfinite isinf isnan isneginf isposinf
-    isreal istft kron kthvalue layer_norm lcm ldexp le leaky_relu lerp less less_equal lgamma linear
-    log log10 log1p log2 log_normal log_softmax logaddexp logaddexp2 logcumsumexp logdet logical_and
-    logical_not logical_or logical_xor logit logsumexp lstsq lt lu lu_solve map map2 masked_fill
-    masked_scatter masked_select matmul matrix_exp matrix_power max max_pool1d max_pool2d max_pool3d
-    maximum mean median min minimum mm mode msort mul multinomial multiply mv mvlgamma nan_to_num
-    nanmean nanmedian nanquantile nansum narrow_copy ne neg negative nextafter nonzero
-    nonzero_static norm normal normal_ not_equal orgqr ormqr outer pinverse polygamma positive pow
-    prelu prod put qr quantile rad2deg random reciprocal reinforce relu relu6 remainder renorm
-    repeat repeat_interleave resize_as resize_as_sparse rms_norm roll rot90 round rsqrt rsub
-    scaled_dot_product_attention scatter scatter_add scatter_reduce select_scatter sgn sigmoid sign
-    signbit silu sin sinc sinh slice_inverse slice_scatter slogdet smm softmax softplus solve sort
-    sparse_mask sparse_resize sparse_resize_and_clear sqrt square sspaddmm stack std stft sub
-    subtract sum sum_to_size svd symeig take take_along_dim tan tanh tensordot tile to_dense
-    to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc
-    to_sparse_csr topk trace triangular_solve tril triu true_divide trunc uniform uniform_ unique
-    unique_consecutive var var_mean vdot vstack where xlogy"""
-"""Methods and functions of torch that compute (torch 2.13); `name_` is `name` in place."""
 
 
 def _by_name(table: dict[RuleVerdict, str]) -> dict[str, RuleVerdict | None]:
@@ -148,14 +109,12 @@ class Rules:
     """The names that code outside patterns may use.
 
     `names`: dotted name -> the verdict on it and on names below it; the longest name counts, None
-    means no verdict; `.name` is an attribute of any object. `methods`: those that compute when
-    called on a tensor, with or without a final `_`. `torch`: the names of torch that are allowed,
-    with those below them; None allows all. `texts`: forbidden text of strings and native sources,
-    with the verdict.
+    means no verdict; `.name` is an attribute of any object. `torch`: the names of torch that are
+    allowed, with those below them; None allows all. `texts`: forbidden text of strings and native
+    sources, with the verdict.
     """
 
     names: dict[str, RuleVerdict | None]
-    methods: frozenset[str] = frozenset()
     torch: frozenset[str] | None = None
     texts: tuple[tuple[re.Pattern[str], RuleVerdict], ...] = ()
 
@@ -199,11 +158,12 @@ OPEN = Rules(
 """Torch ops are allowed; evading the inspection or attacking the judge is not."""
 STRICT = Rules(
     OPEN.names | _by_name(_NAMES_OF_OPS),
-    methods=words(_COMPUTING),
     torch=words(_TORCH),
     texts=_TEXTS + _TEXTS_OF_OPS,
 )
 """Own kernels only: torch creates, describes and moves tensors, and computes nothing."""
+BUILTINS_OF_TORCH = words("abs all any max min pow round sum")
+"""Functions of Python that `from torch import *` replaces by ops."""
 LOADERS = words("importlib. import_module util.spec_from_file_location util.module_from_spec")
 """Functions that return a module of the folder, or its specification, for its name."""
 TIMERS = words(
@@ -231,33 +191,6 @@ OWN_OBJECTS = words(
     dataclasses.dataclass passnet.passes.cpp torch.utils.cpp_extension"""
 )
 """Modules whose results, and their methods' results, are no tensors of torch."""
-CONTAINERS = words("builtins. str bytes set frozenset list tuple dict")
-"""Types that are no tensors, though they may hold some."""
-NUMBER_MAKERS = words(
-    """builtins. int float bool complex len math. sqrt exp log log2 pow fsum
-    numpy. float16 float32 float64 int8 int16 int32 int64 bool_ uint8 uint16 uint32 uint64"""
-)
-"""Functions that return a number, or an array of numbers, for any argument."""
-NUMBER_PATHS = {"numpy.numbers()", *NUMBER_MAKERS} | {
-    f"{path.rpartition('.')[2]!r}()" for path in NUMBER_MAKERS
-}
-"""Numbers as `names.py` writes them, their types, and the names of these."""
-VIEWS = words("numpy.numbers(). T mT real imag flat size ndim itemsize nbytes shape dtype")
-"""Attributes of an array of numbers that are numbers, or describe them."""
-MEMORY = words("numpy().base numpy.numbers().base")
-"""Attributes that are the owner of an array's memory: of `x.numpy()` it is `x`."""
-ARRANGING = words(
-    "numpy.numbers(). reshape transpose swapaxes repeat squeeze ravel flatten copy item tolist"
-)
-"""Methods of an array of numbers that return its numbers, for any argument."""
-SHAPED_MAKERS = words("numpy. zeros ones empty")
-"""Functions that return numbers of a shape, and of a type that follows it."""
-ARRAY_MAKERS = SHAPED_MAKERS | words("numpy. array asarray ascontiguousarray full arange")
-"""Functions that return an array of a given `dtype`."""
-NO_OPERANDS = words("log exp sqrt abs ceil floor sign neg square")
-"""Methods that raise on a tensor with any argument."""
-NO_TEXT = words("add sub")
-"""Methods that raise on a tensor with a string or a container."""
 REACHERS = words(
     """type setattr delattr vars builtins inspect pickle copyreg __class__ __func__ __dict__
     __getattr__ __getattribute__ __setattr__ __delattr__ __setstate__ __reduce__ __get__"""
@@ -289,8 +222,6 @@ NEVER_HANDED_ON = {f"builtins.{name}" for name in (*BY_NAME, "vars")} | SELECTOR
 """Functions that may only be called where they are named."""
 REFLECTION = words("builtins. getattr hasattr setattr delattr isinstance vars")
 """Functions that may be called with the module torch itself."""
-APPLIERS = words("builtins.map builtins.filter functools.partial functools.reduce")
-"""Functions that call their first argument."""
 COMPARISONS = words("__eq__ __ne__")
 OVERLOADS = COMPARISONS | words("__torch_function__ __torch_dispatch__")
 CLASS_MAKERS = words("builtins.type types.new_class dataclasses.make_dataclass")
