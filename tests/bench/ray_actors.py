@@ -67,3 +67,12 @@ def nodes(*environments: dict[str, str]) -> Iterator[Any]:
             os.environ["RAY_ADDRESS"] = before
         ray.shutdown()
         cluster.shutdown()
+
+
+def another_compiler(folder: Path) -> dict[str, str]:
+    """The environment of a node whose compiler tells another version."""
+    compiler = folder / "g++"
+    folder.mkdir()
+    compiler.write_text("#!/bin/sh\necho g++ of another machine\n")
+    compiler.chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}

@@ -19,7 +19,8 @@ from passnet.agent.attempts.attempt_record import attempt_record
 from passnet.agent.attempts.session import new_session
 from passnet.agent.authors.programs import Author, program_author
 from passnet.agent.settings import AgentSettings, LlmSettings
-from passnet.bench.cluster import device_of
+from passnet.bench.cluster import check_machine, device_of, environment_on_ray
+from passnet.bench.environment import Environment
 from passnet.bench.run import tasks_of_part
 from passnet.core.jobs.actors import run_actors
 from passnet.core.jobs.run_folder import RunFolder, unchanged
@@ -100,11 +101,10 @@ def run_agent(
         if llm is None:
             attempts: Iterable[Attempt] = ()
             if plan.is_on_ray:
-                opener = partial(_open_program, suite, settings, held_out, program)
-                attempts = run_actors(missing, opener, plan.num_workers, device_of(settings.run))
+                attempts = _attempts_on_ray(suite, settings, missing, held_out, program, plan)
             elif missing:
-                author = _ProgramAuthor(suite, settings, held_out, program)
-                attempts = map(stack.enter_context(author).attempt, missing)
+                author = stack.enter_context(_ProgramAuthor(suite, settings, program))
+                attempts = (author.attempt((*item, held_out)) for item in missing)
             for attempt in attempts:
                 log.keep(attempt)
         elif missing:
@@ -244,12 +244,9 @@ def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None
 class _ProgramAuthor:
     """An author that is a program, and the processes that judge all its attempts in turn."""
 
-    def __init__(
-        self, suite: Suite, settings: AgentSettings, held_out: Suite | None, program: Author | None
-    ) -> None:
+    def __init__(self, suite: Suite, settings: AgentSettings, program: Author | None) -> None:
         self._suite = suite
         self._settings = settings
-        self._held_out = held_out
         self._author = program or program_author(settings.author, settings.limits.turns)
         self._evaluator = JudgeDesk(settings.run, settings.call)
 
@@ -260,10 +257,10 @@ class _ProgramAuthor:
     def __exit__(self, *error: object) -> None:
         self._evaluator.__exit__(*error)
 
-    def attempt(self, item: tuple[Task, int]) -> Attempt:
-        """Make an attempt at a task; `item` is the task and the attempt's number."""
-        task, number = item
-        session = new_session(task, self._settings, self._held_out, self._evaluator)
+    def attempt(self, item: tuple[Task, int, Suite | None]) -> Attempt:
+        """Make an attempt; `item` is the task, the attempt's number, and held-out shapes."""
+        task, number, held_out = item
+        session = new_session(task, self._settings, held_out, self._evaluator)
         try:
             self._author(session, self._settings.seed + number)
         except AuthorError as cause:
@@ -272,8 +269,33 @@ class _ProgramAuthor:
         return attempt_record(session, self._suite, self._settings, number, self._evaluator)
 
 
+def _attempts_on_ray(
+    suite: Suite,
+    settings: AgentSettings,
+    missing: Sequence[tuple[Task, int]],
+    held_out: Suite | None,
+    program: Author | None,
+    plan: RunPlan,
+) -> Iterator[Attempt]:
+    """Make attempts on machines of one kind; each gets its own task and no other."""
+    if not missing:
+        return
+    opener = partial(
+        _open_program, environment_on_ray(settings.run), replace(suite, tasks=()), settings, program
+    )
+    items = [
+        (task, number, held_out and replace(held_out, tasks=_only(held_out, task)))
+        for task, number in missing
+    ]
+    yield from run_actors(items, opener, plan.num_workers, device_of(settings.run))
+
+
+def _only(suite: Suite, task: Task) -> tuple[Task, ...]:
+    return tuple(each for each in suite.tasks if each.name == task.name)
+
+
 def _open_program(
-    suite: Suite, settings: AgentSettings, held_out: Suite | None, program: Author | None
-) -> Callable[[tuple[Task, int]], Attempt]:
-    find_device(settings.run.judge.device)
-    return _ProgramAuthor(suite, settings, held_out, program).__enter__().attempt
+    environment: Environment, suite: Suite, settings: AgentSettings, program: Author | None
+) -> Callable[[tuple[Task, int, Suite | None]], Attempt]:
+    check_machine(environment, settings.run)
+    return _ProgramAuthor(suite, settings, program).__enter__().attempt

@@ -1,20 +1,29 @@
 """A run on a Ray cluster, with judges as actors that own their processors or GPU."""
 
+import hashlib
+import io
+import tarfile
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import TypeAlias
 
 from passnet.bench.environment import Environment
 from passnet.bench.run import HERE, JudgeOrder, Judges, Recorder, environment_here
-from passnet.bench.run_record import environment_difference
-from passnet.core.jobs.actors import ActorDevice, run_actors, this_machine
-from passnet.errors import InputError
-from passnet.judge.desk.candidates import CandidateEntry, parse_candidate
+from passnet.bench.run_record import SAME_ENVIRONMENT, environment_difference
+from passnet.core.jobs.actors import ActorDevice, on_each_machine, run_actors, this_machine
+from passnet.errors import InputError, PassFolderError
+from passnet.judge.desk.candidates import CandidateEntry
 from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.held_out import held_out_graphs
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.settings import RunSettings
-from passnet.judge.task import Task
+from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
+from passnet.passes.files import write_files
+from passnet.passes.folder import LIST_FILE, is_pass_folder, packed_folder
 
 
 def device_of(settings: RunSettings) -> ActorDevice:
@@ -23,13 +32,37 @@ def device_of(settings: RunSettings) -> ActorDevice:
 
 
 def environment_on_ray(settings: RunSettings) -> Environment:
-    """Return the environment of a judge of the cluster."""
-    [environment] = run_actors([settings], _describer, 1, device_of(settings))
-    return environment
+    """Return the environment of most machines of the cluster."""
+    return most_common(on_each_machine(partial(environment_here, settings), device_of(settings)))
 
 
-def _describer() -> Callable[[RunSettings], Environment]:
-    return environment_here
+def most_common(environments: Sequence[Environment]) -> Environment:
+    """Return the first environment of the most frequent kind of machine."""
+    kinds = [tuple(getattr(each, name) for name in SAME_ENVIRONMENT) for each in environments]
+    [(kind, _)] = Counter(kinds).most_common(1)
+    return environments[kinds.index(kind)]
+
+
+def check_machine(environment: Environment, settings: RunSettings) -> None:
+    """Raise InputError unless this machine is like those of a run."""
+    if difference := environment_difference(environment, environment_here(settings)):
+        name, run_value, value = difference
+        raise InputError(f"it has {name} {value}, and the run is measured with {run_value}")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOrder:
+    """One task for a judge on another machine, with all that its judging needs."""
+
+    task: Task
+    entries: tuple[CandidateEntry, ...]
+    folders: tuple[bytes | str | None, ...]
+    """The packed pass folder of each candidate, or the reason why it cannot be read."""
+
+    unseen: tuple[TaskGraph, ...]
+    finished: frozenset[tuple[str, str]]
+    machines: frozenset[str]
+    """The machines that judged parts of the task before."""
 
 
 def judge_on_ray(
@@ -38,78 +71,93 @@ def judge_on_ray(
     """Judge tasks on the machines of a Ray cluster, one at a time by each judge.
 
     A task's trials are recorded together, so that another judge can repeat the task of a lost one.
-    A task that another machine has judged in part is judged anew under all candidates.
+    A task that another machine has judged in part is judged anew under all candidates. Machines
+    that differ from the run's are left out.
 
     Raises:
-        InputError: a machine differs from the others, or does not see the pass folders.
+        InputError: no machine is left.
         MeasureError: our own machinery fails again and again, or judges are lost over one task.
     """
     missing = []
     for task in tasks:
         keys = [(graph.name, entry.name) for graph in task.graphs for entry in order.entries]
         if not all(key in order.finished for key in keys):
-            missing.append(task)
+            missing.append(task_order(order, task))
             continue
         for graph in task.graphs:
             record(graph.name, [])
-    homes = {task.name: next(iter(_machines(task, order)), None) for task in missing}
     results = run_actors(
         missing,
-        partial(_open_judge, order, tuple(tasks)),
+        partial(_open_judge, order.environment, order.settings),
         num_workers,
         device_of(order.settings),
-        lambda task: homes[task.name],
+        lambda item: next(iter(item.machines), None),
     )
     for trials_by_graph in results:
         for graph, trials in trials_by_graph:
             record(graph, trials)
 
 
-def _machines(task: Task, order: JudgeOrder) -> set[str]:
-    """Return the machines that judged parts of a task before."""
+def task_order(order: JudgeOrder, task: Task) -> TaskOrder:
+    """Return the part of an order that is about one task."""
     names = {graph.name for graph in task.graphs}
-    finished = order.finished.items()
-    return {machine for (graph, _), machine in finished if graph in names and machine is not None}
+    finished = {key: at for key, at in order.finished.items() if key[0] in names}
+    return TaskOrder(
+        task,
+        order.entries,
+        tuple(_packed(entry, task.name) for entry in order.entries),
+        tuple(held_out_graphs(order.held_out, task.name)),
+        frozenset(finished),
+        frozenset(machine for machine in finished.values() if machine is not None),
+    )
 
 
-def _open_judge(
-    order: JudgeOrder, tasks: tuple[Task, ...]
-) -> Callable[[Task], list[tuple[str, list[Trial]]]]:
+def _packed(entry: CandidateEntry, task: str) -> bytes | str | None:
+    """Return a candidate's files for a task as an archive, or why they cannot be read."""
+    if entry.folder is None or entry.for_task(task) is None:
+        return None
+    path = entry.folder if is_pass_folder(entry.folder) else entry.folder / task
+    try:
+        return packed_folder(path, entry.folder.parent)
+    except PassFolderError as cause:
+        return str(cause)
+
+
+Judge: TypeAlias = Callable[[TaskOrder], list[tuple[str, list[Trial]]]]
+
+
+def _open_judge(environment: Environment, settings: RunSettings) -> Judge:
     """Return a judge of tasks on this machine, which must be like the run's."""
-    machine, settings = this_machine(), order.settings
-    if difference := environment_difference(order.environment, environment_here(settings)):
-        name, run_value, value = difference
-        raise InputError(
-            f"the run is measured with {name} {run_value}, and machine {machine} has {value}; "
-            "times of both cannot be in one run, let the cluster have machines of one kind"
-        )
-    for entry in order.entries:
-        _check_folder(entry, tasks)
+    check_machine(environment, settings)
     desk = JudgeDesk(settings, None).__enter__()  # its processes end with the actor
 
-    def judge(task: Task) -> list[tuple[str, list[Trial]]]:
-        finished = order.finished if _machines(task, order) <= {machine} else {}
-        unseen = held_out_graphs(order.held_out, task.name)
-        judged = desk.judge_entries(task, order.entries, unseen, finished)
+    def judge(order: TaskOrder) -> list[tuple[str, list[Trial]]]:
+        finished = order.finished if order.machines <= {this_machine()} else ()
+        entries = [
+            _unpacked(entry, packed, Path(desk.root), order.task.name)
+            for entry, packed in zip(order.entries, order.folders, strict=True)
+        ]
+        judged = desk.judge_entries(order.task, entries, order.unseen, finished)
         return [(graph.name, trials) for graph, trials in judged]
 
     return judge
 
 
-def _check_folder(entry: CandidateEntry, tasks: tuple[Task, ...]) -> None:
-    """Raise InputError unless this machine has the files of a candidate."""
-    if entry.folder is None:
-        return
-    if not entry.folder.is_dir():
-        raise InputError(
-            f"candidate {entry.name}: machine {this_machine()} has no folder {entry.folder}; put "
-            "it where all machines of the cluster see it"
-        )
-    if parse_candidate(str(entry.folder), tasks).code_hash != entry.code_hash:
-        raise InputError(
-            f"candidate {entry.name}: machine {this_machine()} has other files in {entry.folder}; "
-            "let all machines of the cluster see the same"
-        )
+def _unpacked(
+    entry: CandidateEntry, packed: bytes | str | None, root: Path, task: str
+) -> CandidateEntry:
+    """Return a candidate with its files for a task on this machine, unpacked if it lacks them."""
+    if entry.folder is None or _packed(entry, task) == packed:
+        return entry
+    above = root / hashlib.sha256(entry.name.encode()).hexdigest()[:16]
+    folder = above / entry.folder.name
+    if isinstance(packed, bytes):
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            archive.extractall(above, filter="tar")
+    elif packed is not None:  # it fails here as it would there: its list is no list
+        write_files({LIST_FILE: packed}, folder / task)
+    template = replace(entry.template, passes=str(folder), root=str(folder))
+    return replace(entry, folder=folder, template=template)
 
 
 JUDGES = {"local": HERE, "ray": Judges(environment_on_ray, judge_on_ray)}

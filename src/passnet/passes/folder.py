@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -228,6 +229,17 @@ def hash_folders(folders: Sequence[Path]) -> str:
             else:
                 digest.update(untrusted_digest(path, PassFolderError))
     return digest.hexdigest()
+
+
+def packed_folder(path: Path, above: Path) -> bytes:
+    """Return a pass folder and its input passes as a tar archive, by their paths below a folder."""
+    inputs = path.parent / INPUT_FOLDER
+    content = BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for folder in (path, inputs) if (inputs / INPUT_LIST_FILE).is_file() else (path,):
+            for file in _files(folder):
+                archive.add(file, file.relative_to(above), recursive=False)
+    return content.getvalue()
 
 
 def _files(folder: Path) -> list[Path]:

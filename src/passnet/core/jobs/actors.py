@@ -4,8 +4,8 @@ import logging
 import os
 import socket
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -18,6 +18,9 @@ R = TypeVar("R")
 
 MAX_LOSSES = 3
 """Actors that one item may cost before the run ends, or one machine before it is left out."""
+
+MAX_WAIT_S = 60.0
+"""Longest wait for all machines of a cluster to describe themselves."""
 
 _log = logging.getLogger("passnet")
 
@@ -71,31 +74,6 @@ def _actor_class() -> type:
     return _Actor
 
 
-class OpenActor:
-    """One Ray actor for single items; it opens its worker at once."""
-
-    def __init__(
-        self, open_worker: Callable[[], Callable[[Any], Any]], device: ActorDevice
-    ) -> None:
-        self._ray = ray_cluster(max(device.num_cpus, len(os.sched_getaffinity(0))))
-        actors = _Actors(self._ray, device, open_worker)
-        actors.start()
-        self._actor, _, _ = actors.next_done()
-
-    @property
-    def lost(self) -> tuple[type[Exception], ...]:
-        """Return the errors raised when the actor, its process, its machine or a result is gone."""
-        return self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError
-
-    def work(self, task: Any) -> Any:
-        """Return an awaitable for the result of an item."""
-        return self._actor.work.remote(task)
-
-    def end(self) -> None:
-        """End the actor's process at once."""
-        self._ray.kill(self._actor)
-
-
 def run_actors(
     inputs: Sequence[I],
     open_worker: Callable[[], Callable[[I], R]],
@@ -119,7 +97,7 @@ def run_actors(
     ray = ray_cluster(max(num_workers * device.num_cpus, len(os.sched_getaffinity(0))))
     waiting = list(enumerate(inputs))
     num_lost: Counter[int] = Counter()
-    with _Actors(ray, device, open_worker) as actors:
+    with Actors(ray, device, open_worker) as actors:
         for _ in range(num_workers):
             actors.start()
         while waiting or actors.is_working:
@@ -141,6 +119,30 @@ def run_actors(
                 actors.end(actor)
             if task is not None:
                 yield result
+
+
+def on_each_machine(function: Callable[[], R], device: ActorDevice) -> list[R]:
+    """Return a function's results on the machines that have such a device, without failing ones.
+
+    Machines that are busy for long are not waited for. Raises as `run_actors` where all fail.
+    """
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    ray = ray_cluster(max(device.num_cpus, len(os.sched_getaffinity(0))))
+    running = [
+        ray.remote(
+            num_cpus=device.num_cpus,
+            num_gpus=device.num_gpus,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+        )(lambda: function()).remote()
+        for node in _fit_nodes(ray, device, {})
+    ]
+    done, _ = ray.wait(running, num_returns=len(running), timeout=MAX_WAIT_S)
+    results = []
+    for ready in done or ray.wait(running)[0]:
+        with suppress(ray.exceptions.RayError):
+            results.append(ray.get(ready))
+    return results or list(run_actors([0], lambda: lambda _: function(), 1, device))
 
 
 def results_of(
@@ -170,7 +172,7 @@ _held: list[ExitStack] = []
 """Open workers of this process. State of the process, as an actor ends without notice."""
 
 
-class _Actors:
+class Actors:
     """The actors of a run with their current items by number; None while an actor starts."""
 
     def __init__(self, ray: Any, device: ActorDevice, open_worker: Callable[[], Any]) -> None:
@@ -185,7 +187,7 @@ class _Actors:
         self.places: dict[Any, tuple[str, str]] = {}
         """Machine and node of each actor."""
 
-    def __enter__(self) -> "_Actors":
+    def __enter__(self) -> "Actors":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -201,7 +203,7 @@ class _Actors:
         """Start an actor on a machine that is not left out; raise InputError if there is none."""
         from ray.util.scheduling_strategies import NodeLabelSchedulingStrategy, NotIn
 
-        self._check_fit()
+        _fit_nodes(self._ray, self._device, self._left_out)
         options: dict[str, Any] = {}
         if self._left_out:
             elsewhere = {"ray.io/node-id": NotIn(*self._left_out)}
@@ -212,6 +214,7 @@ class _Actors:
         self.running[actor.place.remote()] = (actor, None)
 
     def end(self, actor: Any) -> None:
+        """End an actor's process at once."""
         self._actors.discard(actor)
         self._ray.kill(actor)
 
@@ -263,18 +266,24 @@ class _Actors:
             self._left_out[node] = f"machine {machine} (node {node[:8]}): {reason}"
             _log.warning("left out: %s", self._left_out[node])
 
-    def _check_fit(self) -> None:
-        """Raise InputError if no machine of the cluster has such a device, or all are left out."""
-        size = self._device
-        alive = [node for node in self._ray.nodes() if node["Alive"]]
-        amounts = [(node["Resources"].get("CPU", 0), node["Resources"].get("GPU", 0))
-                   for node in alive if node["NodeID"] not in self._left_out]  # fmt: skip
-        if any(cpus >= size.num_cpus and gpus >= size.num_gpus for cpus, gpus in amounts):
-            return
-        plural = "s" if size.num_cpus > 1 else ""
-        wanted = f"{size.num_cpus} processor{plural}" + (" and a GPU" if size.num_gpus else "")
-        text = f"no machine of the Ray cluster has {wanted}; it has {len(amounts)} machines with "
-        text += f"at most {max((int(cpus) for cpus, _ in amounts), default=0)} processors and "
-        text += f"{max((int(gpus) for _, gpus in amounts), default=0)} GPUs"
-        reasons = "".join(f"; left out: {reason}" for reason in self._left_out.values())
-        raise InputError(f"{text}{reasons}")
+
+def _fit_nodes(ray: Any, device: ActorDevice, left_out: Mapping[str, str]) -> list[str]:
+    """Return the nodes with such a device, but for those left out; raise InputError if none is."""
+    nodes = {node["NodeID"]: node["Resources"] for node in ray.nodes() if node["Alive"]}
+    fit = [
+        name
+        for name, has in nodes.items()
+        if has.get("CPU", 0) >= device.num_cpus and has.get("GPU", 0) >= device.num_gpus
+    ]
+    if remaining := [name for name in fit if name not in left_out]:
+        return remaining
+    if fit:
+        reasons = "; ".join(left_out.values())
+        raise InputError(f"no machine of the Ray cluster is left to work on: {reasons}")
+    plural = "s" if device.num_cpus > 1 else ""
+    size = f"{device.num_cpus} processor{plural}" + (" and a GPU" if device.num_gpus else "")
+    raise InputError(
+        f"no machine of the Ray cluster has {size}; it has {len(nodes)} machines with at most "
+        f"{max((int(has.get('CPU', 0)) for has in nodes.values()), default=0)} processors and "
+        f"{max((int(has.get('GPU', 0)) for has in nodes.values()), default=0)} GPUs"
+    )
