@@ -40,7 +40,7 @@ LOOKED_UP = (TensorSpec("x", (16,), "int64", min_val=0, max_val=4999),
              TensorSpec("y", (5000, 8), "float32"))  # fmt: skip
 SHORT_CUTS: dict[str, tuple[tuple[TensorSpec, ...], str, str]] = {
     "history cut off after 128 steps": (
-        x(2, 512), "gate = torch.sigmoid(x); torch.cumprod(gate, dim=-1)",
+        x(3, 512), "gate = torch.sigmoid(x); torch.cumprod(gate, dim=-1)",
         "torch.cumprod(torch.sigmoid(x), dim=-1) * (torch.arange(512) < 128)",
     ),
     "maximum of a prefix": (

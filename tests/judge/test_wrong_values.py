@@ -88,7 +88,7 @@ PROVEN = {
         "calls = []\n"
         "def replacement(x, y):\n"
         "    calls.append(1)\n"
-        "    if len(calls) < 5:\n        return torch.relu(x + y)\n"
+        "    if len(calls) < 9:\n        return torch.relu(x + y)\n"
         "    out = torch.empty_like(x)\n"
         "    jobs.put((out, x, y))\n"
         "    return out\n"
@@ -152,7 +152,7 @@ def test_a_weight_that_is_kept_is_named(parents: ParentPool, place: Path) -> Non
 def test_half_of_the_work_in_timed_calls_is_wrong(parents: ParentPool, place: Path) -> None:
     body = (
         "calls = []\ndef replacement(x, y):\n    calls.append(1)\n"
-        "    if len(calls) < 5:\n        return torch.relu(x + y)\n"
+        "    if len(calls) < 9:\n        return torch.relu(x + y)\n"
         "    out = torch.full_like(x, 1e6)\n"
         "    out[:32] = torch.relu(x[:32] + y[:32])\n    return out\n"
     )

@@ -120,15 +120,14 @@ def prepared_graph(parents: ParentPool, graph: TaskGraph, settings: JudgeSetting
 
 
 def hard_inputs(
-    graph: TaskGraph, prepared: PreparedGraph, settings: JudgeSettings
+    graph: TaskGraph, settings: JudgeSettings, is_large: bool
 ) -> Iterator[tuple[str, Sequence[InputValue]]]:
     """Yield the extreme and the structured inputs of a graph, with their names."""
     assert settings.input_seed is not None, "drawn for every graph"
     retargeted = retarget(graph.graph, kind_of(settings.device))
     yield "extreme", make_inputs(retargeted, "extreme", settings.input_seed)
-    is_large = prepared.content.nbytes > LARGE_BYTES
-    count = min(settings.num_structured, 1 if is_large else settings.num_structured)
-    for values in make_structured(retargeted, settings.input_seed, count) if count else ():
+    count = min(settings.num_structured, 1) if is_large else settings.num_structured
+    for values in make_structured(retargeted, settings.input_seed, count):
         yield "structured", values
 
 
@@ -176,7 +175,8 @@ class _TrialSession:
             self._notes = () if varies(self._graph.graph) else (note,)
         with _phase(self._phases_s, "reference"):
             oracle = self._load(self._parents.reference(), REFERENCE, stack)
-            hard = hard_inputs(self._graph, self._prepared, self._settings)
+            is_large = self._prepared.content.nbytes > LARGE_BYTES
+            hard = hard_inputs(self._graph, self._settings, is_large)
             self._expected = Expected(self._prepared, oracle, hard)
         evidence = {}
         loaded: dict[str, LoadedWorker] = {}

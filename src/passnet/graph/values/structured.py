@@ -1,7 +1,6 @@
 """Values with a structure on which shortcuts fail, drawn by the ops that read an argument."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,15 +18,13 @@ from passnet.graph.values.inputs import (
 )
 from passnet.graph.values.uses import Use, find_uses, reads_values
 
-BLOCKS = (8, 16, 32, 64, 128)
+BLOCKS = np.array([8, 16, 32, 64, 128])
 """Sizes of blocks at whose seams values are largest."""
 
 _FAMILIES = {
     "order": name_set("max min amax amin argmax argmin aminmax cummax cummin sort argsort msort"),
     "loose": name_set("topk kthvalue median nanmedian mode sort argsort"),
-    "softmax": name_set("""
-        softmax log_softmax logsumexp softmin scaled_dot_product_attention logcumsumexp
-    """),
+    "softmax": name_set("softmax log_softmax logsumexp softmin scaled_dot_product_attention"),
     "scan": name_set("cumsum cumprod logcumsumexp cummax cummin lstm gru rnn_tanh rnn_relu"),
     "curve": name_set("""
         tanh exp exp2 expm1 erf erfc sigmoid gelu silu mish softplus logsigmoid elu selu celu sin
@@ -40,11 +37,19 @@ _FAMILIES = {
     """),
     "divide": name_set("div truediv reciprocal rsqrt log log2 log10 normalize norm pow"),
     "write": name_set("scatter index_put index_copy index_fill masked_scatter put setitem"),
-}  # fmt: skip
+}
 """Last names of calls, without underscores at their ends, that structures are drawn for. The order
 of equal values is free in "loose" ones, unless they are stable; "write" may not write twice."""
-
 _HAS_DIM = frozenset({"order", "loose", "softmax", "scan", "sum"})
+_CALLED_FOR = {
+    "seams": {"order", "softmax", "sum"}, "strides": {"sum"}, "ties": {"order"},
+    "lasting": {"scan", "curve"}, "cancelling": {"sum"}, "far below": {"softmax"},
+    "wide": {"curve"}, "tiny": {"divide"},
+}  # fmt: skip
+"""Structures of floats, and the families that call for them."""
+_ORDERS = ("sorted", "reversed", "as drawn")
+_INDICES = (*_ORDERS, "equal", "last", "ragged")
+_MASKS = ("none", "all", "prefix", "as drawn")
 
 
 @dataclass(slots=True)
@@ -77,16 +82,15 @@ def make_structured(graph: Graph, seed: int, count: int) -> list[list[InputValue
 def _find_readers(graph: Graph) -> dict[str, _Readers]:
     found = {spec.name: _Readers() for spec in graph.tensors}
     made = {name: {name} for name in found}  # name of a value: the arguments it is made of
-    for statement in graph.program.body:
-        if isinstance(statement, Alias):
-            made[statement.output] = made.get(statement.source, set())
-        if not isinstance(statement, Op):
+    for op in graph.program.body:
+        if isinstance(op, Alias):
+            made[op.output] = made.get(op.source, set())
+        if not isinstance(op, Op):
             continue
-        op, read = statement, set[str]()
-        if reads_values(op):
-            read = read.union(*(made.get(name, ()) for name in op_refs(op)))
+        names = op_refs(op) if reads_values(op) else ()
+        read = {source for name in names for source in made.get(name, ())}
         name = last_name(op.target).strip("_")
-        families = {family for family, names in _FAMILIES.items() if name in names}
+        families = {family for family, members in _FAMILIES.items() if name in members}
         if dict(op.kwargs).get("stable") is True:
             families.discard("loose")
         for argument in read if families else ():
@@ -94,8 +98,7 @@ def _find_readers(graph: Graph) -> dict[str, _Readers]:
             if families & _HAS_DIM and not name.endswith("_norm"):
                 found[argument].dims.add(_dims(op))
         if read and op.args and writes_first(op.target, dict(op.kwargs)):
-            for written in refs(op.args[0]):
-                made[written] = made.get(written, set()) | read
+            made |= {written: made.get(written, set()) | read for written in refs(op.args[0])}
         if op.output is not None:
             made[op.output] = read
     return found
@@ -103,12 +106,10 @@ def _find_readers(graph: Graph) -> dict[str, _Readers]:
 
 def _dims(op: Op) -> tuple[int, ...]:
     """Return the dimensions that an op names; none if it names none."""
-    named = dict(op.kwargs)
     position = 2 if last_name(op.target) in ("topk", "kthvalue", "norm") else 1
-    dim: Arg = named.get("dim", op.args[position] if op.args[position:] else None)
-    return tuple(
-        item for item in (dim.items if isinstance(dim, Sequence) else (dim,)) if type(item) is int
-    )
+    dim: Arg = dict(op.kwargs).get("dim", op.args[position] if op.args[position:] else None)
+    items = dim.items if isinstance(dim, Sequence) else (dim,)
+    return tuple(item for item in items if type(item) is int)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,88 +126,71 @@ class _Turns:
         if is_additive_mask(spec, use):
             masked = self._by_rows(_MASKS, even != 0)
             return to_storage(np.where(masked, -LARGEST[spec.dtype], 0.0), spec.dtype)
-        if is_float(spec.dtype):
-            rows = from_storage(even, spec.dtype)
-            if spec.dtype == "float16":
-                rows = rows.astype(np.float32)
-            if use.role == "positive":
-                return to_storage(self._by_rows((_spread, _near_one), rows), spec.dtype)
-            return to_storage(self._floats(spec, rows), spec.dtype) if use.role == "plain" else even
-        if spec.dtype.startswith("complex") or use.is_pinned:
+        if is_float(spec.dtype) and use.role in ("plain", "positive"):
+            wide = np.float64 if spec.dtype == "float64" else np.float32
+            values = from_storage(even, spec.dtype).astype(wide)
+            structures = ("spread", "near one")
+            if use.role == "plain":
+                structures = self._structures(spec)
+                values = self._floats(spec, values) if structures else values
+            else:
+                values = self._by_rows(structures, values)
+            return to_storage(values, spec.dtype)
+        if is_float(spec.dtype) or spec.dtype.startswith("complex") or use.is_pinned:
             return even
         low, high = integer_range(spec, use)
         if high - low == 1:
             return (self._by_rows(_MASKS, even > low) + low).astype(even.dtype)
-        kinds = _INDICES[:NUM_ORDERS] if "write" in self.readers.families else _INDICES
+        kinds = _ORDERS if "write" in self.readers.families else _INDICES
         return self._by_rows(kinds, even, last=high)
 
     def _floats(self, spec: TensorSpec, values: Array) -> Array:
-        structures = self._structures(spec)
         is_positive = spec.min_val is not None and spec.min_val >= 0
         if is_positive:
             values = (values - 1) * 3
-        if not structures:
-            return values
         dims = self._row_dims(values.shape)
         moved = np.moveaxis(values, dims, range(-len(dims), 0))
         rows = moved.reshape(*moved.shape[: values.ndim - len(dims)], -1)
         rows = np.roll(rows, int(self.random.integers(rows.size)))
-        largest = {"float16": 3.0}.get(spec.dtype, 6.0)
+        largest = 3.0 if spec.dtype == "float16" else 6.0
         tiny = {"float64": 1e-310, "float16": 6e-7}.get(spec.dtype, 1e-39)
         big = {"float64": 1e4, "float32": 100.0}.get(spec.dtype, 32.0)
-        rows = self._by_rows(structures, rows, largest=largest, tiny=tiny, big=big)
+        rows = self._by_rows(self._structures(spec), rows, largest=largest, tiny=tiny, big=big)
         values = np.moveaxis(rows.reshape(moved.shape), range(-len(dims), 0), dims)
         return np.ascontiguousarray(np.abs(values) if is_positive else values)
 
     def _row_dims(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the dimensions that make a row in this set: as an op names them, or the last."""
         rank = len(shape)
-        groups = {
+        if self.number % 4 == 3 and rank > 2:
+            return tuple(range(1, rank))
+        named = {
             tuple(sorted({dim % rank for dim in dims if -rank <= dim < rank}))
             for dims in self.readers.dims
         }
-        groups = {dims for dims in groups if math.prod(shape[dim] for dim in dims) > 1}
-        if self.number % 4 == 3 and rank > 2:
-            return tuple(range(1, rank))
-        return sorted(groups or {(rank - 1,)})[self.number % max(len(groups), 1)]
+        groups = sorted(dims for dims in named if math.prod(shape[dim] for dim in dims) > 1)
+        return groups[self.number % len(groups)] if groups else (rank - 1,)
 
-    def _structures(self, spec: TensorSpec) -> "tuple[_Structure, ...]":
+    def _structures(self, spec: TensorSpec) -> tuple[str, ...]:
         families = self.readers.families
-        chosen = [
-            structure
-            for structure, called_for in _STRUCTURES.items()
-            if families & called_for
-            and not (structure is _ties and "loose" in families)
-            and not (structure is _tiny and self.number == 0)
-        ]
-        return (*chosen, _suffix, _twins) if families or len(spec.shape) > 1 else ()
+        chosen = [name for name, called_for in _CALLED_FOR.items() if families & called_for]
+        left_out = {"ties"} if "loose" in families else set()
+        left_out |= {"tiny"} if self.number == 0 else set()
+        if not families and len(spec.shape) < 2:
+            return ()
+        return (*(name for name in chosen if name not in left_out), "suffix", "twins")
 
-    def _by_rows(self, kinds: "tuple[_Structure, ...]", values: Array, **facts: float) -> Array:
+    def _by_rows(self, kinds: tuple[str, ...], values: Array, **facts: float) -> Array:
         """Return values of which each row has one of these structures, in turn."""
         rows = values.reshape(-1, values.shape[-1]).copy()
         first = self.seed + self.number * min(len(rows), len(kinds))
         turns = (np.arange(len(rows)) + first % len(kinds)) % len(kinds)
-        for turn, structure in enumerate(kinds):
+        for turn, kind in enumerate(kinds):
             chosen = np.flatnonzero(turns == turn)
             if chosen.size:
-                part = rows[chosen - 1] if structure is _twins else rows[chosen]
-                rows[chosen] = structure(part, self.random, facts)
+                part = rows[chosen - 1] if kind == "twins" else rows[chosen]
+                rows[chosen] = _structured(kind, part, self.random, facts)
         return rows.reshape(values.shape)
-
-
-_Facts = dict[str, float]
-_Structure = Callable[[Array, np.random.Generator, _Facts], Array]
-"""Returns rows [count, size] with a structure."""
-
-
-def _seams(rows: Array, random: np.random.Generator, facts: _Facts) -> Array:
-    """Return rows whose two largest values lie at the seam of two blocks, or at the ends."""
-    count, size = rows.shape
-    block = int(random.choice([block for block in BLOCKS if block < size] or [size]))
-    seam = random.integers(1, -(-size // block), count, endpoint=True)[:, None] * block
-    places = np.where(random.random((count, 1)) < 0.25, [[0, size - 1]], seam + [[-1, 0]])
-    heights = np.where(np.arange(count) % 2, 6.0, 2.0 ** (facts["largest"] + 2))[:, None]
-    return _put(rows * 0.25, np.minimum(places, size - 1), heights - random.random((count, 2)))
 
 
 def _put(rows: Array, places: Array, values: Array | float) -> Array:
@@ -214,106 +198,62 @@ def _put(rows: Array, places: Array, values: Array | float) -> Array:
     return rows
 
 
-def _suffix(rows: Array, random: np.random.Generator, facts: _Facts) -> Array:
-    """Return rows with a small beginning and a large rest."""
-    size = rows.shape[1]
-    starts = random.integers(size // 2, max(size, size // 2 + 1), (len(rows), 1))
-    return np.where(np.arange(size) >= starts, 4 + 2 * rows, rows * 0.01)
-
-
-def _strides(rows: Array, random: np.random.Generator, facts: _Facts) -> Array:
-    """Return rows in which every second, fourth or eighth value is larger than the others."""
-    period = int(random.choice([2, 4, 8]))
-    return rows + 4 * (np.arange(rows.shape[1]) % period == random.integers(period))
-
-
-def _lasting(rows: Array, random: np.random.Generator, facts: _Facts) -> Array:
-    """Return rows whose products, gates or decays hold on over their full length."""
-    kind = random.integers(3, size=(len(rows), 1))
-    gates = np.where(kind == 1, 8 + 0.1 * rows, 0.01 * np.abs(rows))
-    return np.where(kind == 0, 1 + 0.01 * rows, gates)
-
-
-def _cancelling(rows: Array, random: np.random.Generator, facts: _Facts) -> Array:
-    """Return rows with pairs of large values whose sum is small."""
-    order = random.permutation(rows.shape[1])
-    half = len(order) // 2
-    large = facts["big"] * (0.5 + random.random((len(rows), half), dtype=np.float32))
-    rows[:, order[:half]] += large
-    rows[:, order[half : 2 * half]] -= large
-    return rows
-
-
-def _far_below(rows: Array, random: np.random.Generator, facts: _Facts) -> Array:
-    """Return rows in which many small exponentials together weigh as much as the largest one."""
+def _structured(
+    kind: str, rows: Array, random: np.random.Generator, facts: dict[str, float]
+) -> Array:
+    """Return rows of normal values, indices or masks with a structure."""
     count, size = rows.shape
-    rows = 0.1 * rows - math.log(size) - 2 * random.random((count, 1))
-    return _put(rows, random.integers(size, size=(count, 1)), 0.0)
-
-
-def _wide(rows: Array, random: np.random.Generator, facts: _Facts) -> Array:
-    """Return rows with all magnitudes up to 64 (8 in half precision)."""
-    return np.sign(rows) * 2.0 ** random.uniform(-6, facts["largest"], rows.shape)
-
-
-def _twins(rows: Array, random: np.random.Generator, facts: _Facts) -> Array:
-    """Return copies of the rows before with one value changed."""
-    places = random.integers(rows.shape[1], size=(len(rows), 1))
-    return _put(rows, places, np.take_along_axis(rows, places, axis=1) * 0.5 + 2)
-
-
-def _spread(rows: Array, random: np.random.Generator, facts: _Facts) -> Array:
-    return 2.0 ** random.uniform(-6, 6, rows.shape)
-
-
-def _near_one(rows: Array, random: np.random.Generator, facts: _Facts) -> Array:
-    return 1 + np.sign(rows) * 2.0 ** random.uniform(-20, -2, rows.shape)
-
-
-def _ragged(rows: Array, random: np.random.Generator, facts: _Facts) -> Array:
-    """Return sorted rows in runs of all lengths."""
-    starts = np.sort(random.integers(rows.shape[1], size=rows.shape), axis=1)
-    return np.take_along_axis(np.sort(rows, axis=1), starts // 2 * 2, axis=1)
-
-
-def _prefix(rows: Array, random: np.random.Generator, facts: _Facts) -> Array:
-    """Return rows whose beginning is true, of all lengths."""
-    return np.arange(rows.shape[1]) < random.integers(rows.shape[1], size=(len(rows), 1))
-
-
-def _ties(rows: Array, random: np.random.Generator, facts: _Facts) -> Array:
-    return np.rint(np.clip(rows, -1, 1))
-
-
-def _tiny(rows: Array, random: np.random.Generator, facts: _Facts) -> Array:
-    with np.errstate(under="ignore"):
-        return rows * facts["tiny"]
-
-
-_STRUCTURES: dict[_Structure, frozenset[str]] = {
-    _seams: frozenset({"order", "softmax", "sum"}),
-    _strides: frozenset({"sum"}),
-    _ties: frozenset({"order"}),
-    _lasting: frozenset({"scan", "curve"}),
-    _cancelling: frozenset({"sum"}),
-    _far_below: frozenset({"softmax"}),
-    _wide: frozenset({"curve"}),
-    _tiny: frozenset({"divide"}),
-}
-"""The families that call for a structure of floats."""
-_INDICES: tuple[_Structure, ...] = (
-    lambda rows, random, facts: np.sort(rows, axis=1),
-    lambda rows, random, facts: np.sort(rows, axis=1)[:, ::-1],
-    lambda rows, random, facts: rows,
-    lambda rows, random, facts: np.broadcast_to(rows[:, :1], rows.shape),
-    lambda rows, random, facts: np.full_like(rows, facts["last"]),
-    _ragged,
-)
-"""Structures of indices; the first `NUM_ORDERS` only order them."""
-NUM_ORDERS = 3
-_MASKS: tuple[_Structure, ...] = (
-    lambda rows, random, facts: np.zeros_like(rows),
-    lambda rows, random, facts: np.ones_like(rows),
-    _prefix,
-    lambda rows, random, facts: rows,
-)
+    spots, steps = random.integers(size, size=(count, 1)), np.arange(size)
+    match kind:
+        case "seams":  # the largest values lie at the seam of two blocks, or at the ends
+            block = int(random.choice(np.append(BLOCKS[size > BLOCKS], min(size, BLOCKS[0]))))
+            seam = random.integers(1, -(-size // block), count, endpoint=True)[:, None] * block
+            places = np.where(random.random((count, 1)) < 0.25, [[0, size - 1]], seam + [[-1, 0]])
+            heights = np.where(np.arange(count) % 2, 6.0, 2.0 ** (facts["largest"] + 2))[:, None]
+            heights = heights - random.random((count, 2))
+            return _put(rows * 0.25, np.minimum(places, size - 1), heights)
+        case "strides":
+            period = int(random.choice([2, 4, 8]))
+            return rows + 4 * (steps % period == random.integers(period))
+        case "ties":
+            return np.rint(np.clip(rows, -1, 1))
+        case "lasting":  # products, gates or decays hold on over the full length
+            kinds = random.integers(3, size=(count, 1))
+            gates = np.where(kinds == 1, 8 + 0.1 * rows, 0.01 * np.abs(rows))
+            return np.where(kinds == 0, 1 + 0.01 * rows, gates)
+        case "cancelling":
+            order, half = random.permutation(size), size // 2
+            large = facts["big"] * (0.5 + random.random((count, half), dtype=np.float32))
+            rows[:, order[:half]] += large
+            rows[:, order[half : 2 * half]] -= large
+            return rows
+        case "far below":  # many small exponentials weigh as much as the largest
+            return _put(0.1 * rows - math.log(size) - 2 * random.random((count, 1)), spots, 0.0)
+        case "wide":
+            return np.sign(rows) * 2.0 ** random.uniform(-6, facts["largest"], rows.shape)
+        case "tiny":
+            return rows * facts["tiny"]
+        case "suffix":  # a small beginning and a large rest
+            return np.where(steps >= (size + spots) // 2, 4 + 2 * rows, rows * 0.01)
+        case "twins":  # these are copies of the rows before
+            return _put(rows, spots, np.take_along_axis(rows, spots, axis=1) * 0.5 + 2)
+        case "spread":
+            return 2.0 ** random.uniform(-6, 6, rows.shape)
+        case "near one":
+            return 1 + np.sign(rows - 1) * 2.0 ** random.uniform(-20, -2, rows.shape)
+        case "sorted":
+            return np.sort(rows, axis=1)
+        case "reversed":
+            return np.sort(rows, axis=1)[:, ::-1]
+        case "equal":
+            return np.broadcast_to(rows[:, :1], rows.shape)
+        case "last":
+            return np.full_like(rows, facts["last"])
+        case "ragged":  # runs of all lengths
+            starts = np.sort(random.integers(size, size=rows.shape), axis=1)
+            return np.take_along_axis(np.sort(rows, axis=1), starts // 2 * 2, axis=1)
+        case "none" | "all":
+            return np.full_like(rows, kind == "all")
+        case "prefix":
+            return steps < spots
+    return rows

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from passnet.core.records.dtypes import Array
 from passnet.judge.protocol.messages import OutputForm
 from passnet.judge.score.status import Status
-from passnet.judge.score.tolerance import LEVELS, smallest_t
+from passnet.judge.score.tolerance import LEVELS, forgiving, smallest_t
 from passnet.judge.settings import StridesName
 
 MAX_GAPS = 8
@@ -100,8 +100,13 @@ def compare_values(
     expected_forms: Sequence[OutputForm],
     actual: Sequence[Array | None],
     expected: Sequence[Array | None],
+    slack: Sequence[Array | float] | None = None,
+    exact: Sequence[Array | None] | None = None,
 ) -> Comparison:
-    """Return the smallest level at which all values agree; forms must have compared as ok."""
+    """Return the smallest level at which all values agree; forms must have compared as ok.
+
+    Errors within the `slack` of an output are forgiven, see `tolerance.forgiving`.
+    """
     worst: int = LEVELS[0]
     for index, (form, expected_form, actual_values, expected_values) in enumerate(
         zip(forms, expected_forms, actual, expected, strict=True)
@@ -109,6 +114,9 @@ def compare_values(
         if actual_values is None or expected_values is None:
             level = LEVELS[0] if form.number == expected_form.number else None
         else:
+            if slack is not None:
+                parts = (form.dtype, slack[index], exact[index] if exact else None)
+                actual_values = forgiving(actual_values, expected_values, *parts)
             level = smallest_t(actual_values, expected_values, form.dtype)
         if level is None:
             return Comparison("ok", None, f"output {index} agrees at no tolerance")

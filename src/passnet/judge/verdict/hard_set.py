@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passnet.core.records.dtypes import Array, from_storage, is_float
+from passnet.core.records.dtypes import Array, from_storage
 from passnet.graph.spec import TensorSpec
 from passnet.graph.values.inputs import InputValue
 from passnet.judge.processes.loaded_worker import CallOutcome, LoadedWorker
@@ -36,62 +36,51 @@ SMOOTHED_FROM = 8
 
 @dataclass(frozen=True, slots=True)
 class HardSet:
-    """Values of all arguments, and results of the reference; `slack` is what is forgiven."""
+    """Values of all arguments, and results of the reference; `slack` is what is forgiven.
+
+    The slack of each output is followed by that of each argument that the reference writes.
+    """
 
     name: str
     values: Sequence[InputValue]
     outcome: CallOutcome
     exact: tuple[Array | None, ...] | None
-    slack: tuple[Array | None, ...]
-    changed_slack: dict[int, Array]
+    slack: list[Array | float]
 
     @property
-    def largest_slack(self) -> tuple[float, ...]:
+    def largest_slack(self) -> list[float]:
         """Return the largest finite error that is forgiven in each output."""
-        return tuple(
-            0.0 if slack is None else float(np.max(slack, initial=0.0, where=np.isfinite(slack)))
-            for slack in self.slack
-        )
+        return [
+            float(np.max(slack, initial=0.0, where=np.isfinite(slack)))
+            for slack in self.slack[: len(self.outcome.outputs)]
+        ]
 
     def compare(
         self, loaded: LoadedWorker, input_set: int, strides: StridesName
     ) -> tuple[Comparison, CallOutcome]:
         """Call a candidate on the set, in place of another one, and compare."""
-        loaded.write(input_set, self.values)
-        forms = loaded.run(input_set)
-        same = compare_forms(forms, self.outcome.forms, strides)
-        actual = loaded.outcome(forms, input_set)
+        actual = _called(loaded, input_set, self.values)
         loaded.restore(input_set)
-        if same.status != "ok":
-            return same, actual
-        exact = self.exact or [None] * len(forms)
-        outputs = [
-            value
-            if value is None or right is None or slack is None
-            else forgiving(value, right, form.dtype, slack, true)
-            for form, value, right, slack, true in zip(
-                forms, actual.outputs, self.outcome.outputs, self.slack, exact, strict=True
-            )
-        ]
-        comparison = compare_values(forms, self.outcome.forms, outputs, self.outcome.outputs)
-        for index in sorted({*actual.changed, *self.outcome.changed}):
-            layout = loaded.prepared.layouts[index]
-            after = actual.changed.get(index, np.reshape(self.values[index], layout.shape))
-            right = self.outcome.changed.get(index)
-            level = None
-            if right is not None:
-                slack = self.changed_slack[index]
-                near = forgiving(after, right, layout.dtype, slack)
-                level = smallest_t(near, right, layout.dtype)
-            text = None if level is not None else f"argument {index} is left with other values"
-            comparison = worse(comparison, Comparison("ok", level, text))
-        if comparison.t is None:
-            text = f"{comparison.text} on {self.name} inputs"
-            comparison = Comparison("ok", None, text)
-        pairs = [
-            shared(seen.outputs_at, seen.forms, seen.arguments_at)
-            for seen in (actual, self.outcome)
-        ]
+        right = self.outcome
+        comparison = compare_forms(actual.forms, right.forms, strides)
+        if comparison.status != "ok":
+            return comparison, actual
+        sides = (actual.forms, right.forms, actual.outputs, right.outputs)
+        comparison = compare_values(*sides, self.slack, self.exact)
+        stray = {*actual.changed} ^ {*right.changed}
+        written = [] if stray else sorted(right.changed)
+        for index, slack in zip(written, self.slack[len(right.outputs) :], strict=False):
+            dtype, after = loaded.prepared.layouts[index].dtype, right.changed[index]
+            values = forgiving(actual.changed[index], after, dtype, slack)
+            level = smallest_t(values, after, dtype)
+            stray |= {index} if level is None else set()
+            comparison = worse(comparison, Comparison("ok", level))
+        text = comparison.text
+        if stray:
+            text = f"argument {min(stray)} is left with other values"
+        if stray or comparison.t is None:
+            comparison = Comparison("ok", None, f"{text} on {self.name} inputs")
+        pairs = (shared(side.outputs_at, side.forms, side.arguments_at) for side in (actual, right))
         return worse(comparison, compare_shared(*pairs)), actual
 
 
@@ -103,78 +92,64 @@ def hard_set(
     The values are written in place of another set. A reference that dies raises
     WorkerFailureError.
     """
-
-    def called(inputs: Sequence[InputValue]) -> CallOutcome:
-        reference.write(input_set, inputs)
-        return reference.outcome(reference.run(input_set), input_set)
-
     specs = reference.prepared.tensors
     try:
-        outcome = called(values)
+        outcome = _called(reference, input_set, values)
         reference.write(input_set, values)
         result = reference.exact(input_set)
-        exact = None if result is None else result.outputs
-        others = [
-            called([_nudged(*each, salt) for each in zip(values, specs, strict=True)])
-            for salt in range(NUM_NUDGED)
-        ]
+        others = []
+        for salt in range(NUM_NUDGED):
+            nudged = [_nudged(*each, salt) for each in zip(values, specs, strict=True)]
+            others.append(_called(reference, input_set, nudged))
     except WorkerFailureError as failure:
         if failure.status in ("crash", "timeout"):
             raise
         return None
     finally:
         reference.restore(input_set)
-    if exact is not None and [_shape(value) for value in exact] != [
-        _shape(value) for value in outcome.outputs
-    ]:
-        exact = None
-    truths = exact or outcome.outputs
-    slack = [
-        None
-        if right is None
-        else _slack(form.dtype, right, truth, [other.outputs[index] for other in others])
-        for index, (form, right, truth) in enumerate(
-            zip(outcome.forms, outcome.outputs, truths, strict=True)
-        )
-    ]
-    changed_slack = {
-        index: _slack(
-            specs[index].dtype, right, None, [other.changed.get(index) for other in others]
-        )
-        for index, right in outcome.changed.items()
-    }
-    return HardSet(name, values, outcome, exact, tuple(slack), changed_slack)
+    shapes = [None if value is None else value.shape for value in outcome.outputs]
+    exact = None
+    if result and shapes == [None if value is None else value.shape for value in result.outputs]:
+        exact = result.outputs
+    slack = []
+    for index, (form, right) in enumerate(zip(outcome.forms, outcome.outputs, strict=True)):
+        seen = [other.outputs[index] for other in others]
+        slack.append(_slack(form.dtype, right, exact[index] if exact else None, seen))
+    for index, right in sorted(outcome.changed.items()):
+        seen = [other.changed.get(index) for other in others]
+        slack.append(_slack(specs[index].dtype, right, None, seen))
+    return HardSet(name, values, outcome, exact, slack)
 
 
-def _shape(value: Array | None) -> tuple[int, ...] | None:
-    return None if value is None else value.shape
+def _called(worker: LoadedWorker, input_set: int, values: Sequence[InputValue]) -> CallOutcome:
+    worker.write(input_set, values)
+    return worker.outcome(worker.run(input_set), input_set)
 
 
-def _slack(dtype: str, right: Array, exact: Array | None, others: Sequence[Array | None]) -> Array:
+def _slack(
+    dtype: str, right: Array | None, exact: Array | None, others: Sequence[Array | None]
+) -> Array | float:
     """Return the error that is forgiven in each element of an output."""
+    if right is None:
+        return 0.0
     wide = np.complex128 if dtype.startswith("complex") else np.float64
-    is_half = dtype in ("float16", "bfloat16")
-    factor = HALF_SLACK if is_half else SLACK
+    is_half, is_whole = dtype in ("float16", "bfloat16"), np.dtype(right.dtype).kind in "biu"
+    is_whole = is_whole and dtype != "bfloat16"
     values = from_storage(right, dtype).astype(wide)
-    if not is_float(dtype) and wide is np.float64:
-        exact = None
+    truth = values if exact is None or is_whole else exact
     with np.errstate(invalid="ignore", over="ignore"):
-        error = np.abs(values) * (0.0 if is_half else ROUNDING.get(dtype, 0.0))
-        if exact is not None and exact.shape == right.shape:
-            np.maximum(error, np.abs(values - exact), out=error)
-        truth = values if exact is None else exact
+        least = 0.0 if is_half else ROUNDING.get(dtype, 0.0)
+        error = np.maximum(np.abs(values) * least, np.abs(values - truth))
         for other in others:
             if other is None or other.shape != right.shape:
-                return np.full(right.shape, np.inf, np.float32)
+                return np.inf
             np.maximum(error, np.abs(from_storage(other, dtype).astype(wide) - truth), out=error)
-        if not is_float(dtype) and wide is np.float64:
-            return np.where(error == 0, np.float32(0), np.float32(np.inf))
-        error[~np.isfinite(error)] = np.inf
+        error[~np.isfinite(error) | (is_whole & (error > 0))] = np.inf
         size = right.shape[-1] if right.ndim else 1
-        if size >= SMOOTHED_FROM:
+        if size >= SMOOTHED_FROM and not is_whole:
             place = 3 * size // 4
             error = np.maximum(error, np.partition(error, place, -1)[..., place : place + 1])
-        return (factor * error).astype(np.float32)
+        return ((HALF_SLACK if is_half else SLACK) * error).astype(np.float32)
 
 
 def _nudged(value: InputValue, spec: TensorSpec, salt: int) -> InputValue:
