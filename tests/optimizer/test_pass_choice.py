@@ -1,8 +1,7 @@
 """The choice of passes: the best set exactly, what is known is not judged again, budgets hold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -20,8 +19,14 @@ from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.optimizer.choose.judging import outcome_on
 from passnet.optimizer.choose.pass_choice import RangeResult, best_disjoint, choose, choose_passes
 from passnet.optimizer.choose.ranges import Place
-from passnet.passes.library.entries import latest
-from passnet.passes.library.store import PassLibrary, entry_range, verify_library
+from passnet.passes.library.entries import PassEntry, latest
+from passnet.passes.library.store import (
+    PassLibrary,
+    PassOrder,
+    PassOutcome,
+    entry_range,
+    verify_library,
+)
 from tests.optimizer.libraries import HERE, folder, outcome, tanh_mul
 
 pytestmark = pytest.mark.xdist_group("agent")
@@ -150,7 +155,11 @@ def test_a_pass_that_turns_out_wrong_is_used_no_more(tmp_path: Path, bench: Judg
     hardware = this_hardware(1)
     entry = library.add(tanh_mul(), "compiler", hardware, folder("a.tanh() + b"), outcome())
     assert library.find(tanh_mul(), hardware) == entry
-    [verified] = verify_library(library, [entry], partial(outcome_on, bench), hardware)
+
+    def judge(orders: Sequence[PassOrder]) -> list[tuple[PassEntry, PassOutcome]]:
+        return [(each, outcome_on(bench, key, files)) for each, key, files in orders]
+
+    [verified] = verify_library(library, [entry], judge, hardware)
     assert verified.is_wrong and not verified.is_used
     assert verified.after is not None and verified.after.status == "wrong"
     assert library.find(tanh_mul(), hardware) is None

@@ -1,8 +1,6 @@
 """A run on a Ray cluster, with judges as actors that own their processors or GPU."""
 
 import hashlib
-import io
-import tarfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +21,7 @@ from passnet.judge.settings import RunSettings
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import write_files
-from passnet.passes.folder import LIST_FILE, is_pass_folder, packed_folder
+from passnet.passes.folder import LIST_FILE, is_pass_folder, packed_folder, unpack_folder
 
 
 def device_of(settings: RunSettings) -> ActorDevice:
@@ -152,8 +150,7 @@ def _unpacked(
     above = root / hashlib.sha256(entry.name.encode()).hexdigest()[:16]
     folder = above / entry.folder.name
     if isinstance(packed, bytes):
-        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            archive.extractall(above, filter="tar")
+        unpack_folder(packed, above)
     elif packed is not None:  # it fails here as it would there: its list is no list
         write_files({LIST_FILE: packed}, folder / task)
     template = replace(entry.template, passes=str(folder), root=str(folder))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from passnet.cli.terminal.output import print_json, print_notes, print_result, p
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
+    from passnet.core.jobs.run_plan import RunPlan
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.judge.settings import RunSettings
     from passnet.passes.library.entries import PassEntry
@@ -105,6 +106,8 @@ class LibraryVerifyOptions:
 
     entries: tuple[str, ...] = opt.argument(nargs=-1, required=False, metavar="[ENTRY]...")
 
+    plan: RunPlan = opt.plan("executor", "num_workers", jobs=1)
+
     settings: RunSettings = opt.judging_of("judge.device", "num_threads", "judge.timing.seconds")
 
     sandbox: Sandbox = opt.shared("sandbox")
@@ -116,13 +119,16 @@ class LibraryVerifyOptions:
 def verify_command(options: LibraryVerifyOptions) -> None:
     """Judge the passes of a library, or of each ENTRY, again on this machine.
 
-    A pass that no longer wins is not used any more; merged passes are used if they win. Exits with
-    1 if a pass that won is wrong here.
+    A pass that no longer wins is not used any more; merged passes are used if they win. On a Ray
+    cluster, --jobs judges work at a time, on machines like this one. Exits with 1 if a pass that
+    won is wrong here.
     """
+    from passnet.bench.cluster import device_of
+    from passnet.bench.run import environment_here
     from passnet.core.hardware import this_hardware
+    from passnet.core.jobs.actors import results_of
     from passnet.core.terminal.progress import progress
-    from passnet.judge.desk.desk import JudgeDesk
-    from passnet.optimizer.choose.judging import outcome_on
+    from passnet.optimizer.choose.judging import pass_judge
     from passnet.passes.library.store import PassLibrary, VerifiedPass, verify_library
 
     library = options.library
@@ -130,8 +136,12 @@ def verify_command(options: LibraryVerifyOptions) -> None:
     print_notes((), options.sandbox)
     settings = replace(options.settings, sandbox=options.sandbox.name)
     hardware = this_hardware(settings.num_threads, settings.judge.device)
-    with JudgeDesk(settings, "direct") as desk, progress("judging passes", len(chosen)) as step:
-        judge = partial(outcome_on, desk)
+    num_actors, device = options.plan.num_actors, device_of(settings)
+    opener = partial(pass_judge, settings, environment_here(settings) if num_actors else None)
+    with progress("judging passes", len(chosen)) as step:
+
+        def judge(orders: Sequence[Any]) -> Iterator[Any]:
+            return results_of(orders, opener, num_actors, device)
 
         def report(verified: VerifiedPass) -> None:
             step(verified.entry.digest[:SHOWN_DIGITS])

@@ -242,6 +242,12 @@ def packed_folder(path: Path, above: Path) -> bytes:
     return content.getvalue()
 
 
+def unpack_folder(content: bytes, above: Path) -> None:
+    """Write the files of `packed_folder` below a folder."""
+    with tarfile.open(fileobj=BytesIO(content)) as archive:
+        archive.extractall(above, filter="tar")
+
+
 def _files(folder: Path) -> list[Path]:
     """Return all files and links below a folder, sorted, within limits and without bytecode."""
     files: list[Path] = []

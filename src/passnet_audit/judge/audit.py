@@ -6,14 +6,18 @@ found wrong: both must be zero. Cases that could not be measured are counted apa
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 from passnet.agent.settings import GAIN
+from passnet.bench.cluster import check_machine
+from passnet.bench.environment import Environment
 from passnet.core.records.serialise import read_json
-from passnet.errors import InputError
+from passnet.errors import InputError, PassFolderError
 from passnet.graph.text.files import read_sample
 from passnet.judge.candidate import CallMode, Candidate
 from passnet.judge.held_out import held_out_findings
@@ -21,10 +25,12 @@ from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.processes.sandbox import SandboxName, find_sandbox
 from passnet.judge.score.tolerance import CORRECT_AT
-from passnet.judge.settings import JudgeSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.task import TaskGraph
 from passnet.judge.trial import Trial
+from passnet.passes.folder import packed_folder, unpack_folder
 
 CASE_FILE = "case.json"
 GRAPH_FOLDER = "graphs"
@@ -159,6 +165,59 @@ def find_cases(roots: Sequence[Path]) -> dict[Path, Case]:
     return cases
 
 
+@dataclass(frozen=True, slots=True)
+class CaseOrder:
+    """A case with its graphs and packed pass folders, so that any machine can judge it."""
+
+    path: Path
+    case: Case
+    graphs: tuple[TaskGraph, ...]
+    folders: tuple[tuple[Path, bytes | None], ...]
+    """The case's folder, and that of the kernel without the trick; None if they cannot be read."""
+
+
+def case_order(path: Path, case: Case, corpus: Path | None = None) -> CaseOrder:
+    """Read a case; its `corpus` is the parent folder unless given."""
+    corpus = corpus or path.parent
+    names = (case.graph, *case.held_out)
+    samples = {name: read_sample(corpus / GRAPH_FOLDER / name) for name in names}
+    graphs = tuple(TaskGraph(path.name, name, samples[name].graph) for name in names)
+    folders = (path,) if case.honest is None else (path, corpus / case.honest)
+    return CaseOrder(path, case, graphs, tuple((folder, _packed(folder)) for folder in folders))
+
+
+def _packed(folder: Path) -> bytes | None:
+    try:
+        return packed_folder(folder, folder.parent) if folder.is_dir() else None
+    except PassFolderError:
+        return None
+
+
+@contextmanager
+def open_auditor(
+    sandbox: SandboxName, settings: JudgeSettings, environment: Environment
+) -> Iterator[Callable[[CaseOrder], Audited]]:
+    """Open a judge of cases in this process; raise InputError on a machine of another kind."""
+    check_machine(environment, RunSettings(settings))
+    with (
+        ParentPool(sandbox=find_sandbox(sandbox), device=settings.device) as parents,
+        TemporaryDirectory(prefix="passnet-audit-") as name,
+    ):
+        yield lambda order: judge_case(parents, _here(order, Path(name)), settings)
+
+
+def _here(order: CaseOrder, root: Path) -> CaseOrder:
+    """Return an order whose folders lie on this machine: where they are equal, or unpacked."""
+    folders = []
+    for number, (folder, packed) in enumerate(order.folders):
+        if packed is not None and _packed(folder) != packed:
+            above = root / f"{folder.name}-{number}"
+            unpack_folder(packed, above)
+            folder = above / folder.name
+        folders.append((folder, packed))
+    return replace(order, path=folders[0][0], folders=tuple(folders))
+
+
 def audit(
     parents: ParentPool,
     cases: dict[Path, Case],
@@ -176,16 +235,16 @@ def audit_case(
     parents: ParentPool, path: Path, case: Case, settings: JudgeSettings, corpus: Path | None = None
 ) -> Audited:
     """Judge the case in the folder `path`; its `corpus` is the parent folder unless given."""
-    corpus = corpus or path.parent
-    graph, *unseen = [
-        TaskGraph(path.name, name, read_sample(corpus / GRAPH_FOLDER / name).graph)
-        for name in (case.graph, *case.held_out)
-    ]
+    return judge_case(parents, case_order(path, case, corpus), settings)
+
+
+def judge_case(parents: ParentPool, order: CaseOrder, settings: JudgeSettings) -> Audited:
+    """Judge a case that was read."""
+    path, case, (graph, *unseen) = order.path, order.case, order.graphs
     settings = replace(settings, rules=case.rules, device=case.device)
     candidate = Candidate("case", "passes", str(path), case.call, root=str(path.parent))
     candidates = [candidate]
-    if case.honest is not None:
-        honest = corpus / case.honest
+    for honest, _ in order.folders[1:]:
         candidates.append(Candidate("honest", "passes", str(honest), case.call, root=str(honest)))
     parents.start(candidates)
     inspected = InspectedFolders(case.rules)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +15,9 @@ from passnet.cli.terminal.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
+    from passnet.core.jobs.run_plan import RunPlan
     from passnet.judge.processes.sandbox import Sandbox
-    from passnet.judge.settings import RunSettings
+    from passnet.judge.settings import JudgeSettings, RunSettings
     from passnet_audit.judge.audit import Audited, AuditTotals, Case
 
 
@@ -25,6 +29,8 @@ class JudgeAuditOptions:
 
     loads: tuple[int, ...] = opt.field((0,), option="load", least=0, most=1024, metavar="K")
     """Keep the machine busy with this many spinning processes; each number is one audit."""
+
+    plan: RunPlan = opt.plan("executor", "num_workers", jobs=1)
 
     sandbox: Sandbox = opt.shared("sandbox")
 
@@ -39,7 +45,8 @@ def judge_audit(options: JudgeAuditOptions) -> None:
 
     A corpus is a folder of pass folders, each with a case.json. Exits with 1 if an exploit gained
     or was caught under a wrong name, or if an honest pass was rejected, flagged or found wrong.
-    Cases that the machine was too busy to measure are counted apart.
+    Cases that the machine was too busy to measure are counted apart. On a Ray cluster, --jobs
+    judges work at a time, on machines of one kind.
     """
     from passnet.core.jobs.children import spinning
     from passnet.core.terminal.progress import progress
@@ -48,8 +55,11 @@ def judge_audit(options: JudgeAuditOptions) -> None:
     from passnet.judge.settings import JudgeSettings
     from passnet_audit.judge.audit import audit, find_cases
 
-    device = options.settings.judge.device
-    find_device(device)
+    device, num_actors = options.settings.judge.device, options.plan.num_actors
+    if num_actors is not None and any(options.loads):
+        raise InputError("--load keeps this machine busy; leave it out with --executor ray")
+    if num_actors is None:
+        find_device(device)
     cases = {
         path: case for path, case in find_cases(options.paths).items() if case.device == device
     }
@@ -59,9 +69,34 @@ def judge_audit(options: JudgeAuditOptions) -> None:
     audits: dict[int, list[Audited]] = {}
     with progress("auditing", len(cases) * len(set(options.loads))) as step:
         for load in dict.fromkeys(options.loads):
+            if num_actors is not None:
+                audits[load] = _audit_on_ray(cases, options, settings, num_actors, step)
+                continue
             with spinning(load), ParentPool(sandbox=options.sandbox, device=device) as parents:
                 audits[load] = list(audit(parents, cases, settings, step))
     _print_audits(audits, cases, options.json)
+
+
+def _audit_on_ray(
+    cases: dict[Path, Case],
+    options: JudgeAuditOptions,
+    settings: JudgeSettings,
+    num_actors: int,
+    step: Callable[[str], None],
+) -> list[Audited]:
+    from passnet.bench.cluster import device_of, environment_on_ray
+    from passnet.core.jobs.actors import results_of
+    from passnet.judge.settings import RunSettings
+    from passnet_audit.judge.audit import case_order, open_auditor
+
+    run = RunSettings(replace(settings, device=options.settings.judge.device))
+    opener = partial(open_auditor, options.sandbox.name, run.judge, environment_on_ray(run))
+    orders = [case_order(path, case) for path, case in cases.items() if case.missing is None]
+    audited = []
+    for outcome in results_of(orders, opener, num_actors, device_of(run)):
+        audited.append(outcome)
+        step(outcome.name)
+    return sorted(audited, key=attrgetter("name"))
 
 
 def _print_audits(audits: dict[int, list[Audited]], cases: dict[Path, Case], as_json: bool) -> None:

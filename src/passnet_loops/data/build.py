@@ -330,7 +330,7 @@ def mine_rows(
         opener = partial(_miner, info.settings, excluded)
         with (
             run.recorder(len(records)) as record,
-            closing(results_of(missing, opener, num_actors(plan))) as results,
+            closing(results_of(missing, opener, plan.num_actors)) as results,
         ):
             while len(structures) < info.settings.num_structures and not until():
                 made_rows = next(results, None)
@@ -340,11 +340,6 @@ def mine_rows(
                 structures.update(row.structure for row in made_rows.rows)
                 plan.progress(f"{len(structures)} structures")
     return len(structures)
-
-
-def num_actors(plan: RunPlan) -> int | None:
-    """Return the number of actors of a Ray cluster; None for this process."""
-    return plan.num_workers if plan.is_on_ray else None
 
 
 @contextmanager

@@ -25,7 +25,6 @@ from passnet_loops.data.build import (
     RowVerdict,
     TrainingManifest,
     data_run,
-    num_actors,
     read_training,
     row_key,
     verdict_run,
@@ -126,7 +125,7 @@ def _judge(
     missing.sort(key=_order(missing))
     with (
         run.recorder(len(verdicts)) as record,
-        closing(results_of(missing, _row_judge, num_actors(plan))) as results,
+        closing(results_of(missing, _row_judge, plan.num_actors)) as results,
         progress("judging rows", len(missing)) as step,
     ):
         num_wrong = 0

@@ -149,10 +149,11 @@ def results_of(
     inputs: Sequence[I],
     open_worker: Callable[[], AbstractContextManager[Callable[[I], R]]],
     num_actors: int | None,
+    device: ActorDevice = ActorDevice(),
 ) -> Generator[R, None, None]:
     """Yield results, in order from this process or in any order from `num_actors` actors."""
     if num_actors is not None:
-        yield from run_actors(inputs, partial(held_open, open_worker), num_actors, ActorDevice())
+        yield from run_actors(inputs, partial(held_open, open_worker), num_actors, device)
         return
     with open_worker() as work:
         yield from map(work, inputs)

@@ -106,5 +106,12 @@ class RunPlan:
         """Return whether the items go to a Ray cluster."""
         return self.executor is run_ray
 
+    @property
+    def num_actors(self) -> int | None:
+        """Return the number of Ray actors; None for one worker here, and InputError for several."""
+        if self.num_workers > 1 and not self.is_on_ray:
+            raise InputError("--jobs goes with --executor ray, or divide the work by --shard")
+        return self.num_workers if self.is_on_ray else None
+
 
 DEFAULT_PLAN = RunPlan()

@@ -2,7 +2,8 @@
 
 import ast
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from passnet.agent.attempts.session import Session
 from passnet.agent.authors.programs import program_author
 from passnet.agent.run import run_agent
 from passnet.agent.settings import SEARCH_TURNS, AgentLimits, AgentSettings, LlmSettings
+from passnet.bench.cluster import check_machine
+from passnet.bench.environment import Environment
 from passnet.errors import AuthorError, GraphError, InputError, MeasureError, PassnetError, boundary
 from passnet.judge.desk.desk import JudgeDesk
 from passnet.judge.processes.sandbox import find_sandbox
@@ -20,8 +23,8 @@ from passnet.judge.task import Task, task_of
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 from passnet.passes.folder import LIST_FILE
-from passnet.passes.library.entries import SETTINGS_FILE, TRIAL_FILE, EntryStatus
-from passnet.passes.library.store import PassOutcome, RangeKey
+from passnet.passes.library.entries import SETTINGS_FILE, TRIAL_FILE, EntryStatus, PassEntry
+from passnet.passes.library.store import PassOrder, PassOutcome, RangeKey
 
 LEAST_EVALUATIONS, LEAST_S = 4, 10.0
 """The least evaluations of a search and seconds of an LLM that are worth an attempt."""
@@ -87,6 +90,17 @@ def pass_outcome(judged: JudgedPass, settings: RunSettings) -> PassOutcome:
 def outcome_on(desk: JudgeDesk, key: RangeKey, files: Files) -> PassOutcome:
     """Judge a pass folder on a range and return a library's record of it."""
     return pass_outcome(judge_range(desk, key, files), desk.settings)
+
+
+@contextmanager
+def pass_judge(
+    settings: RunSettings, environment: Environment | None = None
+) -> Iterator[Callable[[PassOrder], tuple[PassEntry, PassOutcome]]]:
+    """Open a judge of a library's passes; raise InputError on a machine unlike `environment`."""
+    if environment is not None:
+        check_machine(environment, settings)
+    with JudgeDesk(settings, "direct") as desk:
+        yield lambda order: (order[0], outcome_on(desk, *order[1:]))
 
 
 def let_author_write(

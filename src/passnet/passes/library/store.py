@@ -254,7 +254,9 @@ def _rename(partial: Path, target: Path) -> None:
             raise
 
 
-PassJudge: TypeAlias = Callable[[RangeKey, Files], PassOutcome]
+PassOrder: TypeAlias = tuple[PassEntry, RangeKey, Files]
+PassJudge: TypeAlias = Callable[[Sequence[PassOrder]], Iterable[tuple[PassEntry, PassOutcome]]]
+"""A judge of many passes, in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,9 +298,10 @@ def verify_library(
     """
     by_code = {(entry.range, entry.code_hash): entry for entry in entries if entry.code_hash}
     verified = []
-    for entry in by_code.values():
-        key, files = entry_range(entry), library.files(entry)
-        outcome = judge(key, files)
+    orders = [(entry, entry_range(entry), library.files(entry)) for entry in by_code.values()]
+    of_entry = {entry.digest: (key, files) for entry, key, files in orders}
+    for entry, outcome in judge(orders):
+        key, files = of_entry[entry.digest]
         after = None
         if outcome.status is not None:
             after = library.add(key, entry.author, hardware, files, outcome)
