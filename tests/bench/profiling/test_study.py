@@ -111,9 +111,9 @@ def test_parts_are_put_together_and_nothing_is_measured_twice(tmp_path: Path) ->
     items = [ProfileSubject(name, "subgraph") for name in known]
     asked: list[str] = []
 
-    def told(names, work, num_workers):  # noqa: ANN001, ANN202 (an executor)
-        asked.extend(names)
-        return iter([JobOutcome(known[name]) for name in names])
+    def told(subjects, work, num_workers):  # noqa: ANN001, ANN202 (an executor)
+        asked.extend(subject.name for subject in subjects)
+        return iter([JobOutcome(known[subject.name]) for subject in subjects])
 
     parts = [tmp_path / "one", tmp_path / "two"]
     for number, part in enumerate(parts, 1):
