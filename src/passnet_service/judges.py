@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from passnet.bench.cluster import device_of
+from passnet.bench.cluster import check_machine, device_of
+from passnet.bench.environment import Environment
 from passnet.core.jobs.children import end_with_descendants, python_command, python_environment
 from passnet.core.jobs.ray_cluster import ray_sentence
 from passnet.core.records.serialise import decode, encode
@@ -129,15 +130,16 @@ class ProcessJudge:
 class RayJudge:
     """A judge in an actor of a Ray cluster that has its own processors or GPU."""
 
-    def __init__(self, name: str, settings: ServiceSettings) -> None:
+    def __init__(self, name: str, settings: ServiceSettings, environment: Environment) -> None:
         self.name = name
         self._settings = settings
+        self._environment = environment
         self._actor: OpenActor | None = None
 
     async def open(self) -> None:
         """See `ServiceJudge`."""
         if self._actor is None:
-            opener = partial(_open_in_actor, self._settings)
+            opener = partial(_open_in_actor, self._settings, self._environment)
             self._actor = await asyncio.to_thread(OpenActor, opener, device_of(self._settings.run))
 
     async def judge(self, job: bytes) -> Judged:
@@ -156,7 +158,8 @@ class RayJudge:
             actor.end()
 
 
-def _open_in_actor(settings: ServiceSettings) -> Callable[[bytes], bytes]:
+def _open_in_actor(settings: ServiceSettings, environment: Environment) -> Callable[[bytes], bytes]:
     """Return the judge of jobs given as JSON; it ends with the actor's process."""
+    check_machine(environment, settings.run)
     judge = JobJudge(settings).__enter__()
     return lambda job: encode(judge.judge(decode(job, JudgeJob)))

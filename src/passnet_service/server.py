@@ -99,8 +99,10 @@ def serve(plan: ServicePlan, started: Callable[[str], None]) -> None:
                 f"the token must have {MIN_TOKEN_CHARACTERS} printable ASCII characters or more"
             )
         digest = _same_as_before(plan.out, settings, environment)
+        on_ray = [RayJudge(f"ray:{each.number}", settings, environment) for each in plan.devices]
         with closing(SubmissionQueue(plan.out, plan.limits.max_waiting)) as queue:
-            asyncio.run(_serve(plan, settings, queue, listener, token, digest, started))
+            judging = _serve(plan, settings, queue, listener, token, digest, started, on_ray)
+            asyncio.run(judging)
 
 
 async def _serve(
@@ -111,6 +113,7 @@ async def _serve(
     token: str,
     digest: str,
     started: Callable[[str], None],
+    on_ray: Sequence[ServiceJudge],
 ) -> None:
     from passnet_service.app import make_app
     from passnet_service.connections import Connections
@@ -118,7 +121,7 @@ async def _serve(
     host, port = listener.getsockname()[:2]
     scratch = _emptied(plan.out)
     here: list[ProcessJudge] = []
-    judges: list[ServiceJudge] = [RayJudge(f"ray:{each.number}", settings) for each in plan.devices]
+    judges = [*on_ray]
     if not plan.on_ray:
         here = [ProcessJudge(device, settings, scratch) for device in plan.devices]
         judges = [*here]

@@ -1,12 +1,12 @@
 """A judge of the service on a Ray cluster; skipped where Ray is not installed."""
 
 import asyncio
-import os
 from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
 
+from passnet.bench.environment import describe_environment
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.train.service.submission import judge_job
@@ -14,6 +14,7 @@ from passnet_service.dispatch import Dispatcher
 from passnet_service.judges import RayJudge
 from passnet_service.queue import SubmissionQueue
 from passnet_service.settings import ServiceSettings
+from tests.bench.ray_actors import cluster
 from tests.train.service.running import submitted
 
 pytestmark = [
@@ -23,18 +24,14 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster():
-    import ray
-
-    environment = {"env_vars": {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}}
-    ray.init(num_cpus=1, log_to_driver=False, include_dashboard=False, runtime_env=environment)
-    yield
-    ray.shutdown()
+def a_cluster():
+    with cluster():
+        yield
 
 
 def test_an_actor_that_is_lost_over_an_item_is_followed_by_another(tmp_path):
     run = RunSettings(JudgeSettings(), sandbox=find_sandbox().name)
-    judge = RayJudge("ray:0", ServiceSettings(run, "direct"))
+    judge = RayJudge("ray:0", ServiceSettings(run, "direct"), describe_environment())
     queue = SubmissionQueue(tmp_path, 10)
     job = judge_job(replace(submitted(), is_timed=False), {}, None)
 
