@@ -27,13 +27,16 @@ def thread():
     done.start()
     done.join()
 
+def keep():
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+
 def program():
     subprocess.run(["true"], check=True)
 
 def fork():
     os.fork() or os._exit(0)
 
-ways = {b"t": thread, b"p": program, b"f": fork}
+ways = {b"t": thread, b"k": keep, b"p": program, b"f": fork}
 while way := near.recv(1):
     try:
         ways[way]()
@@ -55,7 +58,7 @@ pytestmark = pytest.mark.skipif(not _is_filter_there(), reason=submit_starts.__d
 
 @pytest.fixture
 def asker() -> Iterator[tuple[Ask, int]]:
-    """A process that starts threads (t) and processes (p, f) as told, and its listener."""
+    """A process that starts threads (t; k: for good) and processes (p, f) as told, and its listener."""
     near, far = socket.socketpair()
     process = subprocess.Popen(
         [sys.executable, "-c", ASKER, str(far.fileno())], pass_fds=[far.fileno()]
@@ -77,7 +80,7 @@ def asker() -> Iterator[tuple[Ask, int]]:
 
 def test_all_may_start_until_only_threads_may(asker: tuple[Ask, int]) -> None:
     ask, listener = asker
-    starts = Starts(listener, 100)
+    starts = Starts(listener, 10**6, Path("/proc"))
     assert ask("tpf") == "+++" and starts.num_refused == 0
     starts.refuse_processes()
     assert ask("ptfp") == "-+--"
@@ -87,8 +90,8 @@ def test_all_may_start_until_only_threads_may(asker: tuple[Ask, int]) -> None:
 
 def test_no_more_start_than_the_limit(asker: tuple[Ask, int]) -> None:
     ask, listener = asker
-    starts = Starts(listener, 2)
-    assert ask("ttttp") == "++---"
+    starts = Starts(listener, 1, Path("/proc"))
+    assert ask("tkktp") == "++---"
     starts.close()
 
 

@@ -14,6 +14,7 @@ import select
 import struct
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 _REQUEST = struct.Struct("QIIiI6QQ")
 """struct seccomp_notif: number, process, flags, and seccomp_data (linux/seccomp.h)."""
@@ -34,14 +35,15 @@ _RECEIVE, _SEND = _ioctl(0, _REQUEST.size), _ioctl(1, _ANSWER.size)
 
 
 class Starts:
-    """The processes and threads that one sandbox may start, `most` in all; close it.
+    """The processes and threads that one sandbox may start; close it.
 
-    `num_refused` counts requests that were refused, as if a limit of the user was reached (EAGAIN).
+    There may be `most` processes in its `/proc`, or threads in one, at a time. `num_refused` counts requests that were refused, as if a limit of the user was reached (EAGAIN).
     """
 
-    def __init__(self, listener: int, most: int) -> None:
+    def __init__(self, listener: int, most: int, proc: Path) -> None:
         self.num_refused = 0
-        self._num_left = most
+        self._most = most
+        self._proc = proc
         self._only_threads = False
         self._listener = listener
         self._lock = threading.Lock()
@@ -78,11 +80,12 @@ class Starts:
     def _answer(self) -> None:
         request = bytearray(_REQUEST.size)
         fcntl.ioctl(self._listener, _RECEIVE, request)
-        number, _, _, call, _, _, flags, *_ = _REQUEST.unpack(request)
+        number, pid, _, call, _, _, flags, *_ = _REQUEST.unpack(request)
         is_thread = call == _CLONE_NUMBER and bool(flags & _CLONE_THREAD)
+        folder = Path(f"/proc/{pid}/task") if is_thread else self._proc
+        num_living = sum(name.isdecimal() for name in os.listdir(folder))  # noqa: PTH208
         with self._lock:
-            is_allowed = self._num_left > 0 and (is_thread or not self._only_threads)
-            self._num_left -= is_allowed
+            is_allowed = num_living <= self._most and (is_thread or not self._only_threads)
             self.num_refused += not is_allowed
         error, action = (0, _ALLOW) if is_allowed else (-errno.EAGAIN, 0)
         fcntl.ioctl(self._listener, _SEND, _ANSWER.pack(number, 0, error, action))

@@ -143,7 +143,9 @@ class WorkerParent:
         starts = use = None
         if self.is_confined and not self.is_shared:
             _, listeners = channel.receive(messages.Born, FORK_TIMEOUT_S)
-            starts = Starts(*listeners, limits.num_processes) if listeners else None
+            if listeners:
+                proc = Path(f"/proc/{host_pid}/root/proc")
+                starts = Starts(listeners[0], limits.num_processes, proc)
             use = SandboxUse(host_pid, PRIVATE, limits.memory_mib << 20)
         worker = Worker(reply.pid, host_pid, memory, channel, log, self, starts, use)
         worker.await_birth()
