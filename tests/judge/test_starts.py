@@ -58,7 +58,7 @@ pytestmark = pytest.mark.skipif(not _is_filter_there(), reason=submit_starts.__d
 
 @pytest.fixture
 def asker() -> Iterator[tuple[Ask, int]]:
-    """A process that starts threads (t; k: for good) and processes (p, f) as told, and its listener."""
+    """A process that starts threads (t, k) and processes (p, f) as told, and its listener."""
     near, far = socket.socketpair()
     process = subprocess.Popen(
         [sys.executable, "-c", ASKER, str(far.fileno())], pass_fds=[far.fileno()]

@@ -37,7 +37,8 @@ _RECEIVE, _SEND = _ioctl(0, _REQUEST.size), _ioctl(1, _ANSWER.size)
 class Starts:
     """The processes and threads that one sandbox may start; close it.
 
-    There may be `most` processes in its `/proc`, or threads in one, at a time. `num_refused` counts requests that were refused, as if a limit of the user was reached (EAGAIN).
+    There may be `most` processes in its `/proc`, or threads in one, at a time. `num_refused` counts
+    requests that were refused, as if a limit of the user was reached (EAGAIN).
     """
 
     def __init__(self, listener: int, most: int, proc: Path) -> None:
