@@ -5,4 +5,5 @@ connections, app           HTTP connections, and the requests that they carry
 graph_check                the check of graphs that come with a submission
 queue, dispatch            the way of submissions to judges and back
 judges, judging            judges in processes here or in actors of a Ray cluster
+open_actor                 one such actor, awaited
 """

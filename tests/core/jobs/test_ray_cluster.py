@@ -116,9 +116,13 @@ def test_results_lost_with_a_node_are_made_again(two_nodes: Any) -> None:
 
 
 @pytest.mark.slow
-def test_after_its_retries_an_item_tells_the_last_cause_in_one_sentence(two_nodes: Any) -> None:
+def test_after_its_retries_an_item_tells_the_last_cause_in_one_sentence(
+    two_nodes: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(MeasureError, match="3 workers were lost.*its worker process has died$"):
         list(run_ray(["a"], end_worker, 1))
+    time.sleep(2.0)
+    assert "raylet" not in capfd.readouterr().out, "output of commands goes there"
 
 
 def end_worker(_: JobRunner, item: str) -> str:

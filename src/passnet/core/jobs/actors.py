@@ -6,7 +6,7 @@ import socket
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -89,7 +89,7 @@ def run_actors(
 
     Raises:
         InputError: no machine of the cluster has such a device, or all are left out.
-        MeasureError: an item costs several actors, or the cluster itself fails.
+        MeasureError: an item costs several actors, or they cannot be started.
     """
     if not inputs:
         return
@@ -126,17 +126,14 @@ def on_each_machine(function: Callable[[], R], device: ActorDevice) -> list[R]:
 
     Machines that are busy for long are not waited for. Raises as `run_actors` where all fail.
     """
+    ray = ray_cluster(max(device.num_cpus, len(os.sched_getaffinity(0))))
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    ray = ray_cluster(max(device.num_cpus, len(os.sched_getaffinity(0))))
-    running = [
-        ray.remote(
-            num_cpus=device.num_cpus,
-            num_gpus=device.num_gpus,
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
-        )(lambda: function()).remote()
-        for node in _fit_nodes(ray, device, {})
+    task = ray.remote(**asdict(device))(lambda: function())
+    strategies = [
+        NodeAffinitySchedulingStrategy(node, soft=False) for node in _fit_nodes(ray, device, {})
     ]
+    running = [task.options(scheduling_strategy=each).remote() for each in strategies]
     done, _ = ray.wait(running, num_returns=len(running), timeout=MAX_WAIT_S)
     results = []
     for ready in done or ray.wait(running)[0]:
@@ -205,12 +202,11 @@ class Actors:
         from ray.util.scheduling_strategies import NodeLabelSchedulingStrategy, NotIn
 
         _fit_nodes(self._ray, self._device, self._left_out)
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = asdict(self._device)
         if self._left_out:
             elsewhere = {"ray.io/node-id": NotIn(*self._left_out)}
             options["scheduling_strategy"] = NodeLabelSchedulingStrategy(hard=elsewhere)
-        size = {"num_cpus": self._device.num_cpus, "num_gpus": self._device.num_gpus}
-        actor = self._ray.remote(**size, **options)(_actor_class()).remote()
+        actor = self._ray.remote(**options)(_actor_class()).remote()
         self._actors.add(actor)
         self.running[actor.place.remote()] = (actor, None)
 
@@ -237,35 +233,34 @@ class Actors:
                 if task is not None:
                     return actor, task, lost
                 self._lose(actor, lost)
-                self.start()
                 continue
-            if task is not None:
-                return actor, task, result
             if actor not in self.places:
                 self.places[actor] = result
                 self.running[actor.open.remote(self._opener, self._code)] = (actor, None)
-            elif result is None:
-                return actor, None, None
+            elif task is not None or result is None:
+                return actor, task, result
             else:
-                self._leave_out(*self.places[actor], result)
                 self.end(actor)
-                self.start()
+                self._leave_out(*self.places[actor], result)
 
     def _lose(self, actor: Any, cause: Exception) -> None:
-        """Count a loss before the first item: against the actor's machine, where that is known."""
+        """Count a loss before the first item, and start another actor."""
         machine, node = self.places.get(actor, ("", None))
         self._num_lost[node] += 1
-        if self._num_lost[node] < MAX_LOSSES:
-            return
         reason = f"{MAX_LOSSES} workers were lost as they started: {ray_sentence(cause)}"
-        if node is None:
+        if self._num_lost[node] < MAX_LOSSES:
+            self.start()
+        elif node is None:
             raise MeasureError(reason) from cause
-        self._leave_out(machine, node, reason)
+        else:
+            self._leave_out(machine, node, reason)
 
     def _leave_out(self, machine: str, node: str, reason: str) -> None:
+        """Leave a node out with a warning, and start an actor elsewhere."""
         if node not in self._left_out:
             self._left_out[node] = f"machine {machine} (node {node[:8]}): {reason}"
             _log.warning("left out: %s", self._left_out[node])
+        self.start()
 
 
 def _fit_nodes(ray: Any, device: ActorDevice, left_out: Mapping[str, str]) -> list[str]:
@@ -283,8 +278,10 @@ def _fit_nodes(ray: Any, device: ActorDevice, left_out: Mapping[str, str]) -> li
         raise InputError(f"no machine of the Ray cluster is left to work on: {reasons}")
     plural = "s" if device.num_cpus > 1 else ""
     size = f"{device.num_cpus} processor{plural}" + (" and a GPU" if device.num_gpus else "")
+    most = [
+        max((int(has.get(kind, 0)) for has in nodes.values()), default=0) for kind in ("CPU", "GPU")
+    ]
     raise InputError(
-        f"no machine of the Ray cluster has {size}; it has {len(nodes)} machines with at most "
-        f"{max((int(has.get('CPU', 0)) for has in nodes.values()), default=0)} processors and "
-        f"{max((int(has.get('GPU', 0)) for has in nodes.values()), default=0)} GPUs"
+        f"no machine of the Ray cluster has {size}; its {len(nodes)} machines have at most "
+        f"{most[0]} processors and {most[1]} GPUs"
     )

@@ -36,6 +36,8 @@ def ray_cluster(num_cpus: int) -> Any:
     code = {"py_modules": [str(path.parent) for path in packages], "excludes": ["**/__pycache__"]}
     ours: Any = {"log_to_driver": False, "logging_level": logging.ERROR, "runtime_env": code}
     with boundary(InputError, "Ray does not start"):
+        # It prints lost workers and nodes to stdout, where the output of commands goes.
+        ray._private.worker.print_to_stdstream = lambda *_, **__: None
         try:
             if address := _answering_address():
                 ray.init(address, **ours)
