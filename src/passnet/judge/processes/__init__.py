@@ -1,12 +1,12 @@
 """The judge's processes: their sandbox, their parents, and their conversation with the judge.
 
-sandbox         the sandbox of processes that run candidate code
-confine         the file system and session of a sandboxed process, made in its namespaces
-restrict        system calls and files in /proc that a sandboxed worker is refused
-worker_process  one forked worker, seen from outside: its messages, its memory, its end
-worker_parent   the process that forks workers
-parent_pool     the parents of a run, trusted or sandboxed, and the fence library
-loaded_worker   prepared graphs, and one worker that calls one of them for a candidate
-device_lock     one measurement at a time on a device, over all processes of the machine
-standstill      a worker that stands still but for its turn, and its CPU time meanwhile
+sandbox, confine   the sandbox of processes that run candidate code; its file system and session
+restrict, starts   what a sandboxed worker is refused: system calls, files; and new processes
+worker_process     one forked worker, seen from outside: its messages, its memory, its end
+worker_parent      the process that forks workers
+parent_pool        the parents of a run, trusted or sandboxed, and the fence library
+loaded_worker      prepared graphs, and one worker that calls one of them for a candidate
+device_lock        one measurement at a time on a device, over all processes of the machine
+standstill         a worker that stands still but for its turn, and its CPU time meanwhile
+census             all processes of a sandbox, with their memory and CPU time
 """
