@@ -132,7 +132,7 @@ def test_a_net_whose_library_is_not_here_is_tried_again(tmp_path):
     other, _ = resized(replace(job, index=1))
     list(missing.keep([JobOutcome(replace(record, key=job.key)), JobOutcome(other)], 0))
     tried: list[str] = []
-    executor = lambda names, work, num_workers: iter(tried.extend(names) or ())  # noqa: E731
+    executor = lambda jobs, work, num_workers: iter(tried.extend(job.key for job in jobs) or ())  # noqa: E731
     plan = RunPlan(executor=executor)
     add_sizes(missing, [row_of("words")], 2, JobLimits(), plan, no_progress)
     assert tried == [job.key]
