@@ -52,14 +52,14 @@ def _actor_class() -> type:
 
             return socket.gethostname(), ray.get_runtime_context().get_node_id()
 
-        def open(self, opener: list[Any], code: str) -> str | None:
+        def open(self, opener: list[Any], code: str | None) -> str | None:
             """Open the worker, or return the reason why not; `opener` holds Ray's reference."""
             try:
                 import ray
 
                 from passnet.core.jobs.ray_cluster import code_hash
 
-                if code_hash() != code:
+                if code is not None and code_hash() != code:
                     return "its passnet has other files than the run's"
                 self._work = ray.get(opener[0])()
             except Exception as cause:  # noqa: BLE001 (a machine may fail in any way)
@@ -177,7 +177,8 @@ class Actors:
         self._ray = ray
         self._device = device
         self._opener = [ray.put(open_worker)]
-        self._code = code_hash()
+        is_sent = ray.get_runtime_context().runtime_env.get("py_modules")
+        self._code = None if is_sent else code_hash()
         self._actors: set[Any] = set()
         self._left_out: dict[str, str] = {}
         self._num_lost: Counter[str | None] = Counter()

@@ -5,7 +5,6 @@ import logging
 import os
 import socket
 from contextlib import suppress
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,6 @@ def ray_cluster(num_cpus: int) -> Any:
         import ray
     if ray.is_initialized():
         return ray
-    code_hash()  # of the files that are sent, even if they change later
     packages = sorted(Path(__file__).parents[3].glob("passnet*/__init__.py"))
     code = {"py_modules": [str(path.parent) for path in packages], "excludes": ["**/__pycache__"]}
     ours: Any = {"log_to_driver": False, "logging_level": logging.ERROR, "runtime_env": code}
@@ -76,9 +74,8 @@ def _answering_address() -> str | None:
     )
 
 
-@cache
 def code_hash() -> str:
-    """Return a SHA-256 over passnet's modules as this process finds them first."""
+    """Return a SHA-256 over passnet's modules as this process finds them."""
     folder = Path(__file__).parents[2]
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
