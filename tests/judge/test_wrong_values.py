@@ -77,20 +77,18 @@ def test_a_graph_that_writes_into_its_input_gets_it_anew_for_every_timed_call(
 
 PROVEN = {
     "late_write": (
-        "import queue, threading, time\n"
-        "jobs = queue.SimpleQueue()\n"
+        "import collections, threading, time\n"
+        "recent = collections.deque(maxlen=200)\n"
         "def finish():\n"
         "    while True:\n"
-        "        out, x, y = jobs.get()\n"
-        "        out.copy_(torch.relu(x + y) - 10)\n"
-        "        for _ in range(10):\n            time.sleep(0.003)\n            out += 1\n"
+        "        time.sleep(0.003)\n"
+        "        for out in list(recent):\n            out += 1\n"
         "threading.Thread(target=finish, daemon=True).start()\n"
         "calls = []\n"
         "def replacement(x, y):\n"
         "    calls.append(1)\n"
-        "    if len(calls) < 9:\n        return torch.relu(x + y)\n"
-        "    out = torch.empty_like(x)\n"
-        "    jobs.put((out, x, y))\n"
+        "    out = torch.relu(x + y)\n"
+        "    if len(calls) > 5:\n        recent.append(out)\n"
         "    return out\n"
     ),
     "static_buffer": (
