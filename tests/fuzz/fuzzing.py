@@ -72,6 +72,8 @@ def try_input(name: str, number: int, template: Path, folder: Path) -> str | Non
 def _tries(name: str, first: int, stop_at: float, home: Path, number: mmap.mmap) -> dict:
     """Try inputs from a number until a time; in a child."""
     refused, tried, faults = 0, 0, []
+    first_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # also of who forked it
+    most_kib = max(MAX_MIB * 1024, first_kib + MAX_MIB * 512)
     while tried == 0 or time.monotonic() < stop_at:
         _NUMBER.pack_into(number, 0, first + tried)
         start = time.monotonic()
@@ -87,7 +89,7 @@ def _tries(name: str, first: int, stop_at: float, home: Path, number: mmap.mmap)
         if time.monotonic() - start > MAX_HANG_S:
             faults.append(f"--number {first + tried}: {time.monotonic() - start:.0f} s")
         tried += 1
-        if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MAX_MIB * 1024:
+        if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > most_kib:
             faults.append(f"--number {first + tried - 1}: more than {MAX_MIB} MiB")
             break
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

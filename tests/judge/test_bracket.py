@@ -260,7 +260,8 @@ def test_where_to_look_is_drawn_when_a_burst_has_ended(events: list[Event]) -> N
     assert len(timed) == 3  # the reference and two candidates
     for story in timed:
         # Warm-up; then turns: new values written, a call, in some a look drawn and a look, outputs
-        # freed, or held once; and after some a burst like it that does not count, and a call that is observed.
+        # freed, or held once; and after some a burst like it that does not count, and a call that
+        # is observed.
         assert re.fullmatch("(wcf){6}(wc((dl)?f|d)(wcdlfwf)?){7}", story), story
         assert re.search("wcdlf(wcdlfwf)?$", story), story  # the last one is always looked at
 

@@ -30,7 +30,7 @@ from passnet.train.service.submission import (
     submission_id,
 )
 from passnet_audit.judge.audit import CASE_FILE, GRAPH_FOLDER, Case
-from passnet_service.judging import open_judging
+from passnet_service.judging import JobJudge
 from passnet_service.settings import ServiceSettings
 from tests.judge.folders import GOOD, small_graph
 from tests.train.service.running import LIST, kernel
@@ -44,7 +44,7 @@ TASKS = {"add_relu": make_suite("small", [small_graph()]).tasks[0]}
 
 
 def own_judge(judge: Callable[[JudgeJob], Judged]) -> AskJudge:
-    """Return a judge of batches in this process, one answer after another; see `open_judging`."""
+    """Return a judge of batches in this process, one answer after another; see `JobJudge`."""
 
     async def ask(submissions: Sequence[Submission]) -> list[JudgeReport]:
         reports = []
@@ -138,8 +138,8 @@ def replacement(x, y):
 def test_what_is_right_on_the_shapes_shown_and_wrong_on_others_is_a_cheat(tmp_path):
     unseen = {"add_relu": [replace(small_graph((32, 32)), name="unseen")]}
     run = RunSettings(JudgeSettings(), sandbox=find_sandbox().name)
-    with open_judging(ServiceSettings(run, "direct")) as judge, SampleLog(tmp_path) as log:
-        batch = BatchReward(TASKS, own_judge(judge), log, is_timed=False, held_out=unseen)
+    with JobJudge(ServiceSettings(run, "direct")) as own, SampleLog(tmp_path) as log:
+        batch = BatchReward(TASKS, own_judge(own.judge), log, is_timed=False, held_out=unseen)
         answers = [kernel(body=DIRECT), kernel()]
         assert asyncio.run(batch.rewards(["add_relu"] * 2, answers, 0, 1.0)) == [0.0, 1.0]
     assert batch.samples[0].cheats == ("hard_coded_shape",) and batch.samples[0].fails_held_out
@@ -160,8 +160,8 @@ def test_a_policy_that_plays_an_exploit_is_stopped_by_the_monitors(
 ):
     files, task = exploit(name)
     run = RunSettings(JudgeSettings(), sandbox=find_sandbox().name)
-    with open_judging(ServiceSettings(run, "direct")) as judge, SampleLog(tmp_path, LIMITS) as log:
-        batch = BatchReward({task.name: task}, own_judge(judge), log, is_timed=is_timed)
+    with JobJudge(ServiceSettings(run, "direct")) as own, SampleLog(tmp_path, LIMITS) as log:
+        batch = BatchReward({task.name: task}, own_judge(own.judge), log, is_timed=is_timed)
         answer = answer_files(folder_text(files))
         rewards = asyncio.run(batch.rewards([task.name] * 8, [answer] * 8, 5, 0.5))
         with pytest.raises(TrainingStoppedError) as stopped:

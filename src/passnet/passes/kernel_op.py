@@ -45,7 +45,7 @@ def _library() -> torch.library.Library:
 
 def kernel_op(code: KernelCode, call: Callable[..., None]) -> torch._ops.OpOverload:
     """Return the op that calls a kernel, made once; raise PassError if it takes a character."""
-    name = f"{code.name}_{code.library.stem}"
+    name = f"{code.name}_{code.library.stem}".replace("-", "_")
     if not hasattr(torch.ops.passnet_kernel, name):
         params = [_param(code, number) for number in range(len(code.kinds))]
         tags = [torch.Tag.needs_exact_strides]  # those that the replacement gave

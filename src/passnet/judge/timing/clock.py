@@ -322,7 +322,7 @@ class _Interleaving:
             record.note([finding("loop_taken_over", text)])
         # The reference too: what another processor has read is slower to write to again. Each by
         # itself: how long the others took could tell a worker that this is a turn of looks.
-        if self._num_turns == self._held_turn and not worker.holds:
+        if self._num_turns == self._held_turn and worker.may_hold:
             worker.hold(self._draw_look(draws, is_whole=False))
         elif is_whole or self._random.random() < self._look_share:
             self._look(worker, index, draws, is_whole)

@@ -382,6 +382,11 @@ class TimedWorker:
         self.order(ControlPage.HOLD)
 
     @property
+    def may_hold(self) -> bool:
+        """Return whether it can keep the outputs of a burst: once, and not on a device."""
+        return self._held is None and not self.is_on_device
+
+    @property
     def holds(self) -> bool:
         """Return whether it keeps the outputs of an earlier burst."""
         return self._held is not None
