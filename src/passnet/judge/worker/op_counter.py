@@ -13,8 +13,9 @@ from passnet.passes.apply.op_observer import NOT_COMPUTING
 from passnet.passes.apply.rewrite import apply_passes
 from passnet.passes.load import loaded_passes
 
-_LEFT_OUT = (*NOT_COMPUTING, "prim", "profiler", "passnet")
-"""Ops that compute nothing, and namespaces of such ops."""
+_LEFT_OUT = (*NOT_COMPUTING, "prim", "prims", "profiler", "passnet")
+"""Ops that compute nothing, and namespaces of such ops. Those of `prims` compute by ops of `aten`,
+and run on tensors without values when passes are applied."""
 
 
 class OpCounter:
