@@ -31,7 +31,6 @@ from passnet.judge.timing import measurement_findings
 from passnet.judge.timing.clock import EXTREME_SET, FRESH_SET, HOT_CALLS, interleave
 from passnet.judge.timing.fresh_inputs import POOL_SPARE, FreshInputs
 from passnet.judge.timing.measurement import Measurement, WorkerTiming
-from passnet.judge.timing.measurement_findings import counted_findings
 from passnet.judge.timing.roofline import NO_ROOFLINE, measure_roofline
 from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.judge.trial import Trial
@@ -233,7 +232,7 @@ class _TrialSession:
                     check = self._expected.check(worker, self._settings.strides)
         except WorkerFailureError as cause:
             failure = (cause.status, str(cause))
-        counted = counted_findings(worker)
+        counted = measurement_findings.counted_findings(worker)
         evidence = Evidence(
             self._graph.task,
             self._graph.name,
@@ -291,7 +290,11 @@ class _TrialSession:
                 *timing.findings,
                 *(new for new in inaccuracies if new.name not in names),
                 *measurement_findings.torch_findings(timing.observed, self._settings.rules),
-                *(new for new in counted_findings(worker) if new.name not in names),
+                *(
+                    new
+                    for new in measurement_findings.counted_findings(worker)
+                    if new.name not in names
+                ),
                 *measurement_findings.company_findings(worker, usual_threads),
                 *measurement_findings.roofline_findings(roofline, *times),
             )

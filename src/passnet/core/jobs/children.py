@@ -123,8 +123,12 @@ def descendants(pid: int) -> list[int]:
 def stat_of(pid: int) -> tuple[str, int]:
     """Return a process's state and parent as Linux has them; "X" and 0 if it has ended."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        state, parent, *_ = stat_fields(Path(f"/proc/{pid}/stat").read_bytes())
     except OSError:
         return "X", 0
-    state, parent = text.rpartition(")")[2].split()[:2]
-    return state, int(parent)
+    return state.decode(), int(parent)
+
+
+def stat_fields(content: bytes) -> list[bytes]:
+    """Return the fields of a `stat` of /proc behind the name, which can hold anything."""
+    return content.rpartition(b")")[2].split()

@@ -9,6 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from passnet.core.jobs.children import stat_fields
+
+FIRST_PID = 1
+"""The number inside a sandbox of the parent of its workers."""
 _PAGE_BYTES = os.sysconf("SC_PAGESIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _ENDED = (b"Z", b"X", b"x")
@@ -41,15 +45,11 @@ class SandboxUse:
 
     def pids(self) -> list[int]:
         """Return the processes that can still run, by their numbers inside."""
-        with suppress(OSError):
-            return [resident.pid for resident in residents(self._root / "proc")]
-        return []
+        return [process.pid for process in self._processes()]
 
     def cpu_s(self) -> float:
         """Return the CPU time of all processes; that of ended ones counts once somebody waited."""
-        with suppress(OSError):
-            return sum(resident.cpu_s for resident in residents(self._root / "proc"))
-        return 0.0
+        return sum(process.cpu_s for process in self._processes())
 
     def excess(self) -> str | None:
         """Return a sentence if it uses too much memory; None if not, or if it has ended."""
@@ -62,21 +62,23 @@ class SandboxUse:
 
     def _resident_bytes(self) -> int:
         """Return the resident memory of all processes, shared pages once for each."""
-        with suppress(OSError):
-            resident = sum(process.num_bytes for process in residents(self._root / "proc"))
-            return resident + self._file_bytes()
-        return 0
+        return self._file_bytes() + sum(process.num_bytes for process in self._processes())
 
     def _own_bytes(self) -> int:
         """Return the memory of all processes, shared pages divided among their owners."""
         total = self._file_bytes()
-        with suppress(OSError):
-            for process in residents(self._root / "proc"):
-                with suppress(OSError):
-                    path = self._root / "proc" / str(process.pid) / "smaps_rollup"
-                    share = path.read_bytes().partition(b"\nPss:")[2]
-                    total += int(share.split(None, 1)[0]) << 10
+        for process in self._processes():
+            with suppress(OSError):  # it ends meanwhile
+                path = self._root / "proc" / str(process.pid) / "smaps_rollup"
+                share = path.read_bytes().partition(b"\nPss:")[2]
+                total += int(share.split(None, 1)[0]) << 10
         return total
+
+    def _processes(self) -> list[Resident]:
+        """Return the processes that can still run; none once the sandbox has ended."""
+        with suppress(OSError):
+            return list(residents(self._root / "proc"))
+        return []
 
     def _file_bytes(self) -> int:
         total = 0
@@ -103,14 +105,11 @@ def _resident(folder: Path) -> Resident | None:
     """
     for task in (folder / "task").iterdir():
         with suppress(OSError):
-            if _fields(task)[0] not in _ENDED:
-                times = _fields(folder)  # of all threads, also of those that have ended
+            if stat_fields((task / "stat").read_bytes())[0] not in _ENDED:
+                times = stat_fields(
+                    (folder / "stat").read_bytes()
+                )  # of all threads, also of those that have ended
                 num_pages = int((task / "statm").read_bytes().split()[1])
                 cpu_s = sum(map(int, times[11:15])) / _TICKS
                 return Resident(int(folder.name), num_pages * _PAGE_BYTES, cpu_s)
     return None
-
-
-def _fields(folder: Path) -> list[bytes]:
-    """Return the fields of a `stat` behind the name, which can hold anything."""
-    return (folder / "stat").read_bytes().rpartition(b")")[2].split()

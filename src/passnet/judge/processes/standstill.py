@@ -20,6 +20,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from passnet.core.jobs.children import stat_fields
+
 _CPU_CLOCK_OF_PROCESS = 2
 """Low bits of the clock of the time that all threads of a process ran (Linux, posix-timers)."""
 
@@ -275,7 +277,7 @@ class Standstill:
             os.kill(self._pid, signal.SIGCONT)
 
     def _is_still(self) -> bool:
-        fields = self._read(_STATE, 512).rpartition(b")")[2].split()
+        fields = stat_fields(self._read(_STATE, 512))
         if not fields or fields[0] in (b"Z", b"X"):
             raise GoneError
         if fields[0] not in (b"T", b"t"):
@@ -285,7 +287,7 @@ class Standstill:
     def _are_all_still(self) -> bool:
         for task in Path(f"/proc/{self._pid}/task").iterdir():
             with suppress(OSError):
-                state = (task / "stat").read_bytes().rpartition(b")")[2].split()[0]
+                state = stat_fields((task / "stat").read_bytes())[0]
                 if state not in (b"T", b"t"):
                     return False
         return True

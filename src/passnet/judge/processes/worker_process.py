@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from passnet.errors import WorkerError
-from passnet.judge.processes.census import SandboxUse
+from passnet.judge.processes.census import FIRST_PID, SandboxUse
 from passnet.judge.processes.device_lock import give_way
 from passnet.judge.processes.standstill import GoneError, Standstill, StopPlace
 from passnet.judge.processes.starts import Starts
@@ -34,7 +34,6 @@ BIRTH_PAUSE_S = 0.002
 _ALWAYS_COUNTS = 0.2
 """The share of wall time that counts even if a worker waited: time-outs take five times their
 limit."""
-_FIRST_PID = 1
 _READ_BYTES = 2**30
 """Most bytes of a worker's memory in one read; Linux reads no more than 2 GiB."""
 
@@ -273,7 +272,7 @@ class Worker:
 
     def num_strangers(self) -> int:
         """Return the number of other processes in its sandbox; 0 if it shares one."""
-        return len(set(self._use.pids()) - {_FIRST_PID, self._pid}) if self._use else 0
+        return len(set(self._use.pids()) - {FIRST_PID, self._pid}) if self._use else 0
 
     def keep_to(self, processors: set[int]) -> None:
         """Bind its threads to some processors."""

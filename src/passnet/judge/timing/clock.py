@@ -86,7 +86,7 @@ PRECISE_ROUNDS, ROUNDS_BETWEEN = 16, 4
 LEAST_ELSEWHERE, ELSEWHERE_SHARE = 3, 0.02
 """Turns that end in foreign code, and their share of all, that prove a worker's loop taken over."""
 NUM_OVERHEADS = 8
-"""Bursts from which that time is known."""
+"""Bursts from which the time is known that a way of calling takes by itself."""
 HOT_CALLS = 20
 """Calls in a row, on the same inputs, that give the hot time on a device."""
 
@@ -435,11 +435,10 @@ class _Interleaving:
             record.note(late_work(record.down_ms, reference.down_ms))
             record.note(disturbance(record.meanwhile_ns))
         rounds = [self._rounds_ms(record) for record in self._records]
-        for record, times in zip(self._records, rounds, strict=True):
+        for record, worker, times in zip(self._records, self._workers, rounds, strict=True):
             if times and float(low_mean(np.array(times).reshape(-1))) <= SHORTEST_MS:
                 text = "its calls take no longer than a burst without calls"
                 record.note([finding("physical_floor", text)])
-        for record, worker, times in zip(self._records, self._workers, rounds, strict=True):
             if times and worker.way in self._overhead_ns:
                 record.note(overhead_findings(worker.way, times, self._overhead_ms(worker.way)))
         timings = [

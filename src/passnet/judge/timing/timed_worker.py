@@ -386,11 +386,6 @@ class TimedWorker:
         """Return whether it can keep the outputs of a burst: once, and not on a device."""
         return self._held is None and not self.is_on_device
 
-    @property
-    def holds(self) -> bool:
-        """Return whether it keeps the outputs of an earlier burst."""
-        return self._held is not None
-
     def held_fault(self) -> str | None:
         """Return a sentence if held outputs changed, or overlap those of the last burst."""
         held = self._held

@@ -20,14 +20,13 @@ from pathlib import Path
 from unittest.mock import patch
 
 from passnet.core.jobs.children import end_with_parent
-from passnet.judge.processes.census import residents
+from passnet.judge.processes.census import FIRST_PID, residents
 from passnet.judge.processes.restrict import restrict_calls, restrict_proc, submit_starts
 from passnet.judge.protocol import messages
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
 from passnet.judge.protocol.device import kind_of
 
 _PR_SET_DUMPABLE = 4
-_FIRST_PID = 1
 _ENDING_PAUSE_S = 0.001
 """Time between two looks whether killed processes have ended."""
 
@@ -156,7 +155,7 @@ def _example(value):  # type: ignore[no-untyped-def]
 
 
 def _spawn(request: messages.Spawn, fds: list[int], channel: Channel, is_shared: bool) -> int:
-    is_confined = os.getpid() == _FIRST_PID
+    is_confined = os.getpid() == FIRST_PID
     pid = os.fork()
     if pid:
         return pid
@@ -226,13 +225,13 @@ def _set_dumpable(value: int) -> None:
 
 def _kill(pid: int, is_shared: bool) -> int:
     """Kill a worker and all it started; return the number of processes it left."""
-    if is_shared or os.getpid() != _FIRST_PID:
+    if is_shared or os.getpid() != FIRST_PID:
         for kill in (os.killpg, os.kill):
             with suppress(ProcessLookupError):
                 kill(pid, signal.SIGKILL)
         return 0
     running = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()}
-    num_left = len(running - {_FIRST_PID, pid})
+    num_left = len(running - {FIRST_PID, pid})
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)  # all of this namespace but this process
     return num_left
@@ -244,7 +243,7 @@ def _end_others(pid: int) -> int:
     The worker cannot start new ones by then. Whoever has ended, but was not waited for, cannot run.
     """
     ended: set[int] = set()
-    while others := {found.pid for found in residents(Path("/proc"))} - {_FIRST_PID, pid}:
+    while others := {found.pid for found in residents(Path("/proc"))} - {FIRST_PID, pid}:
         for other in others:
             with suppress(ProcessLookupError):
                 os.kill(other, signal.SIGKILL)
@@ -260,7 +259,7 @@ def _reap(pid: int, is_shared: bool) -> int:
     status = 0
     with suppress(ChildProcessError):
         _, status = os.waitpid(pid, 0)
-    if os.getpid() == _FIRST_PID and not is_shared:
+    if os.getpid() == FIRST_PID and not is_shared:
         with suppress(ChildProcessError):
             while True:
                 os.waitpid(-1, 0)
