@@ -18,6 +18,10 @@ from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.protocol.op_counts import NUM_COUNTERS, OpBudget
 from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.task import TaskGraph
+from passnet.passes.codegen.cpp_source import cpp_source
+from passnet.passes.codegen.folder_text import RangeSource, pass_folder
+from passnet.passes.codegen.lowered_ranges import GraphLowering
+from passnet.passes.files import write_files
 from tests.judge.trials import QUICK
 
 COUNTING = """
@@ -163,10 +167,17 @@ def test_ops_that_passes_leave_are_expected_and_one_more_is_not(
         (folder / "Fuse.py").write_text(text)
         (folder / "sorted_output_pass_rule_names.json").write_text('["Fuse"]')
         candidates.append(Candidate(name, "passes", str(folder), call, root=str(folder)))
+    lowering = GraphLowering(graph.graph, "graph")
+    lowered = [lowering.lowered(span, ()) for span in lowering.largest(())]
+    made = pass_folder([RangeSource(each, cpp_source(each.code)) for each in lowered if each])
+    write_files(made, tmp_path / "made")
+    root = str(tmp_path / "made")
+    candidates.insert(0, Candidate("made", "passes", root, call, root=root))
     with ParentPool(sandbox=find_sandbox()) as parents:
         timing = None if call == "direct" else QUICK.timing
         settings = replace(QUICK, rules="strict", timing=timing)
-        honest, *others = judge_graph(parents, graph, candidates, settings)
-    assert honest.status in ("ok", "unstable") and not honest.findings, honest
+        generated, honest, *others = judge_graph(parents, graph, candidates, settings)
+    for trial in (generated, honest):
+        assert trial.status in ("ok", "unstable") and not trial.findings, trial
     for trial in others:
         assert trial.status == "cheat" and "torch computed" in (trial.error or ""), trial

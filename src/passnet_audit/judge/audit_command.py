@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from passnet.judge.settings import JudgeSettings, RunSettings
     from passnet_audit.judge.audit import Audited, AuditTotals, Case
 
+CASE_MIB = 1024
+"""Memory of a worker: the graphs are small, and what exploits take should show."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeAuditOptions:
@@ -52,6 +55,7 @@ def judge_audit(options: JudgeAuditOptions) -> None:
     from passnet.core.terminal.progress import progress
     from passnet.judge.processes.parent_pool import ParentPool
     from passnet.judge.protocol.device import find_device
+    from passnet.judge.protocol.messages import WorkerLimits
     from passnet.judge.settings import JudgeSettings
     from passnet_audit.judge.audit import audit, find_cases
 
@@ -65,7 +69,9 @@ def judge_audit(options: JudgeAuditOptions) -> None:
     }
     if not cases:
         raise InputError(f"there is no case for device {device} below the paths; see --device")
-    settings = JudgeSettings(self_tolerance=options.settings.judge.self_tolerance)
+    settings = JudgeSettings(
+        limits=WorkerLimits(CASE_MIB), self_tolerance=options.settings.judge.self_tolerance
+    )
     audits: dict[int, list[Audited]] = {}
     with progress("auditing", len(cases) * len(set(options.loads))) as step:
         for load in dict.fromkeys(options.loads):

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from passnet.core.records.untrusted import read_untrusted
 from passnet.errors import PassFolderError
 from passnet.judge.inspection import rules as meaning
 from passnet.judge.inspection import sources
@@ -95,7 +96,8 @@ def _native_findings(code: sources.Code) -> Iterator[tuple[tuple[str, int, str],
                 continue
             name = path.relative_to(folder).as_posix()
             file = name if root == PACKAGE else f"{root}/{name}"
-            text = path.read_bytes()[:MAX_FILE_BYTES].decode("utf-8", "replace")
+            read = read_untrusted(path, MAX_FILE_BYTES, PassFolderError)
+            text = read.decode("utf-8", "replace")
             seen = set[str]()
             for number, part in [
                 *enumerate(text.splitlines(), 1),

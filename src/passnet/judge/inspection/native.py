@@ -7,6 +7,8 @@ import tempfile
 from functools import cache, partial
 from pathlib import Path
 
+from passnet.core.records.untrusted import read_untrusted
+from passnet.errors import PassFolderError
 from passnet.judge.inspection.names import assigned, resolve, texts
 from passnet.judge.inspection.sources import Code
 from passnet.passes.compilation import find_compiler
@@ -42,7 +44,7 @@ def _with_headers(text: str, folder: Path | None, depth: int) -> str:
         path = (folder / (match[1] or "")).resolve() if folder else Path()
         if folder is None or folder.resolve() not in path.parents or not path.is_file():
             return ""
-        inner = path.read_bytes()[:MAX_FILE_BYTES].decode("utf-8", "replace")
+        inner = read_untrusted(path, MAX_FILE_BYTES, PassFolderError).decode("utf-8", "replace")
         return _with_headers(inner.replace("\\\n", ""), path.parent, depth + 1)
 
     return "" if depth > MAX_STEPS else _INCLUDE.sub(header, text)[:MAX_EXPANDED_BYTES]

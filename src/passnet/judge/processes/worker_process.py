@@ -94,6 +94,7 @@ class Worker:
     """The place of its first stop, before any other code came to it."""
     _allowed_s: float = math.inf
     _spent_s: float = 0.0
+    _next_memory_check: float = 0.0
 
     def __enter__(self) -> Worker:
         return self
@@ -188,8 +189,14 @@ class Worker:
         return self._use.cpu_s() if self._use is not None else 0.0
 
     def check_memory(self) -> None:
-        """End the worker with a WorkerFailureError if its sandbox uses too much memory."""
-        if self._use is not None and (excess := self._use.excess()):
+        """End the worker with a WorkerFailureError if its sandbox uses too much memory.
+
+        Looks once in MEMORY_PAUSE_S at most, however often it is asked.
+        """
+        if self._use is None or (now := time.monotonic()) < self._next_memory_check:
+            return
+        self._next_memory_check = now + MEMORY_PAUSE_S
+        if excess := self._use.excess():
             raise self.end_for("out_of_memory", "Memory", excess)
 
     def stay_alone(self) -> None:

@@ -261,6 +261,7 @@ class TimedWorker:
         num_calls = max(count, 1)
         spent = self._watched(lambda still: still.run(self._look(num_calls), eager_polls))
         self._expect_silence()
+        self.worker.check_memory()
         if words[ControlPage.DONE] != number:
             text = "the worker stood still before it had finished its order"
             raise self.worker.end_for("crash", "Protocol", text)
@@ -492,6 +493,7 @@ class TimedWorker:
 
         def look() -> None:
             self._expect_silence()
+            self.worker.check_memory()
             if elapsed_s() > allowed_s:
                 self.worker.spend(allowed_s)  # ends the worker if nothing remains
                 text = f"no end of {num_calls} calls in {allowed_s:g} s"
