@@ -94,7 +94,7 @@ REFUSED = {
     "not a number of seconds": (b'{"type":"Ran","outputs":[],"matches":[],"seconds":NaN}', "JSON"),
     "centuries": (ran(seconds=1e10), "`float` <= 1000000"),
     "a negative count": (ran(matches=[{"name": "a", "num_matches": -1}]), "`int` >= 0"),
-    "a huge count": (ran(flops=2**60), "`int` <= 9007199254740992"),
+    "a huge count": (ran(work=(2**60, 0, 0)), "`int` <= 9007199254740992"),
     "too many matches": (
         ran(matches=[{"name": "a", "num_matches": 1}] * (MAX_REPORTS + 1)), "length <= 1000",
     ),
@@ -115,7 +115,7 @@ def test_the_most_that_can_be_said_is_a_message() -> None:
     whole = received(form(shape=[2**20, 2**20], stride=[2**20, 1]))
     assert whole.outputs[0].num_bytes == whole.outputs[0].span_bytes == 2**42
     assert received(form(shape=[0, 8], stride=[2**40, 1])).outputs[0].span_bytes == 0
-    assert received(ran(seconds=1e6, flops=2**53)).seconds == 1e6
+    assert received(ran(seconds=1e6, work=(2**53, 0, 0))).seconds == 1e6
 
 
 def test_a_message_that_is_too_long_is_not_read() -> None:

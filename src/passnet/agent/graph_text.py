@@ -14,7 +14,7 @@ from passnet.graph.values.effects import may_alias
 from passnet.graph.values.fake import ValueShape, infer_shapes
 from passnet.inductor.fusion import fusion_plan
 from passnet.judge.task import Task, TaskGraph
-from passnet.judge.timing.roofline import peak_gflops, write_ms
+from passnet.judge.timing.roofline import machine_rates
 
 
 def graph_text(graph: TaskGraph, number: int, total: int) -> str:
@@ -74,7 +74,7 @@ def _op_costs(
             num_bytes = sum(sizes.get(name, 0) for name in set(op_refs(op)))
             num_bytes += sum(map(_num_bytes, results[index]))
         num_flops = _num_flops(parent, index)
-        arithmetic_us = num_flops / peak_gflops() / 1e3 if num_flops else 0.0
+        arithmetic_us = 1e6 * num_flops / machine_rates().products["float32"] if num_flops else 0.0
         costs.append((num_bytes, max(num_bytes / bytes_per_us(), arithmetic_us)))
     return costs
 
@@ -109,8 +109,8 @@ def _shape_text(value: ValueShape | TensorSpec) -> str:
 @cache
 def bytes_per_us() -> float:
     """Return the bytes that this machine writes in a microsecond on one thread, at best."""
-    num_bytes = 32 * 2**20
-    return num_bytes / (write_ms(num_bytes) * 1e3)
+    _, written_per_s = machine_rates().of_memory(32 * 2**20)
+    return written_per_s / 1e6
 
 
 def variants_table(task: Task) -> str:

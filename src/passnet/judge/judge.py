@@ -31,7 +31,7 @@ from passnet.judge.timing import measurement_findings
 from passnet.judge.timing.clock import EXTREME_SET, FRESH_SET, HOT_CALLS, interleave
 from passnet.judge.timing.fresh_inputs import POOL_SPARE, FreshInputs
 from passnet.judge.timing.measurement import Measurement, WorkerTiming
-from passnet.judge.timing.roofline import NO_ROOFLINE, measure_roofline
+from passnet.judge.timing.roofline import known_rates
 from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.check import (
@@ -59,14 +59,16 @@ def judge_graph(
     settings: JudgeSettings,
     inspected: InspectedFolders | None = None,
     held_out: Mapping[str, Sequence[Finding]] | None = None,
+    reference: Candidate = REFERENCE,
 ) -> list[Trial]:
     """Return one trial for each candidate on a graph, in order.
 
     A candidate whose text alone proves a cheat is not run. The reference runs once for all. Each
     candidate is compared with it on several sets of inputs (`check.KINDS`). Those that passed are
     then timed together with it, and checked meanwhile. `inspected` are the pass folders that the
-    same run inspected before; `held_out` are findings from held-out shapes, by candidate. Raises
-    WorkerError if our own machinery failed.
+    same run inspected before; `held_out` are findings from held-out shapes, by candidate. Outputs are
+    always compared with the graph's; `reference` is what is timed. Raises WorkerError if our own
+    machinery failed.
     """
     inspected = inspected or InspectedFolders(settings.rules)
     findings = {
@@ -86,7 +88,8 @@ def judge_graph(
     if runnable:
         with DeviceTurns(settings.device) as turns:
             evidence |= confirmed_evidence(
-                lambda some: _TrialSession(parents, graph, settings, turns).evidence(some), runnable
+                lambda some: _TrialSession(parents, graph, settings, turns, reference).evidence(some),
+                runnable,
             )
     trials = []
     for name, gathered in evidence.items():
@@ -145,6 +148,7 @@ class _TrialSession:
     _graph: TaskGraph
     _settings: JudgeSettings
     _turns: DeviceTurns
+    _timed: Candidate
     _phases_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     _notes: tuple[Finding, ...] = ()
 
@@ -185,7 +189,7 @@ class _TrialSession:
                 loaded[candidate.name] = worker
         if loaded and self._settings.timing is not None:
             with _phase(self._phases_s, "reference"):
-                reference = self._load(self._parents.reference(), REFERENCE, stack)
+                reference = self._load(self._parents.of(self._timed), self._timed, stack)
                 reference.run(FRESH)
                 reference.restore(FRESH)
             compared = [evidence[name] for name in loaded]
@@ -195,7 +199,7 @@ class _TrialSession:
         return evidence
 
     def _fenced(self, candidate: Candidate, evidence: Evidence) -> Evidence:
-        if candidate.kind != "passes" or not is_worth_fencing(evidence):
+        if candidate.passes is None or not is_worth_fencing(evidence):
             return evidence
         parts = (self._parents, self._prepared, self._expected, candidate, self._settings)
         with _phase(self._phases_s, "fence"):
@@ -258,16 +262,14 @@ class _TrialSession:
         timeout_s = self._settings.call_timeout_s
         timed = [TimedWorker(worker, plan.max_calls, timeout_s) for worker in loaded]
         is_cpu = kind_of(self._settings.device) == "cpu"
-        roofline = NO_ROOFLINE
         profiles: list[Profiled | None] = [None] * len(loaded[1:])
         try:
             with self._turns.alone():
                 with _phase(self._phases_s, "timing"):
                     measurement = self._measure(timed, plan)
-                    if is_cpu:
-                        num_bytes = num_written(reference.forms, measurement.shared)
-                        num_threads = self._parents.num_threads
-                        roofline = measure_roofline(num_bytes, self._expected.flops, num_threads)
+                    num_bytes = num_written(reference.forms, measurement.shared)
+                    rates = known_rates(self._parents.num_threads, kind_of(self._settings.device))
+                    roofline = self._expected.roofline(num_bytes, rates)
                 if not is_cpu:
                     with _phase(self._phases_s, "profile"):
                         profiles = [worker.profile(HOT_CALLS) for worker in loaded[1:]]
@@ -296,7 +298,7 @@ class _TrialSession:
                     if new.name not in names
                 ),
                 *measurement_findings.company_findings(worker, usual_threads),
-                *measurement_findings.roofline_findings(roofline, *times),
+                *measurement_findings.roofline_findings(roofline if is_cpu else None, *times),
             )
             facts = {
                 **_facts(worker),
@@ -304,6 +306,7 @@ class _TrialSession:
                 "phases_s": dict(self._phases_s),
                 "profile": profile,
                 "reference_profile": profiles[0],
+                "roofline": roofline,
             }
             completed.append(replace(evidence, findings=findings, timing=timing, facts=facts))
         return completed

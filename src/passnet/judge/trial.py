@@ -6,6 +6,7 @@ from passnet.judge.processes.sandbox import SandboxName
 from passnet.judge.protocol.messages import Profiled
 from passnet.judge.score.status import Status
 from passnet.judge.timing.measurement import Rounds
+from passnet.judge.timing.roofline import Roofline
 from passnet.judge.verdict.findings import Finding
 
 MAX_TEXT = 600
@@ -65,6 +66,8 @@ class Trial:
     """Error of the least accurate output against float64, on fresh inputs, as a share of it."""
     eager_error: float | None = None
     """The error of eager torch on the same output."""
+    roofline: Roofline | None = None
+    """Its least work and this machine's rates, from which T_sol follows (`roofline.ms`)."""
     load_s: float | None = None
     """Seconds that the worker took to load the candidate, by its own account."""
     first_call_s: float | None = None

@@ -72,10 +72,10 @@ class CallOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Float64Result:
-    """The outputs of the graph in float64, and its multiplications and additions."""
+    """The outputs of the graph in float64, and its least work (see `messages.Ran`)."""
 
     outputs: tuple[Array | None, ...]
-    flops: int
+    work: tuple[int, int, int]
 
 
 class LoadedWorker:
@@ -225,13 +225,15 @@ class LoadedWorker:
         self.forms = reply.outputs
         return reply.outputs
 
-    def exact(self, input_set: int) -> Float64Result | None:
+    def exact(self, input_set: int, is_counted: bool = False) -> Float64Result | None:
         """Return a reference's outputs in float64; None where an op does not work in it."""
         try:
             reply = self.worker.ask(
-                messages.Run(input_set, exact=True), messages.Ran, self._settings.call_timeout_s
+                messages.Run(input_set, exact=True, counted=is_counted),
+                messages.Ran,
+                self._settings.call_timeout_s,
             )
-            return Float64Result(self._fetched(reply.outputs), reply.flops)
+            return Float64Result(self._fetched(reply.outputs), reply.work)
         except WorkerFailureError as failure:
             if failure.status in ("crash", "timeout"):
                 raise

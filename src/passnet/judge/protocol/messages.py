@@ -98,7 +98,7 @@ class Load(msgspec.Struct, frozen=True, tag=True):
     program: str
     inputs: tuple[InputLayout, ...]
     num_bytes: int
-    kind: Literal["eager", "null", "inductor", "inductor-precise", "aoti", "passes"]
+    kind: Literal["eager", "null", "inductor", "inductor-precise", "aoti", "passes", "module"]
     passes: str | None = None
     call: Literal["compiled", "direct", "guarded"] = "compiled"
     residual: Literal["eager", "inductor"] = "eager"
@@ -109,11 +109,15 @@ class Load(msgspec.Struct, frozen=True, tag=True):
 
 
 class Run(msgspec.Struct, frozen=True, tag=True):
-    """Call the graph once on an input set; `exact`: in float64, without a candidate."""
+    """Call the graph once on an input set; `exact`: in float64, without a candidate.
+
+    `counted`: the reply tells the least work of a call.
+    """
 
     input_set: int
     seed: int = 0
     exact: bool = False
+    counted: bool = False
 
 
 class Fetch(msgspec.Struct, frozen=True, tag=True):
@@ -224,8 +228,8 @@ class Loaded(msgspec.Struct, frozen=True, tag=True):
 class Ran(msgspec.Struct, frozen=True, tag=True):
     """The call returned, after `seconds` by the worker's own clock.
 
-    `matches` are those of the passes so far; addresses are 0 unless of tensors; `flops` are the
-    operations that an exact call counted.
+    `matches` are those of the passes so far; addresses are 0 unless of tensors; `work` are counted
+    operations of products, elementwise operations, and bytes of arguments read.
     """
 
     outputs: Annotated[tuple[OutputForm, ...], Meta(max_length=MAX_OUTPUTS)]
@@ -233,7 +237,7 @@ class Ran(msgspec.Struct, frozen=True, tag=True):
     seconds: Duration
     outputs_at: Annotated[tuple[Address, ...], Meta(max_length=MAX_OUTPUTS)] = ()
     arguments_at: Annotated[tuple[Address, ...], Meta(max_length=MAX_ARGUMENTS)] = ()
-    flops: Count = 0
+    work: tuple[Count, Count, Count] = (0, 0, 0)
 
 
 class Fetched(msgspec.Struct, frozen=True, tag=True):

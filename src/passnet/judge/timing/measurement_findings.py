@@ -58,9 +58,11 @@ def counted_findings(loaded: LoadedWorker | None) -> list[Finding]:
     return [finding("torch_fallback", excess)] if excess else []
 
 
-def roofline_findings(roofline: Roofline, rounds: Rounds, reference: Rounds) -> list[Finding]:
+def roofline_findings(
+    roofline: Roofline | None, rounds: Rounds, reference: Rounds
+) -> list[Finding]:
     """Return a finding if times are shorter than is physically possible."""
-    if not rounds:
+    if not rounds or roofline is None:
         return []
     candidate_ms, reference_ms = (
         float(low_mean(np.array(times).reshape(-1))) for times in (rounds, reference)

@@ -22,6 +22,7 @@ from passnet.judge.protocol.messages import OutputForm
 from passnet.judge.score.tolerance import LEVELS, smallest_t
 from passnet.judge.settings import StridesName
 from passnet.judge.timing.probes import SharedPair, compare_shared, outputs_in, shared
+from passnet.judge.timing.roofline import MachineRates, Roofline, roofline_of
 from passnet.judge.verdict.compare import Comparison, compare_forms, compare_values, worse
 from passnet.judge.verdict.findings import Finding
 from passnet.judge.verdict.hard_set import HardSet, hard_set
@@ -61,20 +62,25 @@ class Expected:
         for index, form in enumerate(self.outcomes[0].forms):
             if form.kind == "other" and form.dtype != "NoneType":
                 raise GraphError(f"output {index} is a {form.dtype}, which cannot be compared")
-        self.exact: Float64Result | None = reference.exact(FRESH)
+        self.exact: Float64Result | None = reference.exact(FRESH, is_counted=True)
         sets = [hard_set(name, reference, FRESH, values) for name, values in hard]
         self.hard: list[HardSet] = [each for each in sets if each is not None]
 
-    @property
-    def flops(self) -> int:
-        """Return the multiplications and additions in float32 or wider, 0 if unknown.
+    def roofline(self, bytes_written: int, rates: MachineRates | None) -> Roofline | None:
+        """Return the roofline of a call that writes so many bytes of outputs; None without rates.
 
-        Products of half precision are left out: matrix units compute them many times as fast as the
-        units that the physical floor is measured with.
+        The dtypes are those of its arguments and those that its text names.
         """
-        exact = self.exact
-        is_half = any(spec.dtype in ("float16", "bfloat16") for spec in self._prepared.tensors)
-        return exact.flops if exact and not is_half else 0
+        if rates is None:
+            return None
+        products, elementwise, bytes_read = self.exact.work if self.exact else (0, 0, 0)
+        named = {"float32": ".float()", "float16": ".half()", "float64": ".double()"}
+        dtypes = {spec.dtype for spec in self._prepared.tensors} | {
+            dtype
+            for dtype in rates.products
+            if dtype in self._prepared.text or named.get(dtype, dtype) in self._prepared.text
+        }
+        return roofline_of((bytes_read, bytes_written, products, elementwise), dtypes, rates)
 
     def check(self, loaded: LoadedWorker, strides: StridesName) -> CheckResult:
         """Call a candidate on every set and compare; its failure raises WorkerFailureError."""

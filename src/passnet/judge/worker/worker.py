@@ -36,7 +36,9 @@ from passnet.judge.worker.arguments import (
 )
 from passnet.judge.worker.float64 import run_exact
 from passnet.judge.worker.heap import fill_gaps
+from passnet.judge.worker.module import module_call
 from passnet.judge.worker.op_counter import OpCounter, ops_outside
+from passnet.judge.worker.work import count_work
 from passnet.passes.apply.guarded_call import guarded_call
 from passnet.passes.apply.op_observer import Observer
 from passnet.passes.apply.rewrite import PassReport, apply_passes
@@ -44,6 +46,8 @@ from passnet.passes.backend import passnet_backend
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
 
+MAX_COUNTED_S = 2.0
+"""Longest exact call whose work is counted, which takes some times as long."""
 MAX_ERROR_CHARACTERS = 2000
 SWITCH_INTERVAL_S = 0.0005
 """Longest wait of another Python thread for its turn: work after a call is seen in an idle run."""
@@ -168,6 +172,9 @@ class _Worker:
             if request.call == "compiled":
                 return torch.compile(module.forward, dynamic=False, options=settings)
             return compile_with_inductor(module, arguments, settings)
+        if request.kind == "module":
+            assert request.passes is not None, "it lies in a folder"
+            return module_call(request.passes, arguments)
         if request.kind == "aoti":
             return packaged(module, request.program, arguments, request.call == "compiled")
         options = {
@@ -190,19 +197,21 @@ class _Worker:
         assert self._call is not None and placement is not None, "the judge loads before it runs"
         torch.manual_seed(request.seed)
         self._outputs = ()
-        arguments, flops = placement.give(request.input_set), 0
+        arguments, work = placement.give(request.input_set), (0, 0, 0)
         start = time.perf_counter()
         if request.exact:
-            self._outputs, flops = run_exact(self._call, arguments)
+            self._outputs = run_exact(self._call, arguments)
         else:
             self._outputs = self._call(*arguments)
         if placement.wait is not None:
             placement.wait()
         seconds = time.perf_counter() - start
+        if request.counted and seconds < MAX_COUNTED_S:
+            work = count_work(self._call, arguments)
         placement.settle(request.input_set)
         forms = tuple(_form(output) for output in _as_tuple(self._outputs))
         addresses = (_addresses(_as_tuple(self._outputs)), _addresses(arguments))
-        return messages.Ran(forms, self._matches, seconds, *addresses, flops)
+        return messages.Ran(forms, self._matches, seconds, *addresses, work)
 
     def _profile(self, num_calls: int) -> messages.Profiled:
         call, placement = self._call, self._placement
