@@ -42,7 +42,10 @@ WITHOUT_TORCH = (
     *("passnet_audit/judge/", "passnet_exchange/", "passnet_service/", "passnet_site/"),
     *(f"passnet_audit/nets/{name}.py" for name in ("command", "outcome", "tables")),
 )
-WITH_TORCH = ("judge/worker/", "judge/suite/", "bench/profiling/", "core/hardware.py")
+WITH_TORCH = (
+    *("judge/worker/", "judge/suite/", "bench/profiling/", "core/hardware.py"),
+    "passnet_exchange/pairs/problem_capture.py",
+)
 """Folders that do not import torch, but for these rooms within them."""
 
 FOR_PASS_FOLDERS = ("prompts", "include")

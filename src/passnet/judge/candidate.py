@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 CandidateKind: TypeAlias = Literal[
-    "eager", "null", "inductor", "inductor-precise", "aoti", "passes"
+    "eager", "null", "inductor", "inductor-precise", "aoti", "passes", "module"
 ]
 """eager: the graph as it is. null: the pipeline of a pass folder without a pass. inductor:
 torch.compile's default. inductor-precise: the same, with eager torch's roundings between ops. aoti:
-a package of AOTInductor. passes: the passes of a folder."""
+a package of AOTInductor. passes: the passes of a folder. module: the class or
+function in `passes`, see `protocol.module_binding`."""
 
 INDUCTOR_KINDS = ("inductor", "inductor-precise", "aoti")
 """The kinds that Inductor compiles whole."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from passnet.core.jobs.process import JobRunner
 from passnet.errors import GraphError
-from passnet.judge.candidate import CallMode, Candidate
+from passnet.judge.candidate import REFERENCE, CallMode, Candidate
 from passnet.judge.desk.candidates import CandidateEntry
 from passnet.judge.desk.judge_task import judge_task
 from passnet.judge.inspection.inspected_folders import InspectedFolders
@@ -186,11 +186,11 @@ class JudgeDesk:
         entries: Sequence[CandidateEntry],
         unseen: Sequence[TaskGraph],
         finished: Collection[tuple[str, str]],
+        reference: Candidate = REFERENCE,
     ) -> Iterator[tuple[TaskGraph, list[Trial]]]:
         """Judge several candidates on a task, timed together; see `judge_task`."""
-        return judge_task(
-            self._parents, task, entries, self.settings, unseen, finished, self._inspected
-        )
+        parts = (entries, self.settings, unseen, finished, self._inspected, reference)
+        return judge_task(self._parents, task, *parts)
 
     def _refused(self, inspected: InspectedFolders, folder: Path) -> tuple[Finding, ...]:
         """Return the findings that forbid to run a folder; none of unclear text."""

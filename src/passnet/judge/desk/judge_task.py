@@ -37,12 +37,13 @@ def judge_task(
     unseen: Sequence[TaskGraph],
     finished: Collection[tuple[str, str]],
     inspected: InspectedFolders,
+    reference: Candidate = REFERENCE,
 ) -> Iterator[tuple[TaskGraph, list[Trial]]]:
     """Yield the new trials of a task, graph by graph; finished pairs of names are left out.
 
     Beyond `MAX_TOGETHER` candidates, graphs come once for each group of them. Results on the unseen
     graphs, which were held out, count in all trials of a candidate. A candidate has crashed if the
-    judge itself fails several times with it alone.
+    judge itself fails several times with it alone. `reference` is what they are timed against.
     """
     missing = [
         entry
@@ -51,7 +52,9 @@ def judge_task(
     ]
     for start in range(0, max(1, len(missing)), MAX_TOGETHER):
         group = missing[start : start + MAX_TOGETHER]
-        yield from _judge_group(parents, task, group, settings, unseen, finished, inspected)
+        yield from _judge_group(
+            parents, task, group, settings, unseen, finished, inspected, reference
+        )
         if group != missing:
             parents.drop()
 
@@ -64,6 +67,7 @@ def _judge_group(
     unseen: Sequence[TaskGraph],
     finished: Collection[tuple[str, str]],
     inspected: InspectedFolders,
+    reference: Candidate,
 ) -> Iterator[tuple[TaskGraph, list[Trial]]]:
     candidates = _candidates(entries, task.name)
     _repeated(parents, task.name, lambda: [*map(inspected.failure, candidates.values())])
@@ -87,7 +91,7 @@ def _judge_group(
         text = f"holds no pass folder for task {task.name}"
         trials = [_failed(graph, name, "no_match", f"{name} {text}", judge) for name in absent]
         if present := [candidates[name] for name in names if name in candidates]:
-            trials += _judge(parents, graph, present, judge, inspected, findings)
+            trials += _judge(parents, graph, present, judge, inspected, findings, reference)
         yield graph, [replace(trial, machine=this_machine()) for trial in trials]
 
 
@@ -109,9 +113,10 @@ def _judge(
     judge: JudgeSettings,
     inspected: InspectedFolders,
     findings: dict[str, tuple[Finding, ...]],
+    reference: Candidate,
 ) -> list[Trial]:
     def judge_some(some: list[Candidate]) -> list[Trial]:
-        return judge_graph(parents, graph, some, judge, inspected, findings)
+        return judge_graph(parents, graph, some, judge, inspected, findings, reference)
 
     def crashed(candidate: Candidate, text: str) -> Trial:
         return _failed(graph, candidate.name, "crash", text, judge)

@@ -15,7 +15,7 @@ from passnet.judge.candidate import Candidate
 from passnet.judge.inspection.inspection import inspect_code
 from passnet.judge.inspection.rules import RULES, RulesName
 from passnet.judge.verdict.findings import Finding
-from passnet.passes.folder import inspect_folder
+from passnet.passes.folder import PassFolder, inspect_folder
 
 MAX_FRAMES = 20_000
 """Python frames that the deepest allowed nesting needs."""
@@ -42,13 +42,18 @@ class _Order:
     folder: str
     rules: RulesName
     limits: InspectionLimits
+    is_module: bool
 
 
 def inspect_limited(
-    folder: Path, rules: RulesName, runner: JobRunner, limits: InspectionLimits = InspectionLimits()
+    folder: Path,
+    rules: RulesName,
+    runner: JobRunner,
+    limits: InspectionLimits = InspectionLimits(),
+    is_module: bool = False,
 ) -> Inspection:
-    """Inspect a pass folder in a process of a runner."""
-    order = encode(_Order(str(folder.resolve()), rules, limits)).decode()
+    """Inspect a pass folder, or the folder of a module, in a process of a runner."""
+    order = encode(_Order(str(folder.resolve()), rules, limits, is_module)).decode()
     job_limits = JobLimits(4 * limits.max_seconds, limits.max_memory_mib)
     result = runner.run(Job(f"{__name__}:inspect_to", order, job_limits, f"{__name__}:ready"))
     if outcome := result.outcome(Inspection):
@@ -80,7 +85,8 @@ def inspect_to(payload: str, out: Path) -> None:
     folder, rules = Path(order.folder), RULES[order.rules]
     try:
         with boundary(PassFolderError, f"{folder}: cannot be inspected"):
-            findings = inspect_code(inspect_folder(folder), rules)
+            module = PassFolder(folder, (), (), "") if order.is_module else None
+            findings = inspect_code(module or inspect_folder(folder), rules)
         inspection = Inspection(tuple(findings))
     except PassFolderError as error:
         if is_exhausted(error.__cause__):
@@ -117,6 +123,7 @@ class InspectedFolders:
             if candidate.passes not in self._inspections:
                 with ExitStack() as stack:
                     runner = self._runner or stack.enter_context(JobRunner())
-                    inspection = inspect_limited(Path(candidate.passes), self._rules, runner)
+                    folder, is_module = Path(candidate.passes), candidate.kind == "module"
+                    inspection = inspect_limited(folder, self._rules, runner, is_module=is_module)
                 self._inspections[candidate.passes] = inspection
             return self._inspections[candidate.passes]

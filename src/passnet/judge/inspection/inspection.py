@@ -40,9 +40,9 @@ SEVERITIES = ("reject", "flag", "note")
 def inspect_code(folder: PassFolder, rules: Rules) -> list[Finding]:
     """Return the findings on the code of a pass folder, by file and line.
 
-    The listed passes are inspected, and every module of the folder that they import. The bodies of
-    `pattern`, and code that only patterns use, may hold any torch op. Raises PassFolderError for a
-    module that is not Python, or too large or entangled to be read.
+    The listed passes are inspected, and every module of the folder that they import; without a list
+    all modules. The bodies of `pattern`, and code that only patterns use, may hold any torch op.
+    Raises PassFolderError for a module that is not Python, or too large or entangled to be read.
     """
     roots = {PACKAGE: folder.path} | {file.package: file.path.parent for file in folder.passes}
     passes = {file.module: file.path for file in folder.passes}
@@ -52,7 +52,8 @@ def inspect_code(folder: PassFolder, rules: Rules) -> list[Finding]:
             folder.path.name: folder.path
         } | roots  # its name, if Python finds what holds it
     try:
-        for name in sorted(code.passes):
+        every = (name for names in code.bare.values() for name in names)
+        for name in sorted(code.passes or every):
             sources.load_module(code, name)
         bind_names(code)
         excuse(code)
