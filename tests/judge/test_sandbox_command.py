@@ -141,19 +141,16 @@ def test_the_command_handles_signals_as_it_would_elsewhere(sandbox: Sandbox) -> 
 def test_where_there_is_no_sandbox_the_reasons_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     module._failure.cache_clear()
-    reasons = {
-        "bubblewrap": "there is no bwrap (Debian's package bubblewrap has it)",
-        "unshare": "there is no setpriv (Debian's package util-linux has it)",
-    }
+    reason = "there is no bwrap (Debian's package bubblewrap has it)"
+    ways = [Sandbox("bubblewrap")]
     try:
-        assert find_sandbox("auto") == Sandbox("none", reason="; ".join(reasons.values()))
-        for name, reason in reasons.items():
-            with pytest.raises(InputError) as caught:
-                find_sandbox(name)
-            assert str(caught.value) == f"no sandbox here: {reason}"
+        assert find_sandbox("auto", ways) == Sandbox("none", reason=reason)
+        with pytest.raises(InputError) as caught:
+            find_sandbox("bubblewrap")
+        assert str(caught.value) == f"no sandbox here: {reason}"
     finally:
         module._failure.cache_clear()
-    with pytest.raises(InputError, match="no sandbox 'jail'; there are auto, bubblewrap, unshare"):
+    with pytest.raises(InputError, match="no sandbox 'jail'; there are auto, unshare, bubblewrap"):
         find_sandbox("jail")
 
 

@@ -153,7 +153,7 @@ def _repeated(parents: ParentPool, subject: str, action: Callable[[], T]) -> T:
             with boundary(WorkerError, "an error of the judge"):
                 return action()
         except WorkerError as cause:
-            parents.drop()
+            parents.end()
             if attempt == MAX_ATTEMPTS:
                 raise MeasureError(
                     f"cannot measure {subject}: {cause} ({MAX_ATTEMPTS} attempts)"

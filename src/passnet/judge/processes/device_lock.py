@@ -210,13 +210,12 @@ def give_way(pid: int) -> float:
 
 @contextmanager
 def _standing_still(pid: int) -> Iterator[None]:
-    """Stop a process and its sandbox, all under the same child of this one, for the block.
+    """Stop a worker and its sandbox, all below the parent of workers, for the block.
 
     A process that has stopped itself is not continued.
     """
-    top = pid
-    while (parent := stat_of(top)[1]) not in (0, 1, os.getpid()):
-        top = parent
+    parent = stat_of(pid)[1]
+    top = pid if parent in (0, 1, os.getpid()) else parent
     stopped: list[int] = []
     try:
         while running := [

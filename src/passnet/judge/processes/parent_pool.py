@@ -16,6 +16,7 @@ from passnet.errors import MeasureError
 from passnet.judge.candidate import Candidate
 from passnet.judge.processes.loaded_worker import PreparedGraphs
 from passnet.judge.processes.sandbox import NO_SANDBOX, Sandbox
+from passnet.judge.processes.warm_process import WarmProcess
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.passes.compilation import find_compiler, make_headers
 from passnet.passes.folder import INPUT_FOLDER
@@ -46,6 +47,7 @@ class ParentPool:
         self.num_threads = num_threads
         self._is_closed = False
         self._parents: dict[tuple[str, str] | None, WorkerParent] = {}
+        self._warm = WarmProcess(sandbox, num_threads, device) if sandbox.forks else None
 
     def __enter__(self) -> ParentPool:
         return self
@@ -56,12 +58,18 @@ class ParentPool:
     def close(self) -> None:
         """End all processes; the next request is refused."""
         self._is_closed = True
-        self.drop()
+        self.end()
 
     def drop(self) -> None:
-        """End all processes; the next request starts new ones."""
+        """End all parents; the next request starts new ones."""
         for key in list(self._parents):
             self._parents.pop(key).close()
+
+    def end(self) -> None:
+        """End all processes, also the warm one; the next request starts new ones."""
+        self.drop()
+        if self._warm is not None:
+            self._warm.close()
 
     @property
     def fence(self) -> Path | None:
@@ -95,7 +103,7 @@ class ParentPool:
             is_shared = key is None
             headers = None if is_shared or self.device != "cpu" else make_headers()
             parent = WorkerParent(
-                self.num_threads, self.sandbox, folders, self.device, is_shared, headers
+                self.num_threads, self.sandbox, folders, self.device, is_shared, headers, self._warm
             )
             parent.start()
             self._parents[key] = parent

@@ -2,9 +2,9 @@
 
 A sandbox has no network and no service of the machine, a read-only file system but for private
 folders of limited size, a process namespace that is killed as a tree and ends with the judge, no
-capabilities, and a small environment. bubblewrap makes it, or util-linux's `unshare` with
-`confine.py` inside. `WorkerLimits` bounds every worker; `restrict.py` refuses it some system calls
-and files. Not confined are reading the user's files, sockets of services outside the private
+capabilities, and a small environment. `confine.py` makes it with Linux's `unshare`, or bubblewrap
+does, where only that may. `WorkerLimits` bounds every worker; `restrict.py` refuses it some system
+calls and files. Not confined are reading the user's files, sockets of services outside the private
 folders, and the number of processes if the judge runs as root, whom Linux exempts.
 """
 
@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 
 from passnet.core.jobs.children import python_command, python_environment
 from passnet.errors import InputError
-from passnet.judge.processes.confine import SYSTEM_WIDE
+from passnet.judge.processes.confine import SYSTEM_WIDE, Confinement
 
 SandboxName: TypeAlias = Literal["bubblewrap", "unshare", "none"]
 
@@ -46,6 +46,11 @@ class Sandbox:
     own_users: bool = True
 
     @property
+    def forks(self) -> bool:
+        """Return whether a warm process can confine forks of itself in this way."""
+        return self.name == "unshare"
+
+    @property
     def unrestricted(self) -> tuple[str, ...]:
         """Return sentences on restrictions of `restrict.py` that do not work on this machine."""
         return () if self.name == "none" else _unrestricted(self)
@@ -64,12 +69,19 @@ class Sandbox:
         """
         if self.name == "none":
             return list(argv)
-        folders = dict.fromkeys([*_own_folders(), *map(Path.resolve, visible)])
-        private = set(map(Path, PRIVATE))
-        shown = [str(path) for path in folders if private.intersection(path.parents)]
         if self.name == "bubblewrap":
-            return [*_bubblewrap(shown, devices, writable), *argv]
-        return [*_unshare(shown, devices, writable, self.own_users), *argv]
+            return [*_bubblewrap(_shown(visible), devices, writable), *argv]
+        return [*_unshare(self.confinement(visible, devices, writable)), *argv]
+
+    def confinement(
+        self,
+        visible: Sequence[Path] = (),
+        devices: Sequence[Path] = (),
+        writable: Sequence[Path] = (),
+    ) -> Confinement:
+        """Return the same for a process that confines a fork of itself."""
+        paths = [[str(path) for path in each] for each in (_shown(visible), devices, writable)]
+        return Confinement(PRIVATE, PRIVATE_BYTES, *paths, self.own_users)
 
     def environment(self, extra: dict[str, str]) -> dict[str, str]:
         """Return the environment of a confined process: its basic variables, and `extra`."""
@@ -83,23 +95,23 @@ class Sandbox:
 
 NO_SANDBOX = Sandbox("none", reason="switched off")
 
-WAYS = (Sandbox("bubblewrap"), Sandbox("unshare"), Sandbox("unshare", own_users=False))
-"""The means to confine, best first."""
+WAYS = (Sandbox("unshare"), Sandbox("unshare", own_users=False), Sandbox("bubblewrap"))
+"""The means to confine, best first: `unshare` confines forks of a warm process, in milliseconds."""
 
 
-def find_sandbox(choice: str = "auto") -> Sandbox:
+def find_sandbox(choice: str = "auto", ways: Sequence[Sandbox] = WAYS) -> Sandbox:
     """Return the sandbox of this machine: one by name, or for "auto" the best that works, else
     none.
 
     Raises InputError for a named sandbox that does not work here, or an unknown choice.
     """
-    names = ["auto", *dict.fromkeys(way.name for way in WAYS), "none"]
+    names = ["auto", *dict.fromkeys(way.name for way in ways), "none"]
     if choice not in names:
         raise InputError(f"no sandbox {choice!r}; there are {', '.join(names)}")
     if choice == "none":
         return NO_SANDBOX
     failures = []
-    for way in WAYS:
+    for way in ways:
         if choice in ("auto", way.name):
             failure = _failure(way)
             if not failure:
@@ -120,8 +132,7 @@ def _failure(way: Sandbox) -> str:
             command, capture_output=True, text=True, check=False, timeout=_PROBE_TIMEOUT_S
         )
     except FileNotFoundError:
-        package = {"bubblewrap": "bubblewrap", "unshare": "util-linux"}[way.name]
-        return f"there is no {command[0]} (Debian's package {package} has it)"
+        return f"there is no {command[0]} (Debian's package bubblewrap has it)"
     except (OSError, subprocess.TimeoutExpired) as cause:
         return f"{way.name} does not run: {cause}"
     if probe.returncode:
@@ -135,6 +146,13 @@ def _unrestricted(way: Sandbox) -> tuple[str, ...]:
     command = way.command(python_command("-S", str(Path(__file__).with_name("restrict.py"))))
     probe = subprocess.run(command, capture_output=True, text=True, check=True)
     return tuple(probe.stdout.splitlines())
+
+
+def _shown(visible: Sequence[Path]) -> list[str]:
+    """Return the folders to show again, as they lie in private ones."""
+    folders = dict.fromkeys([*_own_folders(), *map(Path.resolve, visible)])
+    private = set(map(Path, PRIVATE))
+    return [str(path) for path in folders if private.intersection(path.parents)]
 
 
 def _bubblewrap(
@@ -161,21 +179,14 @@ def _bubblewrap(
     return [*words, "--chdir", "/tmp", "--"]
 
 
-def _unshare(
-    shown: Sequence[str], devices: Sequence[Path], writable: Sequence[Path], own_users: bool
-) -> list[str]:
-    words = ["setpriv", "--pdeathsig=KILL", "unshare", "--kill-child=KILL"]
-    words += ["--mount", "--net", "--pid", "--ipc", "--uts"]
-    if own_users:
-        words += ["--user", "--map-current-user", "--keep-caps"]
-    words += python_command("-S", str(Path(__file__).with_name("confine.py")))
-    words += ["--own-users"] if own_users else []
-    words += [f"--private={path}" for path in PRIVATE]
-    words += [f"--show={path}" for path in shown]
-    words += [f"--device={path}" for path in devices]
-    words += [f"--write={path}" for path in writable]
-    words += [f"--size={PRIVATE_BYTES}", "--"]
-    return [*words, "setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
+def _unshare(confinement: Confinement) -> list[str]:
+    words = python_command("-S", str(Path(__file__).with_name("confine.py")))
+    words += ["--own-users"] if confinement.own_users else []
+    words += [f"--private={path}" for path in confinement.private]
+    words += [f"--show={path}" for path in confinement.visible]
+    words += [f"--device={path}" for path in confinement.devices]
+    words += [f"--write={path}" for path in confinement.writable]
+    return [*words, f"--size={confinement.private_bytes}", "--"]
 
 
 def _own_folders() -> list[Path]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +15,15 @@ from passnet.errors import WorkerError
 from passnet.judge.processes.census import SandboxUse
 from passnet.judge.processes.sandbox import NO_SANDBOX, PRIVATE, Sandbox, inductor_cache
 from passnet.judge.processes.starts import Starts
+from passnet.judge.processes.warm_process import WarmProcess, end_forked, worker_environment
 from passnet.judge.processes.worker_process import Worker, bounded_log, open_memory
 from passnet.judge.protocol import messages
 from passnet.judge.protocol.channel import ChannelClosedError, ChannelTimeoutError, channel_pair
-from passnet.judge.protocol.device import device_environment, device_nodes
+from passnet.judge.protocol.device import device_nodes
 from passnet.passes.compilation import HEADERS_VARIABLE
 
 START_TIMEOUT_S = 180.0
 FORK_TIMEOUT_S = 30.0
-_STEADY_MALLOC = {
-    "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
-    "MALLOC_TRIM_THRESHOLD_": str(4 * 2**30),
-    "MALLOC_TOP_PAD_": str(64 * 2**20),
-}
-"""Settings of glibc's allocator that keep freed pages; by default equal programs differ by over 10
-%."""
 
 
 @dataclass(eq=False)
@@ -38,7 +33,7 @@ class WorkerParent:
     In a sandbox, ending a worker ends all other processes: give each candidate a parent. The
     workers of a parent that `is_shared` run only torch's code; they end one by one and share the
     cache of compiled code. All can read `visible` folders, and `headers` that the compiler has read
-    already.
+    already. It is forked from a `warm` process, or started anew, which takes a second.
     """
 
     num_threads: int = 1
@@ -47,8 +42,11 @@ class WorkerParent:
     device: str = "cpu"
     is_shared: bool = False
     headers: Path | None = None
+    warm: WarmProcess | None = None
     _is_ready: bool = field(default=False, init=False)
     _knows_inductor: bool = field(default=False, init=False)
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _handle: int | None = field(default=None, init=False)
 
     def __enter__(self) -> WorkerParent:
         self.start()
@@ -65,20 +63,7 @@ class WorkerParent:
     def start(self) -> None:
         """Start the process, which imports the modules of workers; `wait_ready` waits for it."""
         self._channel, far = channel_pair()
-        count = str(self.num_threads)
-        environment = self.sandbox.environment(
-            {
-                "OMP_NUM_THREADS": count,
-                "MKL_NUM_THREADS": count,
-                "OPENBLAS_NUM_THREADS": count,
-                "OMP_WAIT_POLICY": "PASSIVE",
-                **_STEADY_MALLOC,
-                "TORCHINDUCTOR_COMPILE_THREADS": "1",
-                "PYTHONDONTWRITEBYTECODE": "1",
-                **device_environment(self.device),
-            }
-        )
-        module = "passnet.judge.worker.zygote"
+        environment = self.sandbox.environment(worker_environment(self.num_threads, self.device))
         writable = []
         if self.is_shared:
             writable = [inductor_cache()]
@@ -87,21 +72,31 @@ class WorkerParent:
         if self.headers is not None:
             visible.append(self.headers)
             environment[HEADERS_VARIABLE] = str(self.headers)
-        words = (str(far.fileno()), self.device, "shared" if self.is_shared else "alone")
-        argv = python_command("-m", module, *words)
-        self._process = subprocess.Popen(
-            self.sandbox.command(argv, visible, device_nodes(self.device), writable),
-            pass_fds=[far.fileno()],
-            env=environment,
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-        )
-        far.close()
+        access = (visible, device_nodes(self.device), writable)
+        with closing(far):
+            if self.warm is not None:
+                places = asdict(self.sandbox.confinement(*access))
+                request = messages.StartParent(environment, **places, is_shared=self.is_shared)
+                self.warm.fork(request, far)
+                return
+            module = "passnet.judge.worker.zygote"
+            words = (str(far.fileno()), self.device, "shared" if self.is_shared else "alone")
+            self._process = subprocess.Popen(
+                self.sandbox.command(python_command("-m", module, *words), *access),
+                pass_fds=[far.fileno()],
+                env=environment,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+            )
 
     def close(self) -> None:
         """End the process and all its workers."""
-        end_tree(self._process)  # first, since another thread may wait for its answer
-        self._channel.close()
+        if self._process is not None:  # first, since another thread may wait for its answer
+            end_tree(self._process)
+        if self._handle is not None:
+            end_forked(self._handle)
+            self._handle = None
+        self._channel.hang_up()
 
     def _ask(self, request: Any, kind: type, timeout_s: float, fds: tuple[int, ...] = ()) -> Any:
         try:
@@ -120,6 +115,9 @@ class WorkerParent:
     def wait_ready(self) -> None:
         """Wait until workers can be forked; `fork` does so too."""
         if not self._is_ready:
+            if self.warm is not None and self._handle is None:
+                self._ask(None, messages.Forked, START_TIMEOUT_S)
+                (self._handle,) = self._received_fds
             self._ask(None, messages.Ready, START_TIMEOUT_S)
             self._is_ready = True
 

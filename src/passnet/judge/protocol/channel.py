@@ -6,7 +6,7 @@ import select
 import socket
 import struct
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -53,6 +53,12 @@ class Channel:
     def close(self) -> None:
         """Close the socket; the other side sees the end."""
         self._socket.close()
+
+    def hang_up(self) -> None:
+        """Close the socket for all who have it, also for a thread that waits for a message."""
+        with suppress(OSError):  # the other side was first
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self.close()
 
     def send(self, message: Any, fds: tuple[int, ...] = ()) -> None:
         """Send a message and any file descriptors, or raise ChannelClosedError."""

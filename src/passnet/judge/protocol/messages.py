@@ -320,6 +320,23 @@ class Spawn(msgspec.Struct, frozen=True, tag=True):
     limits: WorkerLimits
 
 
+class StartParent(msgspec.Struct, frozen=True, tag=True):
+    """To the warm process: fork a confined parent of workers; its socket comes with the message."""
+
+    environment: dict[str, str]
+    private: tuple[str, ...]
+    private_bytes: int
+    visible: tuple[str, ...]
+    devices: tuple[str, ...]
+    writable: tuple[str, ...]
+    own_users: bool
+    is_shared: bool
+
+
+class Forked(msgspec.Struct, frozen=True, tag=True):
+    """A parent of workers begins; a descriptor of its process comes with the message."""
+
+
 class WarmInductor(msgspec.Struct, frozen=True, tag=True):
     """To the parent of workers: compile with Inductor once, to warm workers; answer `Ready`."""
 
@@ -370,4 +387,4 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
 
 
 ParentRequest: TypeAlias = Spawn | EndOthers | End | WarmInductor
-ParentReply: TypeAlias = Ready | Spawned | OthersEnded | WorkerEnded
+ParentReply: TypeAlias = Forked | Ready | Spawned | OthersEnded | WorkerEnded

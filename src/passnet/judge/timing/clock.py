@@ -351,6 +351,7 @@ class _Interleaving:
         """Measure what ways of calling take by themselves, in the same rounds as all else."""
         for way, times_ns in self._overhead_ns.items():
             if len(times_ns) < NUM_OVERHEADS:
+                self._oracle.overhead(way, self._num_calls)  # warm, like counted bursts
                 spent = self._oracle.overhead(way, self._num_calls)
                 times_ns.append(burst_ns(spent, self._num_threads, self._oracle.is_on_device))
                 self._oracle.free()

@@ -1,9 +1,10 @@
 """The warm parent of workers: imports torch once, then forks a worker in milliseconds.
 
-Run as `python -P -m passnet.judge.worker.zygote <fd> <device> <shared or alone>`. It never runs
-candidate code, and is single-threaded, so that forking it is safe. As the first process of a
-process namespace it cannot be killed by its workers, and adopts their orphans. If workers are
-alone, all other processes end with each.
+Run as `python -P -m passnet.judge.worker.zygote <fd> <device> <shared or alone>`, or forked from
+the process of `warm.py`, which has done the import. It never runs candidate code, and is
+single-threaded, so that forking it is safe. As the first process of a process namespace it cannot
+be killed by its workers, and adopts their orphans. If workers are alone, all other processes end
+with each.
 """
 
 import ctypes
@@ -19,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-from passnet.core.jobs.children import end_with_parent
+from passnet.core.jobs.children import end_with_parent, python_command
 from passnet.judge.processes.census import FIRST_PID, residents
 from passnet.judge.processes.restrict import restrict_calls, restrict_proc, submit_starts
 from passnet.judge.protocol import messages
@@ -33,23 +34,26 @@ _ENDING_PAUSE_S = 0.001
 
 def main() -> None:
     """Serve the judge on the socket whose descriptor is the first argument."""
-    is_shared = sys.argv[3] == "shared"
-    channel = Channel(socket.socket(fileno=int(sys.argv[1])))
+    channel, device = Channel(socket.socket(fileno=int(sys.argv[1]))), sys.argv[2]
     start = time.perf_counter()
     end_with_parent()
+    serve_judge(channel, device, sys.argv[3] == "shared", warm_up(device), start)
+
+
+def serve_judge(channel: Channel, device: str, is_shared: bool, version: str, start: float) -> None:
+    """Serve the judge from a warm process, which began at `start`, until the judge hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judge handles it, and ends this process
     _set_dumpable(0)  # workers, of the same user, must not trace it
-    version = warm_up(sys.argv[2])
     if is_shared:
         from passnet.inductor.compiler import keep_headers
 
         keep_headers()
     with suppress(ChannelClosedError):  # the judge is gone, at times before this is ready
         _send_ready(channel, version, start)
-        _serve(channel, version, is_shared)
+        _serve(channel, version, device, is_shared)
 
 
-def _serve(channel: Channel, version: str, is_shared: bool) -> None:
+def _serve(channel: Channel, version: str, device: str, is_shared: bool) -> None:
     while True:
         request, fds = channel.receive(messages.ParentRequest)
         if isinstance(request, messages.Spawn):
@@ -69,8 +73,10 @@ def _serve(channel: Channel, version: str, is_shared: bool) -> None:
                 _reap(request.pid, is_shared)
         else:
             start = time.perf_counter()
-            if not warm_inductor():
-                os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # it gets ready
+            if not warm_inductor():  # it begins anew, and gets ready
+                os.set_inheritable(channel.fileno(), True)
+                words = (str(channel.fileno()), device, "shared" if is_shared else "alone")
+                os.execv(sys.executable, python_command("-m", __spec__.name, *words))
             _send_ready(channel, version, start)
 
 
