@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from passnet.bench.scores import read_rows, score_rows, untimed_candidates
+from passnet.bench.scores import as_json, read_rows, score_rows, untimed_candidates
 from passnet.errors import InputError, MeasureError
+from passnet.pages.tables.tables import total_table
 from tests.bench.runs import passnet
 
 ROWS = [
@@ -102,3 +103,30 @@ def test_what_is_no_run_is_refused_in_one_sentence(tmp_path: Path) -> None:
         assert len(done.stderr.strip().splitlines()) == 1
     bad = passnet("bench", "score", write(tmp_path / "rows.jsonl", ROWS), "--b", "0")
     assert bad.returncode == 2 and "--b': 0.0 is not in the range" in bad.stderr
+
+
+ROOFLINE = {
+    "bytes_read": 3_000_000, "bytes_written": 1_000_000, "products": 0, "elementwise": 0,
+    "moved_per_s": 4e9, "written_per_s": 4e9, "products_per_s": 0.0, "elementwise_per_s": 0.0,
+}  # fmt: skip
+"""A graph whose T_sol is 1 ms."""
+
+
+def test_the_score_against_the_hardware_is_made_from_the_records(tmp_path: Path) -> None:
+    rows = [ROWS[0] | {"reference_ms": 5.0, "roofline": ROOFLINE}, *ROWS[1:]]
+    path = write(tmp_path / "rows.jsonl", rows)
+    result = json.loads(passnet("bench", "score", path, "--json").stdout)
+    assert result["tasks_sol"] == {"a": pytest.approx(4 / 11), "b": 0.0}  # (8/11 + 0) / 2
+    assert result["sol"] == pytest.approx(2 / 11)
+    assert result["roofline_share"] == pytest.approx(0.4)
+    shown = passnet("bench", "score", path).stdout
+    assert "0.182" in shown and " / 0.36" in shown
+
+
+def test_records_without_it_show_a_dash(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.jsonl", ROWS)
+    scores = score_rows(read_rows(path))
+    assert as_json(scores)["sol"] is None and as_json(scores)["tasks_sol"] == {}
+    table = total_table(scores)
+    cells = dict(zip(table.heads, table.rows[0], strict=True))
+    assert (cells["S"], cells["roof %"]) == ("–", "–")

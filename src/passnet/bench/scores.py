@@ -12,9 +12,11 @@ from passnet.core.records.serialise import has_lines, read_lines
 from passnet.errors import InputError, MeasureError
 from passnet.judge.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, Score
 from passnet.judge.score.interval import Interval, Measured, es_intervals, score_intervals
+from passnet.judge.score.sol import Limited, SolScore, sol_suite
 from passnet.judge.score.status import STATUSES, Status
 from passnet.judge.score.suite_score import SuiteScore, score_suite
 from passnet.judge.score.tolerance import CORRECT_AT
+from passnet.judge.timing.roofline import Roofline
 from passnet.judge.trial import Trial
 
 ALL_UNSTABLE = (
@@ -40,6 +42,7 @@ class Row:
     relative_error: float | None = None
     eager_error: float | None = None
     error: str | None = None
+    roofline: Roofline | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class CandidateScore:
     es_intervals: dict[int, Interval]
     """Intervals of ES_t over tasks."""
 
+    sol: SolScore
     statuses: dict[str, int]
     num_trials: int
     num_unstable: int
@@ -90,7 +94,7 @@ def read_rows(path: Path) -> list[Row]:
     return rows
 
 
-def measured(row: Row) -> Measured:
+def measured(row: Row | Trial) -> Measured:
     """Return the part of a row that its score needs.
 
     Raises:
@@ -102,6 +106,14 @@ def measured(row: Row) -> Measured:
         return Measured(score, row.speedup_low, row.speedup_high)
     except InputError as cause:
         raise InputError(f"trial {row.task}/{row.graph}: {cause}") from cause
+
+
+def limited(row: Row | Trial) -> Limited | None:
+    """Return the part of a trial that its SOL score needs; None for an unstable one."""
+    if row.status == "unstable":
+        return None
+    sol_ms = None if row.roofline is None else row.roofline.ms
+    return Limited(measured(row).score, row.reference_ms, sol_ms)
 
 
 def is_correct(row: Row | Trial) -> bool:
@@ -152,9 +164,11 @@ def untimed_candidates(rows: Iterable[Row]) -> list[str]:
 
 def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> CandidateScore:
     tasks: dict[str, list[Measured]] = defaultdict(list)
+    limits: dict[str, list[Limited]] = defaultdict(list)
     for row in rows:
-        if row.status != "unstable":
+        if limit := limited(row):
             tasks[row.task].append(measured(row))
+            limits[row.task].append(limit)
     plain = {task: [trial.score for trial in trials] for task, trials in tasks.items()}
     return CandidateScore(
         candidate=name,
@@ -162,6 +176,7 @@ def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> Candida
         intervals=score_intervals(tasks, b, p, seed),
         float64_intervals=score_intervals(_against_float64(tasks), b, p, seed),
         es_intervals=es_intervals(tasks, b, p, seed),
+        sol=sol_suite(limits),
         statuses=dict(Counter(row.status for row in rows)),
         num_trials=len(rows),
         num_unstable=sum(row.status == "unstable" for row in rows),
@@ -202,6 +217,9 @@ def _record(score: CandidateScore, b: float, p: float) -> dict[str, Any]:
         "columns": asdict(suite.columns),
         "tasks": suite.tasks,
         "tasks_as64": suite.tasks_float64,
+        "sol": score.sol.score,
+        "roofline_share": score.sol.roofline_share,
+        "tasks_sol": score.sol.tasks,
         "statuses": score.statuses,
         "num_trials": score.num_trials,
         "num_unstable": score.num_unstable,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from passnet.bench.groups import graph_groups
-from passnet.bench.scores import CandidateScore, is_correct, is_near
+from passnet.bench.scores import CandidateScore, is_correct, is_near, limited
 from passnet.judge.trial import Trial
 from passnet.pages.site.pages import SiteFolder
 from passnet.pages.site.text import file_stem
@@ -20,9 +20,17 @@ STANDING_TAGS: Mapping[str, tuple[str, ...]] = {
     "verified": ("verified",),
 }
 
+SOL = ColumnSpec(
+    "S", "number", width=66, hint="0.5 as fast as eager torch, 1 at the hardware's limit T_sol"
+)
+ROOFLINE = ColumnSpec(
+    "roof %", "percent", width=72, is_wide=True, hint="share of the roofline that is reached"
+)
 _LINES = (
     ColumnSpec("candidate", "link"),
     ColumnSpec("AS, with its 95 % interval", "speedup"),
+    SOL,
+    ROOFLINE,
     ColumnSpec("AS pooled", "number", width=80, is_wide=True, hint="all trials as one task"),
     ColumnSpec("correct %", "percent", width=88, is_wide=True, hint="trials that agree at t = -5"),
     ColumnSpec("tasks correct %", "percent", width=92, is_wide=True),
@@ -96,6 +104,8 @@ def _cells(
     columns = score.suite.columns
     cells = [
         _triple(score),
+        score.sol.score,
+        score.sol.roofline_share,
         columns.subgraph_correct,
         columns.fast_1,
         sum(chosen_near) / len(chosen_near) if chosen_near else None,
@@ -134,11 +144,13 @@ def write_board(site: SiteFolder, board: Board, scores: BoardScores) -> None:
 def _line_row(line: Line, score: CandidateScore | None) -> list[Any]:
     name = [line.name, "", [line.kind, *_tags(line)]]
     if score is None:
-        return [name, None, None, None, None, None, None, len(line.trials), "not timed"]
+        return [name, *[None] * 8, len(line.trials), "not timed"]
     columns = score.suite.columns
     return [
         name,
         _triple(score),
+        score.sol.score,
+        score.sol.roofline_share,
         score.suite.score_pooled,
         columns.subgraph_correct,
         columns.sample_correct,
@@ -225,6 +237,8 @@ def write_trials(site: SiteFolder, board: Board) -> None:
         ColumnSpec("candidate", "text", "choice", width=150),
         ColumnSpec("status", "text", "choice", width=100),
         ColumnSpec("speedup, with its 95 % interval", "speedup", digits=2),
+        SOL,
+        ROOFLINE,
         ColumnSpec("t", "number", digits=0, width=48),
         ColumnSpec("eager ms", "number", digits=4, width=88, is_wide=True),
         *(ColumnSpec(head, "text", "choice", width=114, is_wide=True) for head in heads),
@@ -236,6 +250,7 @@ def write_trials(site: SiteFolder, board: Board) -> None:
             line.name,
             status_word(trial),
             speedup_triple(trial),
+            *limits_of(trial),
             trial.smallest_t,
             trial.reference_ms,
             *(names.get(trial.graph, "unknown") for names in groups.values()),
@@ -253,6 +268,12 @@ def status_word(trial: Trial) -> str:
     """Return the status of a trial, in a word or two."""
     is_wrong = trial.status == "ok" and not is_correct(trial)
     return "wrong values" if is_wrong else trial.status
+
+
+def limits_of(trial: Trial) -> tuple[float | None, float | None]:
+    """Return a trial's S and the share of the roofline that it reaches."""
+    found = limited(trial)
+    return (None, None) if found is None else (found.sol, found.roofline_share)
 
 
 def speedup_triple(trial: Trial) -> tuple[float, float | None, float | None] | None:

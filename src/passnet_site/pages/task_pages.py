@@ -19,7 +19,10 @@ from passnet.pages.site.pages import SiteFolder
 from passnet.pages.site.text import file_stem
 from passnet.pages.tables.cells import formatted, ops_in_words
 from passnet_site.pages.board_pages import (
+    ROOFLINE,
+    SOL,
     TABLE_HEIGHT,
+    limits_of,
     speedup_triple,
     status_word,
     suite_stem,
@@ -37,6 +40,8 @@ _TRIALS = (
     ColumnSpec("candidate", filtered="choice", width=150),
     ColumnSpec("status", filtered="choice", width=96),
     ColumnSpec("speedup, with its 95 % interval", "speedup", digits=2),
+    SOL,
+    ROOFLINE,
     ColumnSpec("t", "number", digits=0, width=48, hint="smallest tolerance level that it meets"),
     ColumnSpec("eager ms", "number", digits=4, width=84, is_wide=True),
     ColumnSpec("candidate ms", "number", digits=4, width=92, is_wide=True),
@@ -180,6 +185,7 @@ def _trial_row(task: str, line: Line, trial: Trial) -> list[Any]:
         line.name,
         status_word(trial),
         speedup_triple(trial),
+        *limits_of(trial),
         trial.smallest_t,
         trial.reference_ms,
         trial.candidate_ms,

@@ -11,7 +11,6 @@ from rich.table import Table as RichTable
 from passnet.bench.groups import MARGIN, Group
 from passnet.bench.scores import CandidateScore, is_correct, is_near
 from passnet.judge.protocol.messages import plain_text
-from passnet.judge.score.suite_score import SuiteScore
 from passnet.judge.trial import MAX_TEXT, Trial
 from passnet.pages.tables.cells import bounds, failures_in_words, number, percent
 
@@ -34,20 +33,23 @@ def total_table(scores: Sequence[CandidateScore]) -> Table:
     table = Table(
         "Total",
         (
-            *("candidate", "AS", "95 % interval", "AS64", "its interval", "AS pooled", "G-Mean"),
-            *("Samp. CR %", "Sub. CR %", "CR64 %", "fast_1 %", "trials", "not ok"),
+            *("candidate", "AS", "95 % interval", "AS64", "its interval", "S", "roof %"),
+            *("AS pooled", "G-Mean", "Samp. CR %", "Sub. CR %", "CR64 %", "fast_1 %", "trials"),
+            "not ok",
         ),
         note="AS: geometric mean over tasks; its interval is over tasks and repeats. AS64: AS with "
-        "float64 as what is right: a trial as near to it as eager torch counts as correct. CR: "
-        "correct at t = -5; CR64: the same against float64. not ok: trials that failed, by status; "
-        "unstable ones are in no score.",
+        "float64 as what is right: a trial as near to it as eager torch counts as correct. S: 0.5 "
+        "as fast as eager torch, 1 at the least time that the hardware allows; roof: this time as "
+        "a share of the candidate's. CR: correct at t = -5; CR64: the same against float64. not "
+        "ok: trials that failed, by status; unstable ones are in no score.",
     )
     for score in scores:
         suite, columns = score.suite, score.suite.columns
         intervals = (score.intervals["both"], score.float64_intervals["both"])
         within, within_float64 = (bounds(each.low, each.high) for each in intervals)
         scored = (number(suite.score), within, number(suite.score_float64), within_float64)
-        speedups = (number(suite.score_pooled), number(columns.geomean_speedup))
+        limits = (number(score.sol.score), percent(score.sol.roofline_share))
+        speedups = (*limits, number(suite.score_pooled), number(columns.geomean_speedup))
         shares = (
             columns.sample_correct,
             columns.subgraph_correct,
@@ -60,20 +62,21 @@ def total_table(scores: Sequence[CandidateScore]) -> Table:
 
 
 def task_overview(scores: Sequence[CandidateScore]) -> Table:
-    """Return a row for each task: the AS of every candidate, and its AS64 if that differs."""
+    """Return a row for each task: the AS of every candidate, AS64 if that differs, and S."""
     tasks = dict.fromkeys(task for score in scores for task in score.suite.tasks)
     return Table(
         "AS by task",
         ("task", *(score.candidate for score in scores)),
-        [(task, *(_task_cell(score.suite, task) for score in scores)) for task in tasks],
-        note="In brackets AS64, where it differs.",
+        [(task, *(_task_cell(score, task) for score in scores)) for task in tasks],
+        note="In brackets AS64, where it differs. After the slash S.",
     )
 
 
-def _task_cell(suite: SuiteScore, task: str) -> str:
-    score = number(suite.tasks.get(task))
-    score_float64 = number(suite.tasks_float64.get(task))
-    return score if score == score_float64 else f"{score} ({score_float64})"
+def _task_cell(scored: CandidateScore, task: str) -> str:
+    score = number(scored.suite.tasks.get(task))
+    score_float64 = number(scored.suite.tasks_float64.get(task))
+    both = score if score == score_float64 else f"{score} ({score_float64})"
+    return f"{both} / {number(scored.sol.tasks[task], 2)}" if task in scored.sol.tasks else both
 
 
 def group_table(by: str, groups: Sequence[Group]) -> Table:
