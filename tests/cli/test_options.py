@@ -22,6 +22,7 @@ MEANINGS = {
     "--input-seed": "seed of inputs that a trial records",
     "--seconds": "seconds of a measurement",
     "--repeats": "most measurements of an item",
+    "--again": "measure though it is known",
     "--device": "device that graphs run on",
     "--threads": "threads of torch",
     # output
@@ -78,6 +79,8 @@ MEANINGS = {
     "--compile-timeout": "seconds of the first call",
     "--call-timeout": "seconds of later calls",
     "--call": "how rewritten graphs are called",
+    "--tolerance": "level from which outputs are right",
+    "--eval-mode": "modules in evaluation mode",
     "--fail-under": "AS below which to fail",
     "--distribution": "inputs of wrong programs",
     "--load": "spinning processes",
@@ -121,6 +124,8 @@ MEANINGS = {
     "--min-graphs": "fewest graphs of a task",
     "--max-graphs": "most graphs of a task",
     "--max-gflops": "most GFLOP of a graph",
+    "--max-bytes": "most bytes of arguments and outputs",
+    "--level": "only this level of problems",
     "--max-mib": "most MiB of inputs",
     "--make-suite": "file of a suite to make",
     # optimize

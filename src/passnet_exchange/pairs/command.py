@@ -54,7 +54,7 @@ class JudgePairOptions:
     level: int = opt.field(-5, option="tolerance", least=-10, most=4, metavar="T")
     """Take outputs as right from this tolerance level on."""
 
-    is_evaluated: bool = opt.field(False, option="eval")
+    is_evaluated: bool = opt.field(False, option="eval-mode")
     """Put both modules in evaluation mode; otherwise each stays in the mode of its file."""
 
     timeout: float = 180.0

@@ -79,13 +79,18 @@ def reduced(
 ) -> dict[Constant, int] | None:
     """Return the values of constants at which a file's size is at most `most`.
 
-    The largest one is halved, again and again. One whose half makes nothing smaller, or breaks the
-    file (`size_of` is None), keeps its value from then on. Returns None if that is not enough.
+    The largest one is halved, again and again; with all of its value, where its half alone breaks
+    the file (`size_of` is None). One whose half breaks it still, or makes nothing smaller, keeps
+    its value from then on. Returns None if that is not enough.
 
     Examples:
         >>> a, b = Constant("a", 1, 0, 64), Constant("b", 2, 0, 16)
         >>> reduced([a, b], lambda values: values.get(a, 64) * values.get(b, 16), 200) == {a: 8}
         True
+        >>> from dataclasses import replace
+        >>> same = lambda values: None if len({*values.values()}) > 1 else 8 * values.get(a, 64)
+        >>> reduced([a, replace(b, value=64)], same, 200).values()
+        dict_values([16, 16])
     """
     values = {constant: constant.value for constant in constants}
     size, fixed = size_of({}), set[Constant]()
@@ -94,8 +99,12 @@ def reduced(
         if not free:
             return None
         largest = max(free, key=lambda constant: values[constant])
-        tried = {**values, largest: values[largest] // 2}
-        smaller = size_of(tried)
+        half = values[largest] // 2
+        equal = [constant for constant in free if values[constant] == values[largest]]
+        tried = {**values, largest: half}
+        if (smaller := size_of(tried)) is None and len(equal) > 1:
+            tried = {**values, **dict.fromkeys(equal, half)}
+            smaller = size_of(tried)
         if smaller is None or smaller >= size:
             fixed.add(largest)
         else:

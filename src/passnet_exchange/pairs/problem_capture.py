@@ -35,10 +35,11 @@ MODULE = "passnet_reference"
 
 
 @dataclass(frozen=True, slots=True)
-class _Reference:
-    """A reference as its file makes it; `init` is None for a function."""
+class FileReference:
+    """A reference as its file makes it; `init` is None for a function, `draw` makes new inputs."""
 
     call: Callable[..., Any]
+    draw: Callable[[], Sequence[Any]]
     inputs: tuple[Any, ...]
     init: tuple[Any, ...] | None
 
@@ -64,12 +65,17 @@ def capture_to(payload: str, folder: Path) -> None:
     write_json(folder / RECORD_FILE, problem)
 
 
-def _captured(order: ProblemOrder) -> Problem:
-    path = Path(order.path)
+def read_tree(path: Path) -> ast.Module:
+    """Return the syntax tree of a file, or raise InputError."""
     try:
-        tree = ast.parse(path.read_bytes(), str(path))
+        return ast.parse(path.read_bytes(), str(path))
     except (SyntaxError, ValueError) as cause:
         raise InputError(f"{path.name} is not Python: {cause}") from cause
+
+
+def _captured(order: ProblemOrder) -> Problem:
+    path = Path(order.path)
+    tree = read_tree(path)
     values: dict[Constant, int] = {}
     whole_bytes = 0
     if order.max_bytes is not None:
@@ -84,7 +90,7 @@ def _captured(order: ProblemOrder) -> Problem:
 
         whole = size_of({})
         if whole is None:  # says what is wrong with it
-            _made(tree, order)
+            make_reference(tree, order)
             raise InputError("its sizes cannot be known without running it on values")
         whole_bytes = whole
         fitting = reduced(constants, size_of, order.max_bytes)
@@ -102,7 +108,7 @@ def _size(tree: ast.Module, order: ProblemOrder) -> int | None:
     """Return the bytes of arguments and outputs, from shapes alone; None where a run fails."""
     try:
         with fake_mode(), torch.no_grad():
-            reference = _made(tree, order)
+            reference = make_reference(tree, order)
             outputs = flat_outputs(reference.call(*reference.inputs))
             weights = [] if reference.init is None else named_tensors(reference.call).values()
     except Exception:  # noqa: BLE001 (boundary: the user's code, or torch, raises anything)
@@ -115,7 +121,7 @@ def _size(tree: ast.Module, order: ProblemOrder) -> int | None:
     )
 
 
-def _made(tree: ast.Module, order: ProblemOrder) -> _Reference:
+def make_reference(tree: ast.Module, order: ProblemOrder) -> FileReference:
     """Run a file, and build its reference with inputs for it, each under the seed."""
     module = sys.modules[MODULE] = types.ModuleType(MODULE)
     module.__file__ = order.path
@@ -128,10 +134,10 @@ def _made(tree: ast.Module, order: ProblemOrder) -> _Reference:
         call = module.Model(*init)
         call = call.eval() if order.is_evaluated else call
         torch.manual_seed(SEED)
-        return _Reference(call, tuple(module.get_inputs()), init)
+        return FileReference(call, module.get_inputs, tuple(module.get_inputs()), init)
     if has["reference"] and has["inputs"]:
         torch.manual_seed(SEED)
-        return _Reference(module.reference, tuple(module.inputs()), None)
+        return FileReference(module.reference, module.inputs, tuple(module.inputs()), None)
     raise InputError(
         f"{Path(order.path).name} defines neither Model and get_inputs, nor reference and inputs"
     )
@@ -141,7 +147,7 @@ _NAMES = ("Model", "get_inputs", "get_init_inputs", "reference", "inputs")
 
 
 def _problem(tree: ast.Module, order: ProblemOrder) -> Problem:
-    reference = _made(tree, order)
+    reference = make_reference(tree, order)
     weights = named_tensors(reference.call)
     before = {name: digest(tensor) for name, tensor in weights.items()}
     captured = _traced(reference)
@@ -150,7 +156,7 @@ def _problem(tree: ast.Module, order: ProblemOrder) -> Problem:
         if reference.init is not None and order.may_evaluate and not order.is_evaluated:
             return _problem(tree, replace(order, is_evaluated=True))
         raise CaptureError(
-            "it draws random numbers, so that no two calls agree; if dropout does, give --eval"
+            "it draws random numbers, so that no two calls agree; if dropout does, give --eval-mode"
         )
     if error := static_constraints(graph).error:
         raise CaptureError(error)
@@ -204,7 +210,7 @@ def _literal(value: Any, what: str) -> str:
     )
 
 
-def _traced(reference: _Reference) -> CapturedGraph:
+def _traced(reference: FileReference) -> CapturedGraph:
     """Return the one graph of a reference, with its tensor inputs as arguments, and its outputs."""
     found: list[CapturedGraph] = []
     calls: list[tuple[Any, ...]] = []

@@ -1,0 +1,86 @@
+"""A checkout in KernelBench's layout, made up here, as a suite."""
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from passnet.core.jobs.process import JobLimits
+from passnet.core.jobs.run_plan import RunPlan
+from passnet.errors import InputError
+from passnet.judge.suite.suite import load_suite
+from passnet_exchange.pairs.kernelbench import ImportedSuite, find_problems, import_kernelbench
+from tests.exchange.pairs import REFERENCE, write
+
+SQUARE = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, a, signs):
+        return torch.relu(a * signs)
+
+batch_size = 512
+shape = (512,)
+
+def get_inputs():
+    return [torch.rand(batch_size, *shape), torch.randint(0, 2, (batch_size,)).float()]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("checkout")
+    write(folder / "KernelBench" / "level1" / "2_Net.py", REFERENCE)
+    write(folder / "KernelBench" / "level1" / "10_Square_.py", SQUARE)
+    write(folder / "KernelBench" / "level1" / "notes.py", "no problem")
+    write(folder / "KernelBench" / "level2" / "1_Broken.py", "import absent_module_of_others\n")
+    write(
+        folder / "KernelBench" / "level2" / "2_Fixed.py",
+        SQUARE.replace("*shape", "512").replace("(batch_size", "(512"),
+    )
+    return folder
+
+
+def imported(checkout: Path, out: Path, resume: bool = False) -> ImportedSuite:
+    limits, plan = JobLimits(60.0, 4096), RunPlan(resume=resume)
+    announce = lambda _: nullcontext(lambda *_: None)  # noqa: E731
+    return import_kernelbench(checkout, (), 64 * 1024, out, limits, plan, announce)
+
+
+def test_problems_come_level_by_level_and_in_their_order(checkout: Path) -> None:
+    names = ["level1/2_Net", "level1/10_Square_", "level2/1_Broken", "level2/2_Fixed"]
+    assert [*find_problems(checkout, ())] == names
+    assert [*find_problems(checkout / "KernelBench", (1,))] == names[:2]
+    with pytest.raises(InputError, match="no level 7"):
+        find_problems(checkout, (7,))
+    with pytest.raises(InputError, match="give a checkout"):
+        find_problems(checkout / "KernelBench" / "level1", ())
+
+
+def test_a_checkout_becomes_a_suite_that_fits(checkout: Path, tmp_path: Path) -> None:
+    out = tmp_path / "kb.parquet"
+    made = imported(checkout, out)
+    by_name = {each.name: each for each in made.problems}
+    square = by_name["level1/10_Square_"]
+    assert square.task == "level1-10_Square-reduced"
+    assert square.changes == "batch_size 512 to 64, shape[0] 512 to 64", "one alone breaks it"
+    assert square.problem.whole_bytes == 2 * 512 * 512 * 4 + 512 * 4
+    assert square.problem.num_bytes == 2 * 64 * 64 * 4 + 64 * 4
+    assert by_name["level1/2_Net"].task == "level1-2_Net"
+    errors = {each.name: each.problem.error for each in made.left_out}
+    assert errors.keys() == {"level2/1_Broken", "level2/2_Fixed"}
+    assert "absent_module_of_others" in (errors["level2/1_Broken"] or "")
+    assert "no smaller integers" in (errors["level2/2_Fixed"] or "")
+    suite = load_suite(str(out))
+    assert suite.content_hash == made.suite.content_hash
+    nets = {graph.source.net for graph in suite.graphs if graph.source}
+    assert f"kernelbench/level1/10_Square_ ({square.changes})" in nets
+    records = (tmp_path / "kb.work" / "problems.jsonl").read_bytes()
+    assert imported(checkout, out, resume=True) == made
+    assert (tmp_path / "kb.work" / "problems.jsonl").read_bytes() == records, "nothing ran again"
+    with pytest.raises(InputError, match="--resume"):
+        imported(checkout, out)
