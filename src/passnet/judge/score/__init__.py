@@ -2,5 +2,6 @@
 
 tolerance, status      the smallest t at which tensors agree, and how a trial can end
 es, suite_score        ES_t and AS of trials, and of a suite
+sol                    S: the score against the hardware
 interval               bootstrap intervals
 """

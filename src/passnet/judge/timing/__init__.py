@@ -5,7 +5,7 @@ timed_worker           one worker as the clock has it: run, stopped, and read
 fresh_inputs           fresh values for every timed call
 probes, outputs        reads of outputs: in a worker's memory, or delivered from a device
 rounds                 calls of this process timed in rounds
-estimate, roofline     speedups with their intervals, and the least possible time
+estimate, roofline     speedups with their intervals, and the least possible time T_sol
 wrong_answers          explanations of wrong timed calls
 measurement            the measurement of several workers: times, and observations
 measurement_findings   findings that a measurement shows

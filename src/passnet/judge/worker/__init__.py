@@ -11,4 +11,6 @@ fence         pages without access around tensors, in a run that is not timed
 op_counter    the ops that torch computes, counted under strict rules
 arguments     the arguments of a worker: in shared memory, or on a device
 float64       the graph in float64; run by the reference alone
+work          the least work of a graph: operations, and bytes of arguments that are read
+rates         the rates of the machine: a program of its own
 """
