@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from passnet.graph.text.files import GraphSample, write_sample
+from passnet.judge.suite.suite import load_suite
 from tests.bench.runs import passnet, write_small_suite
 from tests.conftest import ROOT
 from tests.judge.folders import small_graph
@@ -84,11 +85,15 @@ def test_bench_show_prints_the_tables_of_a_run(tmp_path: Path) -> None:
 
 def test_a_check_names_the_graphs_on_which_a_wrong_program_passes(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 1)
-    done = passnet("suite", "check", suite)
-    assert done.stdout.splitlines()[-1] == (
-        "0 of 2 graphs of small let a wrong program pass at t = -5 on recorded and fresh inputs"
+    out = tmp_path / "sound.parquet"
+    done = passnet("suite", "check", suite, "--quick", "--out", out, "--new-version", "1.1")
+    assert done.stdout.splitlines()[-2] == (
+        "0 of 2 graphs of small let a wrong program pass at t = -5 on recorded and fresh inputs; "
+        "0 are unsound as they are"
     )
-    found = json.loads(passnet("suite", "check", suite, "--task", "mul_relu", "--json").stdout)
+    assert (load_suite(str(out)).version, len(load_suite(str(out)).graphs)) == ("1.1", 2)
+    named = ("--task", "mul_relu", "--quick", "--json")
+    found = json.loads(passnet("suite", "check", suite, *named).stdout)
     assert [graph["graph"] for graph in found] == ["mul_relu-0"]
 
 

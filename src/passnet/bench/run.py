@@ -125,7 +125,7 @@ def run_suite(
     with ExitStack() as stack:
         info = run_info(suite, entries, settings, judges.environment(settings))
         part_trials = [trial for folder in plan.parts for trial in trials_of_part(folder, info)]
-        stack.enter_context(run.begin(info, plan.resume, partial(continued, out)))
+        stack.enter_context(run.begin(info, plan.resume, partial(continued, suite, out)))
         if plan.retry:
             run.forget(lambda trial: trial.status in MACHINES_FAULT)
         graphs = {graph.name for task in suite.tasks for graph in task.graphs}

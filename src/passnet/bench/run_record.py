@@ -9,12 +9,13 @@ from passnet.bench.environment import Environment
 from passnet.core.jobs.run_folder import RunFolder
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import InputError
+from passnet.graph.canonical import fingerprints
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import CandidateEntry
 from passnet.judge.limitations import NOT_COVERED
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import RunSettings
-from passnet.judge.suite.suite import Suite, load_suite, shipped_suites
+from passnet.judge.suite.suite import Suite, suite_of_hash
 from passnet.judge.trial import Trial
 
 RUN_FILE = "run.json"
@@ -42,14 +43,11 @@ class BenchRunInfo:
 
 
 def suite_of_run(out: Path) -> Suite | None:
-    """Return the suite of a run folder, if it is shipped and unchanged."""
+    """Return the suite of a run folder, in the version it was run on, if that is shipped."""
     if not (out / RUN_FILE).exists():
         return None
     info = run_folder(out).read_info()
-    if info.suite not in shipped_suites():
-        return None
-    suite = load_suite(info.suite)
-    return suite if suite.content_hash == info.suite_hash else None
+    return suite_of_hash(info.suite, info.suite_hash)
 
 
 def run_info(
@@ -94,8 +92,22 @@ def environment_difference(old: Environment, new: Environment) -> tuple[str, Any
     return None
 
 
-def continued(out: Path, old: BenchRunInfo, info: BenchRunInfo) -> BenchRunInfo:
-    """Return the old record with added candidates; raise InputError if anything else differs."""
+def continued(suite: Suite, out: Path, old: BenchRunInfo, info: BenchRunInfo) -> BenchRunInfo:
+    """Return the old record with added candidates; raise InputError if anything else differs.
+
+    Of a run on another version of the suite, the trials of graphs that have changed are dropped.
+    """
+    version = suite_of_hash(old.suite, old.suite_hash) if old.suite == info.suite else None
+    if version is not None and old.suite_hash != info.suite_hash:
+        before, now = (
+            {graph.name: fingerprints(graph.graph) for graph in each.graphs}
+            for each in (version, suite)
+        )
+        old = replace(old, suite_hash=info.suite_hash)
+        if difference_of_runs(old, info) is None:
+            run_folder(out).forget(
+                lambda trial: before.get(trial.graph) != now.get(trial.graph, trial)
+            )
     if difference := difference_of_runs(old, info):
         raise InputError(f"{out}: {difference}; choose another --out")
     candidates = tuple(dict.fromkeys((*old.candidates, *info.candidates)))

@@ -1,4 +1,4 @@
-"""`passnet suite`: make a suite of a dataset, list, show and check one."""
+"""`passnet suite`: make a suite of a dataset, list and show one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
 from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_notes, print_result, say
 from passnet.errors import InputError
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from passnet.pages.figures.drawing import OpNote
 
 
-@click.group("suite")
+@click.group("suite", cls=ExtensibleGroup)
 def suite_group() -> None:
     """Make, list, show and check suites: tasks of graphs that candidates are measured on.
 
@@ -127,48 +128,6 @@ def _op_notes(graph: TaskGraph, times: bool, fusion: bool) -> list[OpNote]:
     return [OpNote(ms, kernels.get(op)) for op, ms in enumerate(all_ms)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SuiteCheckOptions:
-    """Options of `passnet suite check`."""
-
-    suite: Suite = opt.suite(is_argument=True)
-
-    distribution: Literal["recorded", "fresh", "both"] = "both"
-    """Run wrong programs on inputs seen at capture (recorded), inputs that the judge draws (fresh),
-    or both, as the judge does.
-    """
-
-    json: bool = opt.shared("json")
-
-
-@opt.command("check", suite_group)
-def check_command(options: SuiteCheckOptions) -> None:
-    """Find the graphs of a suite that cannot tell a wrong program from a right one.
-
-    Wrong programs (zeros, an argument returned as it is, an op left out, ...) are run on every
-    graph. A graph on which one passes at t = -5 is called degenerate.
-    """
-    from passnet.core.terminal.progress import progress
-    from passnet.judge.suite.admission import INPUT_KINDS, admit_suite
-
-    suite = options.suite
-    kinds = [kind for kind in INPUT_KINDS if options.distribution in (kind, "both")]
-    with progress(f"checking {suite.name}", sum(len(task.graphs) for task in suite.tasks)) as step:
-        admissions = admit_suite(suite, step)
-    reasons = {admission.graph: admission.reasons(kinds) for admission in admissions}
-    degenerate = {graph: programs for graph, programs in reasons.items() if programs}
-    lines = [
-        f"degenerate: {graph}: "
-        + ", ".join(dict.fromkeys(f"{reason.program} ({reason.place})" for reason in programs))
-        for graph, programs in degenerate.items()
-    ]
-    total = (
-        f"{len(degenerate)} of {len(admissions)} graphs of {suite.name} let a wrong program pass "
-        f"at t = -5 on {' and '.join(kinds)} inputs"
-    )
-    print_result(options.json, admissions, [*lines, total])
-
-
 def _assembly_plan() -> AssemblyPlan:
     from passnet.judge.suite.assembly import AssemblyPlan
 
@@ -248,7 +207,7 @@ def _print_assembled(assembled: Assembled, out: Path, as_json: bool) -> None:
     lines = [
         f"{facts['tasks']} tasks, {facts['graphs']} graphs of {facts['nets']} nets in {out}",
         *counts,
-        f"{facts['tried']} graphs tried: a wrong program passes on {degenerate}, "
+        f"{facts['tried']} graphs tried: {degenerate} let a wrong program pass or are unsound, "
         f"{facts['not_run']} are too much work or do not run",
     ]
     print_result(as_json, facts, lines)

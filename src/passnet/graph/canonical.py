@@ -13,7 +13,7 @@ class Fingerprints:
     """Three identities of a graph, each SHA-256 in hex, from coarse to fine.
 
     `structure`: ops and data flow. `literals`: the same and every literal argument.
-    `full`: the same and the shape and dtype of every argument (None where these are not known).
+    `full`: the same and shape, dtype and declared domain of every argument (None where unknown).
     """
 
     structure: str
@@ -107,6 +107,10 @@ def _digest(lines: list[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
+def _type(tensor: spec.TensorSpec) -> str:
+    return f"{tensor.dtype}{list(tensor.shape)}" + f" {tensor.domain}" * bool(tensor.domain)
+
+
 def fingerprints(graph: spec.Graph) -> Fingerprints:
     """Return a graph's fingerprints; raise GraphError if only some used arguments have specs."""
     structure, literals, inputs = canonical_lines(graph.program)
@@ -116,6 +120,5 @@ def fingerprints(graph: spec.Graph) -> Fingerprints:
         missing = [name for name in inputs if name not in specs]
         if missing:
             raise GraphError(f"argument {missing[0]} has no shape and dtype")
-        types = [f"{specs[name].dtype}{list(specs[name].shape)}" for name in inputs]
-        full = _digest(literals + types)
+        full = _digest(literals + [_type(specs[name]) for name in inputs])
     return Fingerprints(_digest(structure), _digest(literals), full)

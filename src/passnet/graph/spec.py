@@ -114,13 +114,18 @@ class Program:
         return tuple(statement for statement in self.body if isinstance(statement, Op))
 
 
+ValueDomain: TypeAlias = Literal["positive", "unit", "unit_vectors"]
+"""The values that a float argument takes wherever it is drawn: above 0; from -1 to 1; or vectors
+along each of the last two dimensions with a norm of at most 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
     """The record of one argument of a graph.
 
     `dtype` is torch's name without prefix; `mean` and `std` describe captured values; `min_val` and
-    `max_val` bound integers; `data` holds few values, flat. `keys` are the fields in the file, in
-    order; `role` names that file.
+    `max_val` bound integers; `data` holds few values, flat; `domain` is declared. `keys` are the
+    fields in the file, in order; `role` names that file.
     """
 
     name: str
@@ -135,6 +140,7 @@ class TensorSpec:
     original_name: str | None = None
     keys: tuple[str, ...] = ("name", "shape", "dtype", "device", "mean", "std", "data")
     role: Literal["weight", "input"] = "weight"
+    domain: ValueDomain | None = None
 
     @property
     def num_elements(self) -> int:

@@ -24,6 +24,7 @@ from passnet.errors import InputError, boundary, naming
 T = TypeVar("T")
 
 VERSION_KEY = b"passnet_schema_version"
+CONTENT_KEY = b"passnet_content_version"
 SHARD_TEXT_BYTES = 256 * 2**20
 """Text after which a new shard is begun; it shrinks to about a tenth."""
 
@@ -99,23 +100,24 @@ class Format(Generic[T]):
         columns = [(name, _PLAIN.get(kind, pa.string())) for name, kind in self._types.items()]
         return pa.schema(columns, {VERSION_KEY: str(SCHEMA_VERSION).encode()})
 
-    def write(self, path: Path, rows: Iterable[T]) -> None:
-        """Store rows in one file."""
+    def write(self, path: Path, rows: Iterable[T], version: str = "") -> None:
+        """Store rows in one file, and the version of their content with the schema's, if any."""
         values = [
             {name: _to_column(getattr(row, name), kind) for name, kind in self._types.items()}
             for row in rows
         ]
-        self.write_table(path, pa.Table.from_pylist(values, self.schema))
+        self.write_table(path, pa.Table.from_pylist(values, self.schema), version)
 
-    def write_table(self, path: Path, table: pa.Table) -> None:
+    def write_table(self, path: Path, table: pa.Table, version: str = "") -> None:
         """Store a table with the columns of `schema` in one file."""
         check_replaceable(path)
         names = _leaf_names(self.schema)
+        facts = self.schema.metadata | ({CONTENT_KEY: version.encode()} if version else {})
         partial = path.with_suffix(path.suffix + ".partial")
         try:
             with naming(path):
                 pq.write_table(
-                    table.cast(self.schema),
+                    table.cast(self.schema).replace_schema_metadata(facts),
                     partial,
                     row_group_size=ROW_GROUP_ROWS,
                     compression="zstd",
@@ -126,6 +128,12 @@ class Format(Generic[T]):
         finally:
             with suppress(OSError):  # it is there only where it did not become the file
                 partial.unlink()
+
+    def content_version(self, path: Path) -> str:
+        """Return the version of the content of a file; empty where it has none."""
+        with boundary(InputError, f"{path}: damaged"):
+            facts = pq.read_schema(path).metadata or {}
+        return facts.get(CONTENT_KEY, b"").decode(errors="replace")
 
     def read(self, path: Path) -> Iterator[T]:
         """Yield the rows of a file; raise InputError for another format, damage or excess size."""

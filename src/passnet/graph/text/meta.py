@@ -4,12 +4,12 @@ import ast
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from passnet.core.records.dtypes import STORAGE
+from passnet.core.records.dtypes import STORAGE, is_float
 from passnet.errors import GraphError
 from passnet.graph.arguments import MAX_DEPTH, MAX_INTEGER_BITS
-from passnet.graph.spec import Program, TensorSpec
+from passnet.graph.spec import Program, TensorSpec, ValueDomain
 from passnet.graph.text.syntax import parse_tree
 
 CLASS_PREFIX = "Program_weight_tensor_meta_"
@@ -28,7 +28,7 @@ _OPTIONAL_NUMBER = (int | float | None, "a number or None")
 _PLAIN_FIELDS: dict[str, tuple[Any, str]] = {
     "name": (str, "str"),
     "device": (str, "str"),
-    "original_name": (str | None, "str"),
+    **dict.fromkeys(("original_name", "domain"), (str | None, "str")),
     **dict.fromkeys(("mean", "std", "min_val", "max_val"), _OPTIONAL_NUMBER),
 }
 """Type of each field that is stored as written, and its name in errors."""
@@ -173,6 +173,11 @@ def check_spec(spec: TensorSpec, where: str) -> None:
     if math.prod(max(1, size) for size in shape) > MAX_ELEMENTS:
         raise GraphError(f"{where}: shape {list(shape)} has more than {MAX_ELEMENTS} elements")
     _dtype(spec.dtype, where)
+    if spec.domain is not None and not (
+        spec.domain in get_args(ValueDomain) and is_float(spec.dtype)
+    ):
+        known = f"none of {', '.join(get_args(ValueDomain))} of a float"
+        raise GraphError(f"{where}: domain is {_shown(spec.domain)}, {known}")
     if spec.data is not None and len(spec.data) != spec.num_elements:
         raise GraphError(f"{where}: data has {len(spec.data)} values for shape {list(shape)}")
     numbers = (spec.mean, spec.std, spec.min_val, spec.max_val, *(spec.data or ()))

@@ -9,6 +9,7 @@ import numpy as np
 from passnet.core.records.dtypes import LARGEST, Array, is_float, storage, to_storage
 from passnet.errors import GraphError
 from passnet.graph.spec import Alias, Graph, Op, Sequence, TensorSpec, op_refs, refs
+from passnet.graph.values.domains import in_domain
 from passnet.graph.values.effects import writes_first
 from passnet.graph.values.fake import SYMBOL_ANNOTATION, symbol_value
 from passnet.graph.values.uses import Use, find_uses, reads_values
@@ -51,8 +52,8 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
     activations with every fourth row small, weights scaled by 1/sqrt(fan-in), affine parameters
     around 1 and 0, variances within [0.5, 1.5], masks a quarter masked; integers within the size
     they index and the recorded range, reordered where `Use.is_pinned`. `extreme` has large and
-    shifted rows besides, `even` rows of one scale. Scalars keep their recorded value. Arguments
-    without a spec, or too large, are GraphErrors.
+    shifted rows besides, `even` rows of one scale. Scalars keep their recorded value. A declared
+    domain holds for all kinds. Arguments without a spec, or too large, are GraphErrors.
     """
     if len(graph.tensors) != len(graph.program.params):
         raise GraphError("the graph has no shapes and dtypes for its arguments")
@@ -67,7 +68,8 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
             if param.annotation == SYMBOL_ANNOTATION:
                 values.append(symbol_value(spec))
             else:  # numpy computes no array from an array of no dimension
-                values.append(np.asarray(_value(spec, uses[spec.name], kind, random)))
+                drawn = np.asarray(_value(spec, uses[spec.name], kind, random))
+                values.append(in_domain(drawn, spec))
         except (ArithmeticError, ValueError, MemoryError) as cause:
             if isinstance(cause, GraphError):
                 raise

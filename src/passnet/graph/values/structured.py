@@ -7,8 +7,9 @@ import numpy as np
 
 from passnet.core.records.dtypes import LARGEST, Array, from_storage, is_float, to_storage
 from passnet.graph.fx.operators import name_set
-from passnet.graph.spec import Alias, Arg, Graph, Op, Sequence, TensorSpec, op_refs, refs
-from passnet.graph.values.effects import last_name, writes_first
+from passnet.graph.spec import Arg, Graph, Op, Sequence, TensorSpec
+from passnet.graph.values.domains import in_domain
+from passnet.graph.values.effects import last_name
 from passnet.graph.values.inputs import (
     InputValue,
     integer_range,
@@ -16,7 +17,7 @@ from passnet.graph.values.inputs import (
     is_scalar,
     make_inputs,
 )
-from passnet.graph.values.uses import Use, find_uses, reads_values
+from passnet.graph.values.uses import Use, find_uses, ops_with_sources
 
 BLOCKS = np.array([8, 16, 32, 64, 128])
 """Sizes of blocks at whose seams values are largest."""
@@ -75,20 +76,13 @@ def make_structured(graph: Graph, seed: int, count: int) -> list[list[InputValue
             for number, values in enumerate(sets):
                 random = np.random.default_rng([seed, number, index])
                 turns = _Turns(random, seed, number, readers[spec.name])
-                values[index] = turns.values(spec, uses[spec.name], value)
+                values[index] = in_domain(turns.values(spec, uses[spec.name], value), spec)
     return sets
 
 
 def _find_readers(graph: Graph) -> dict[str, _Readers]:
     found = {spec.name: _Readers() for spec in graph.tensors}
-    made = {name: {name} for name in found}  # name of a value: the arguments it is made of
-    for op in graph.program.body:
-        if isinstance(op, Alias):
-            made[op.output] = made.get(op.source, set())
-        if not isinstance(op, Op):
-            continue
-        names = op_refs(op) if reads_values(op) else ()
-        read = {source for name in names for source in made.get(name, ())}
+    for op, read, _ in ops_with_sources(graph):
         name = last_name(op.target).strip("_")
         families = {family for family, members in _FAMILIES.items() if name in members}
         if dict(op.kwargs).get("stable") is True:
@@ -97,10 +91,6 @@ def _find_readers(graph: Graph) -> dict[str, _Readers]:
             found[argument].families |= families
             if families & _HAS_DIM and not name.endswith("_norm"):
                 found[argument].dims.add(_dims(op))
-        if read and op.args and writes_first(op.target, dict(op.kwargs)):
-            made |= {written: made.get(written, set()) | read for written in refs(op.args[0])}
-        if op.output is not None:
-            made[op.output] = read
     return found
 
 

@@ -1,6 +1,6 @@
 """Each argument's use in a graph: as an index with a bound, a weight, or a variance."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -219,6 +219,23 @@ def reads_values(op: Op) -> bool:
     """Return whether an op reads more of its arguments than shape, dtype and device."""
     name = last_name(op.target)
     return name not in _READS_FORM and (name != "getattr" or op.args[1] in _MOVES)
+
+
+def ops_with_sources(graph: Graph) -> Iterator[tuple[Op, set[str], dict[str, set[str]]]]:
+    """Yield each op, the arguments that it reads, and the arguments behind every earlier value."""
+    made = {spec.name: {spec.name} for spec in graph.tensors}
+    for op in graph.program.body:
+        if isinstance(op, Alias):
+            made[op.output] = made.get(op.source, set())
+        if not isinstance(op, Op):
+            continue
+        names = op_refs(op) if reads_values(op) else ()
+        read = {source for name in names for source in made.get(name, ())}
+        yield op, read, made
+        if read and op.args and writes_first(op.target, dict(op.kwargs)):
+            made |= {written: made.get(written, set()) | read for written in refs(op.args[0])}
+        if op.output is not None:
+            made[op.output] = read
 
 
 def _argument(op: Op, position: int, keyword: str) -> Arg:

@@ -1,17 +1,19 @@
-"""Admission of tasks: wrong programs must fail on a graph with the judge's inputs."""
+"""Admission of tasks: wrong programs fail on the judge's inputs, and right ones agree there."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from passnet.core.records.dtypes import Array, from_storage
 from passnet.errors import GraphError
-from passnet.graph.spec import Graph, retarget
+from passnet.graph.spec import Graph, ValueDomain, retarget
+from passnet.graph.values.domains import declare, proposals
 from passnet.graph.values.inputs import InputKind, InputValue, make_inputs, varies
+from passnet.inductor.compiler import compile_with_inductor
 from passnet.judge.score.tolerance import CHUNK_ELEMENTS, CORRECT_AT, smallest_t
-from passnet.judge.suite.suite import Suite
+from passnet.judge.suite.soundness import Fault, find_fault
 from passnet.judge.suite.wrong_programs import (
     Edit,
     NodeValues,
@@ -42,6 +44,19 @@ NoteName: TypeAlias = Literal["constant_input", "idle_op", "passed_through", "no
 
 
 @dataclass(frozen=True, slots=True)
+class AdmissionPlan:
+    """The seed of the inputs, and the questions to a graph.
+
+    A brief admission only decides whether a graph is admitted: it ends at the first edit that
+    passes on all sets, and has no `partial`. With `compiles`, Inductor must agree with float64.
+    """
+
+    seed: int = 0
+    is_brief: bool = False
+    compiles: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class WrongProgramPass:
     """A wrong program that passes: its edit, place and input sets."""
 
@@ -66,13 +81,28 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Wrong programs that pass on all sets of a graph (`degenerate`), or on one (`partial`)."""
+    """Wrong programs that pass on all sets of a graph (`degenerate`), or on one (`partial`).
+
+    `fault` makes a graph unsound; with the domains declared for it here, it is sound.
+    """
 
     task: str
     graph: str
     degenerate: tuple[WrongProgramPass, ...]
     partial: tuple[WrongProgramPass, ...]
     notes: tuple[Note, ...]
+    fault: Fault | None = None
+    domains: dict[str, ValueDomain] = field(default_factory=dict)
+
+    @property
+    def is_admitted(self) -> bool:
+        """Return whether the graph, with its domains, may be part of a suite."""
+        return not self.degenerate and self.fault is None
+
+    def texts(self) -> tuple[str, ...]:
+        """Return why the graph is not admitted, each reason with its place."""
+        wrong = tuple(f"{reason.program} ({reason.place})" for reason in self.degenerate)
+        return wrong + ((f"{self.fault.name} ({self.fault.place})",) if self.fault else ())
 
     def reasons(self, kinds: Collection[InputKind]) -> tuple[WrongProgramPass, ...]:
         """Return the wrong programs that would pass if only these kinds of inputs were used."""
@@ -80,36 +110,34 @@ class Admission:
         return tuple(reason for reason in reasons if set(kinds) <= set(reason.kinds))
 
 
-def admit_suite(
-    suite: Suite, progress: Callable[[str], None] = lambda _: None, seed: int = 0
-) -> list[Admission]:
-    """Return the admission of every graph of a suite, in order; progress is called after each.
-
-    The graphs run in this process, from allow-listed ops only.
-    """
-    admissions = []
-    for graph in suite.graphs:
-        admissions.append(admit_graph(graph, seed))
-        progress(graph.name)
-    return admissions
+def admit_in_domain(candidate: TaskGraph, plan: AdmissionPlan = AdmissionPlan()) -> Admission:
+    """Return the admission of one graph; of an unsound one, in the smallest domains that help."""
+    admission = admit_graph(candidate, plan)
+    for domains in proposals(candidate.graph) if admission.fault else ():
+        declared = replace(candidate, graph=declare(candidate.graph, domains))
+        again = admit_graph(declared, plan)
+        if again.is_admitted:
+            return replace(again, domains=domains)
+    return admission
 
 
-def admit_graph(candidate: TaskGraph, seed: int = 0, is_brief: bool = False) -> Admission:
-    """Return the admission of one graph; `reference_error` is the reason if it cannot be run.
-
-    A brief admission only decides whether the graph is degenerate: it ends at the first edit that
-    passes on all sets, and has no `partial`.
-    """
+def admit_graph(candidate: TaskGraph, plan: AdmissionPlan = AdmissionPlan()) -> Admission:
+    """Return the admission of one graph; `reference_error` is the reason if it cannot be run."""
+    graph, fault = retarget(candidate.graph, "cpu"), None
     try:
-        reasons, notes = _reasons_and_notes(retarget(candidate.graph, "cpu"), seed, is_brief)
+        reasons, notes = _reasons_and_notes(graph, plan.seed, plan.is_brief)
+        if not (plan.is_brief and any(reason.kinds == INPUT_KINDS for reason in reasons)):
+            fault = find_fault(graph, plan.seed, compile_with_inductor if plan.compiles else None)
     except GraphError as cause:
         reasons, notes = [WrongProgramPass("reference_error", str(cause), INPUT_KINDS)], []
+    is_brief = plan.is_brief
     return Admission(
         candidate.task,
         candidate.name,
         tuple(reason for reason in reasons if reason.kinds == INPUT_KINDS),
         () if is_brief else tuple(reason for reason in reasons if reason.kinds != INPUT_KINDS),
         tuple(notes),
+        fault,
     )
 
 

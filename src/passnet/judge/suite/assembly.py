@@ -1,13 +1,13 @@
 """Suites made of a dataset: tasks are selected, and their subgraphs admitted, until all are.
 
-A subgraph is admitted if no wrong program passes on it, and it is not too much work to judge. Each
-trial runs in its own process; results are kept, so that an assembly can be resumed.
+A subgraph is admitted if no wrong program passes on it, it is sound, and it is not too much work to
+judge. Each trial runs in its own process; results are kept, so that an assembly can be resumed.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -21,8 +21,10 @@ from passnet.core.terminal.progress import ProgressStep
 from passnet.data.capture.record import library_of
 from passnet.data.dataset import store
 from passnet.errors import InputError
-from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.canonical import fingerprints
+from passnet.graph.spec import Graph, TensorSpec, ValueDomain
 from passnet.graph.text.parse import parse_program
+from passnet.graph.values.domains import declare
 from passnet.judge.suite.balance import Shares, balanced_tasks, unseen_tasks
 from passnet.judge.suite.selection import (
     EligibleRow,
@@ -45,7 +47,8 @@ class AssemblyPlan:
     """The tasks of a suite, and the bounds within which their subgraphs are admitted.
 
     `max_gflops` counts products and convolutions; `limits` bound the trial of one subgraph. Once
-    `enough_tries` subgraphs of one op sequence compute nothing, no others of it are tried.
+    `enough_tries` subgraphs of one op sequence compute nothing, no others of it are tried. With
+    `compiles`, Inductor must agree with float64 where eager PyTorch does.
     """
 
     selection: SelectionPlan = SelectionPlan()
@@ -54,6 +57,7 @@ class AssemblyPlan:
     limits: JobLimits = JobLimits(180.0, 4096)
     shares: Shares | None = None
     enough_tries: int = 4
+    compiles: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +71,16 @@ class AssemblyInfo:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRecord:
-    """The wrong programs that pass on a subgraph, the work of one call, and the error if any."""
+    """The wrong programs that pass on a subgraph, the work of one call, and the error if any.
+
+    `wrong` names a fault that makes it unsound, too; `domains` are those that it is admitted in.
+    """
 
     full: str
     wrong: tuple[str, ...] = ()
     gflops: float | None = None
     error: str | None = None
+    domains: dict[str, ValueDomain] = field(default_factory=dict)
 
     @property
     def computes_nothing(self) -> bool:
@@ -178,7 +186,11 @@ def _assembled(
                     admissions[record.full] = record
                     step(record.full[:12])
     versions = manifest.versions
-    graphs = [_suite_graph(task, row, versions) for task in tasks for row in task.rows]
+    graphs = [
+        _suite_graph(task, row, versions, admissions[row.full].domains)
+        for task in tasks
+        for row in task.rows
+    ]
     suite = make_suite(work.path.stem, graphs)
     write_suite(work.path, suite)
     return Assembled(suite, tuple(tasks), tuple(admissions[name] for name in sorted(admissions)))
@@ -219,7 +231,10 @@ def _barren(
 
 
 def _suite_graph(
-    task: TaskRows, row: store.SubgraphRow, versions: Mapping[str, Sequence[str]]
+    task: TaskRows,
+    row: store.SubgraphRow,
+    versions: Mapping[str, Sequence[str]],
+    domains: Mapping[str, ValueDomain],
 ) -> TaskGraph:
     from passnet.data.capture.catalog import packages_of  # needs torch; the settings do not
 
@@ -227,45 +242,54 @@ def _suite_graph(
     package = next((name for name in packages_of(net) if name in versions), None)
     version = versions[package][-1] if package else ""
     source = NetSource(net, library_of(net), version, first.start, first.stop, row.domain)
-    name = f"{task.name}-{net.replace('/', '.')}-{row.full[:8]}"
-    return TaskGraph(task.name, name, store.graph_of(row), source)
+    graph = declare(store.graph_of(row), domains)
+    name = f"{task.name}-{net.replace('/', '.')}-{str(fingerprints(graph).full)[:8]}"
+    return TaskGraph(task.name, name, graph, source)
 
 
 def _admit_isolated(
     worker: JobRunner, row: store.SubgraphRow, plan: AssemblyPlan
 ) -> JobOutcome[AdmissionRecord]:
-    payload = encode((row, plan.max_gflops)).decode()
-    module = "passnet.judge.suite.assembly"
-    result = worker.run(Job(f"{module}:admit_to", payload, plan.limits, f"{module}:ready"))
+    payload = encode((row, plan.max_gflops, plan.compiles)).decode()
+    way, module = "compiles" * plan.compiles, "passnet.judge.suite.assembly"
+    result = worker.run(Job(f"{module}:admit_to", payload, plan.limits, f"{module}:ready", way))
     failed = AdmissionRecord(row.full, error=result.failure)
     return result.outcome(AdmissionRecord) or JobOutcome(failed)
 
 
-def ready(_: str) -> None:
-    """Import the modules of admission and try one graph, so that a fork starts fast."""
+def ready(way: str) -> None:
+    """Import the modules of admission and try one graph, so that a fork starts fast.
+
+    With a text as `way`, it is compiled too, and so are Inductor's headers.
+    """
     import torch
 
     from passnet.graph.values.cost import cost
-    from passnet.judge.suite.admission import admit_graph
+    from passnet.inductor.compiler import compile_in_this_process, import_compilers, keep_headers
+    from passnet.judge.suite.admission import AdmissionPlan, admit_graph
 
     torch.set_num_threads(1)
+    if way:
+        import_compilers()
+        compile_in_this_process()
+        keep_headers()
     text = "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, x):\n"
     program = parse_program(text + "        y = torch.relu(x)\n        return (y,)\n")
     graph = Graph(program, (TensorSpec("x", (4, 4), "float32"),))
     cost(graph)
-    admit_graph(TaskGraph("", "", graph), is_brief=True)
+    admit_graph(TaskGraph("", "", graph), AdmissionPlan(compiles=bool(way)))
 
 
 def admit_to(payload: str, folder: Path) -> None:
     """Try a subgraph in the process, and write the record to a folder."""
-    row, max_gflops = decode(payload, tuple[store.SubgraphRow, float])
-    write_json(folder / RECORD_FILE, admit(row, max_gflops))
+    row, max_gflops, compiles = decode(payload, tuple[store.SubgraphRow, float, bool])
+    write_json(folder / RECORD_FILE, admit(row, max_gflops, compiles))
 
 
-def admit(row: store.SubgraphRow, max_gflops: float) -> AdmissionRecord:
+def admit(row: store.SubgraphRow, max_gflops: float, compiles: bool = True) -> AdmissionRecord:
     """Return the admission of a row; wrong programs are not run on a graph with too much work."""
     from passnet.graph.values.cost import cost
-    from passnet.judge.suite.admission import admit_graph
+    from passnet.judge.suite.admission import AdmissionPlan, admit_in_domain
 
     try:
         graph = store.graph_of(row)
@@ -274,6 +298,5 @@ def admit(row: store.SubgraphRow, max_gflops: float) -> AdmissionRecord:
         return AdmissionRecord(row.full, error=str(cause)[:MAX_ERROR_CHARACTERS])
     if gflops > max_gflops:
         return AdmissionRecord(row.full, gflops=gflops, error="too much work")
-    admission = admit_graph(TaskGraph("", "", graph), is_brief=True)
-    wrong = tuple(f"{reason.program} ({reason.place})" for reason in admission.degenerate)
-    return AdmissionRecord(row.full, wrong, gflops)
+    admission = admit_in_domain(TaskGraph("", "", graph), AdmissionPlan(0, True, compiles))
+    return AdmissionRecord(row.full, admission.texts(), gflops, domains=admission.domains)

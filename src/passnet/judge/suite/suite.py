@@ -19,12 +19,16 @@ from passnet.judge.task import NetSource, Task, TaskGraph
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Tasks in order, with a hash over their content; `notes` are about graphs left out."""
+    """Tasks in order, with a hash over their content; `notes` are about graphs left out.
+
+    `version` is the one that its file names, such as 1.1; empty without one.
+    """
 
     name: str
     tasks: tuple[Task, ...]
     content_hash: str
     notes: tuple[str, ...] = ()
+    version: str = ""
 
     @property
     def graphs(self) -> list[TaskGraph]:
@@ -93,12 +97,12 @@ def only_tasks(suite: Suite, names: Sequence[str]) -> Suite:
             hint = did_you_mean(name, all_names) or f"; it has {', '.join(all_names)}"
             raise InputError(f"suite {suite.name} has no task {name!r}{hint}")
     graphs = [graph for graph in suite.graphs if graph.task in names]
-    return replace(make_suite(suite.name, graphs), notes=suite.notes)
+    return replace(make_suite(suite.name, graphs), notes=suite.notes, version=suite.version)
 
 
 def write_suite(path: Path, suite: Suite) -> None:
     """Store a suite as Parquet whole, or raise SuiteError for a value that cannot be stored."""
-    SUITES.write(path, [row_of_graph(graph) for graph in suite.graphs])
+    SUITES.write(path, [row_of_graph(graph) for graph in suite.graphs], suite.version)
 
 
 def row_of_graph(graph: TaskGraph) -> SuiteRow:
@@ -142,10 +146,22 @@ def load_suite(where: str) -> Suite:
 
 
 def shipped_suites() -> dict[str, Path]:
-    """Return name and file of every suite that ships with passnet."""
+    """Return name and file of every suite that ships; an earlier version is called NAME@1.0."""
     package = Path(__file__).parents[2] / "suites"
     folder = package if package.is_dir() else Path(__file__).parents[4] / "suites"
-    return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
+    paths = {path.stem: path for path in sorted(folder.glob("*.parquet"))}
+    earlier = sorted(folder.glob("*/*.parquet"))
+    return paths | {f"{path.stem}@{path.parent.name}": path for path in earlier}
+
+
+def suite_of_hash(name: str, content_hash: str) -> Suite | None:
+    """Return the version of a shipped suite that has this content; None if there is none."""
+    for version in shipped_suites():
+        if version.partition("@")[0] == name:
+            suite = load_suite(version)
+            if suite.content_hash == content_hash:
+                return suite
+    return None
 
 
 def _read(path: Path) -> Suite:
@@ -153,7 +169,7 @@ def _read(path: Path) -> Suite:
         graphs = [graph_of_row(row, f"{path}: {row.task}/{row.name}") for row in SUITES.read(path)]
     except InputError as cause:
         raise SuiteError(str(cause)) from cause
-    return make_suite(path.stem, graphs)
+    return replace(make_suite(path.stem, graphs), version=SUITES.content_version(path))
 
 
 def graph_of_row(row: SuiteRow, where: str) -> TaskGraph:

@@ -123,7 +123,7 @@ def run_edit(programs: WrongPrograms, edit: Edit, values: NodeValues) -> Iterato
         with torch.no_grad(), boundary(GraphError, "running the graph"):
             interpreter.env[node] = interpreter.run_node(node)
         for number in numbers.get(node, ()):
-            yield _value(f"output {number}", interpreter.env[node])
+            yield value_of(f"output {number}", interpreter.env[node])
 
 
 def run_program(
@@ -136,11 +136,11 @@ def run_program(
         outputs = EditedRun(programs.module, edit).run(*arguments)
         memory = {_address(argument) for argument in arguments} - {None}
         values = [
-            _value(f"output {number}", output, _address(output) in memory)
+            value_of(f"output {number}", output, _address(output) in memory)
             for number, output in enumerate(outputs)
         ]
         for param, argument in zip(programs.graph.program.params, arguments, strict=True):
-            values.append(_value(f"argument {param.name}", argument))
+            values.append(value_of(f"argument {param.name}", argument))
         return tuple(values)
 
 
@@ -158,7 +158,8 @@ def _address(value: Any) -> int | None:
     return value.untyped_storage().data_ptr() if has_memory else None
 
 
-def _value(name: str, value: Any, is_view: bool = False) -> Value:
+def value_of(name: str, value: Any, is_view: bool = False) -> Value:
+    """Return the value of an output or argument; memory of a tensor on the CPU is shared."""
     if not isinstance(value, torch.Tensor):
         return Value(name, type(value).__name__, None, repr(value))
     bits = value.detach().contiguous()

@@ -1,0 +1,87 @@
+"""Soundness of tasks: on fresh inputs a graph gives numbers, and they do not hang on rounding."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import torch
+
+from passnet.errors import GraphError, boundary
+from passnet.graph.fx.build import build
+from passnet.graph.spec import Graph
+from passnet.graph.values.cost import torch_arguments
+from passnet.inductor.compiler import compile_with_inductor
+from passnet.judge.score.tolerance import smallest_t
+from passnet.judge.suite.wrong_programs import value_of
+from passnet.judge.worker.float64 import run_exact
+
+NUM_DRAWS = 3
+"""Draws of fresh inputs; each has the next seed."""
+MAX_NAN_SHARE = 0.01
+"""Largest share of NaN in an output. Infinities equal themselves, and masks hold them."""
+MUST_AGREE_AT = -3
+"""The level at which a compiler must agree with float64 where eager PyTorch does."""
+
+Compiler: TypeAlias = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]
+"""Compiles a graph for these arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The output that makes a graph unsound, on the fresh inputs of a seed.
+
+    `not_a_number`: more than 1 % of it is NaN. `ill_conditioned`: eager PyTorch agrees with float64
+    at t = -3, but Inductor does not.
+    """
+
+    name: Literal["not_a_number", "ill_conditioned"]
+    place: str
+    seed: int
+
+
+def find_fault(
+    graph: Graph, seed: int = 0, compiler: Compiler | None = compile_with_inductor
+) -> Fault | None:
+    """Return the first fault of a graph on the CPU; without a compiler, look for NaN only.
+
+    A graph that does not run is a GraphError. Rounding is not judged where a graph does not run in
+    float64, or is refused by the compiler.
+    """
+    seeds = range(seed, seed + NUM_DRAWS)
+    module = build(graph.program)
+    usual = [_outputs(module.forward, graph, draw) for draw in seeds]
+    for draw, outputs in zip(seeds, usual, strict=True):
+        for number, output in outputs.items():
+            if output.numel() and output.isnan().double().mean() > MAX_NAN_SHARE:
+                return Fault("not_a_number", f"output {number}", draw)
+    if compiler is None:
+        return None
+    with suppress(GraphError), torch.no_grad():
+        exact = [_outputs(lambda *each: run_exact(module, each), graph, draw) for draw in seeds]
+        with boundary(GraphError, "compiling the graph"):
+            compiled = compiler(build(graph.program), torch_arguments(graph, "fresh", seed))
+        for draw, outputs, right in zip(seeds, usual, exact, strict=True):
+            others = _outputs(compiled, graph, draw)
+            for number, output in outputs.items():
+                if _agree(output, right[number]) and not _agree(others[number], right[number]):
+                    return Fault("ill_conditioned", f"output {number}", draw)
+    return None
+
+
+def _outputs(call: Callable[..., Any], graph: Graph, seed: int) -> dict[int, torch.Tensor]:
+    """Return the tensors among the outputs of a call on fresh inputs, by their number."""
+    arguments = torch_arguments(graph, "fresh", seed)
+    with torch.no_grad(), boundary(GraphError, "running the graph"):
+        torch.manual_seed(0)
+        outputs = call(*arguments)
+    return {at: value for at, value in enumerate(outputs) if isinstance(value, torch.Tensor)}
+
+
+def _agree(actual: torch.Tensor, exact: torch.Tensor) -> bool:
+    if actual.shape != exact.shape:
+        return False
+    value, right = value_of("", actual), value_of("", exact.to(actual.dtype))
+    assert value.array is not None and right.array is not None, "both are tensors"
+    level = smallest_t(value.array, right.array, value.dtype)
+    return level is not None and level <= MUST_AGREE_AT
