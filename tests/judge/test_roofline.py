@@ -80,6 +80,7 @@ def test_a_floor_that_the_reference_is_below_proves_nothing() -> None:
 ROWS, COLUMNS = 64, 256
 X = TensorSpec("x", (ROWS, COLUMNS), "float32", mean=0.0, std=1.0)
 W = TensorSpec("w", (128, COLUMNS), "float32", mean=0.0, std=1.0)
+MEANS = TensorSpec("m", (ROWS,), "float32")
 INDEX = TensorSpec("index", (3,), "int64")
 ALL, ROW = 4 * ROWS * COLUMNS, 4 * COLUMNS
 PRODUCT = 2 * ROWS * COLUMNS * 128
@@ -97,7 +98,8 @@ PRODUCT = 2 * ROWS * COLUMNS * 128
         ("torch.nn.functional.linear(x, w)[0]", (X, W), (PRODUCT // ROWS, 0, ROW + 2 * ALL)),
         ("torch.relu(torch.nn.functional.linear(x, w))", (X, W), (PRODUCT, ROWS * 128, 3 * ALL)),
         ("x.argmax(1)", (X,), (0, 0, 0)),  # no gradient, and nothing claimed
-        ("w * 2 if False else x.clone()", (X, W), (0, 0, ALL)),
+        ("x.clone()", (X, W), (0, 0, ALL)),
+        ("torch.nn.functional.batch_norm(x.T, m, m + 9)", (X, MEANS), (0, 0, ALL)),
     ],
 )
 def test_work_counts_as_far_as_outputs_depend_on_it(

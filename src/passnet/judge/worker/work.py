@@ -6,6 +6,7 @@ in lines of 64 bytes: memory moves in lines, and vectors compute as many values 
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -70,23 +71,29 @@ class _Demand(TorchFunctionMode):
 def count_work(call: Callable[..., Any], arguments: Sequence[Any]) -> tuple[int, int, int]:
     """Return the operations of products, the elementwise ones, and the bytes of arguments read.
 
-    They are zero where an op has no gradient, a part that a compiler may not leave out.
+    If an op refuses gradients of some arguments, as a batch norm those of its running means, only
+    the largest argument counts; if it refuses all, the three are zero.
     """
-    try:
-        with torch.enable_grad():
-            return _counted(call, arguments)
-    except (RuntimeError, TypeError, ValueError, IndexError):  # of an op that has no gradient
-        return 0, 0, 0
+    largest = max((a.nbytes for a in arguments if _is_float(a)), default=0)
+    for least_bytes in (0, largest):
+        with suppress(RuntimeError, TypeError, ValueError), torch.enable_grad():
+            return _counted(call, arguments, least_bytes)
+    return 0, 0, 0
 
 
-def _counted(call: Callable[..., Any], arguments: Sequence[Any]) -> tuple[int, int, int]:
+def _counted(
+    call: Callable[..., Any], arguments: Sequence[Any], least_bytes: int
+) -> tuple[int, int, int]:
     leaves = [
         (argument.double() if argument.is_floating_point() else argument).clone()
         if isinstance(argument, torch.Tensor)
         else argument
         for argument in arguments
     ]
-    wanted = [leaf.requires_grad_() if _is_float(leaf) else None for leaf in leaves]
+    wanted = [
+        leaf.requires_grad_() if _is_float(leaf) and argument.nbytes >= least_bytes else None
+        for leaf, argument in zip(leaves, arguments, strict=True)
+    ]
     given = [leaf.clone() if torch.is_tensor(leaf) else leaf for leaf in leaves]
     own = {leaf.untyped_storage().data_ptr() for leaf in given if torch.is_tensor(leaf)}
     with FlopCounterMode(display=False) as products, _Pointwise() as pointwise:
@@ -100,7 +107,7 @@ def _counted(call: Callable[..., Any], arguments: Sequence[Any]) -> tuple[int, i
         and result.requires_grad
         and result.untyped_storage().data_ptr() not in own
     ]
-    torch.autograd.backward(made, [torch.randn_like(result) for result in made])
+    torch.autograd.backward(made, [torch.rand_like(result) for result in made])
     num_bytes = 0
     for argument, leaf in zip(arguments, wanted, strict=True):
         if leaf is not None and leaf.grad is not None:
