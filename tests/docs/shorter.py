@@ -122,6 +122,11 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     ("--executor ray", "needs a Ray cluster"),
     ("--device cuda", "needs a GPU"),
     ("examples/triton", "needs Triton"),
+    (
+        "kernelbench KernelBench",
+        "needs a checkout of KernelBench; tests/exchange runs it on one like it",
+    ),
+    ("kernelbench.parquet", "needs a checkout of KernelBench"),
     ("train sft", "needs TRL, and minutes; tests/loops runs it where TRL is installed"),
     ("--out site-of-entries", "needs entries; docs/leaderboard.md runs it with some"),
     ("judge serve", "serves until it is stopped; tests/train/service runs it"),

@@ -32,21 +32,18 @@ def module_call(folder: str, arguments: Sequence[Any]) -> Callable[..., tuple[An
         with boundary(PassError, f"building {binding.entry}"):
             entry = entry(*ast.literal_eval(binding.init))
             entry = entry.eval() if binding.is_evaluated else entry
-    weights = [
-        (bound, weight.argument)
-        for weight, bound in zip(
-            binding.weights, _bound_weights(binding, entry, arguments), strict=True
-        )
-    ]
-    given = [
-        (0, ast.literal_eval(each)) if isinstance(each, str) else (each, weights)
-        for each in binding.inputs
-    ]
+            entry = entry.to(next(v.device for v in arguments if isinstance(v, torch.Tensor)))
+    bound = _bound_weights(binding, entry, arguments)
+    weights = [(own, weight.argument) for own, weight in zip(bound, binding.weights, strict=True)]
+    usual = [ast.literal_eval(each) if isinstance(each, str) else None for each in binding.inputs]
+    tensors = [(place, each) for place, each in enumerate(binding.inputs) if isinstance(each, int)]
 
     def call(*values: Any) -> tuple[Any, ...]:
-        for bound, number in weights:
-            bound.data = values[number]  # whoever holds the parameter sees the values
-        inputs = [values[number] if other is weights else other for number, other in given]
+        for own, number in weights:
+            own.data = values[number]  # whoever holds the parameter sees the values
+        inputs = usual.copy()
+        for place, number in tensors:
+            inputs[place] = values[number]
         outputs = entry(*inputs)
         return (outputs,) if isinstance(outputs, torch.Tensor) else tuple(flat_outputs(outputs))
 
@@ -70,7 +67,7 @@ def digest(tensor: torch.Tensor) -> str:
         >>> digest(torch.zeros(2)) == digest(torch.zeros(2)) != digest(torch.zeros(2, 1))
         True
     """
-    flat = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+    flat = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
     text = f"{tensor.dtype} {tuple(tensor.shape)}\0".encode()
     return hashlib.sha256(text + flat.numpy().tobytes()).hexdigest()
 
