@@ -127,6 +127,11 @@ def test_inputs_stay_positive_where_outputs_are_no_numbers_otherwise(tmp_path: P
     assert captured(tmp_path, net("Model", "return torch.relu(x)") + INPUTS).positive == ()
 
 
+def test_a_warning_ends_no_graph(tmp_path: Path) -> None:
+    text = "import warnings\n" + net("Model", "warnings.warn('old')\n        return x + 1") + INPUTS
+    assert captured(tmp_path, text).error is None
+
+
 def test_an_input_that_is_not_used_is_an_argument_too(tmp_path: Path) -> None:
     text = FUNCTIONS.replace("x + y * times", "x * 2")
     problem = captured(tmp_path, text)

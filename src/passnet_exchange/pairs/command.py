@@ -129,7 +129,7 @@ class ImportKernelbenchOptions:
 
     limits: JobLimits = opt.job_limits(180.0)
 
-    plan: RunPlan = opt.plan("num_workers", "resume", "executor", jobs=1)
+    plan: RunPlan = opt.plan("num_workers", "resume", "retry", "executor", jobs=1)
 
     json: bool = opt.shared("json")
 

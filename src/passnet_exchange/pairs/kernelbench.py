@@ -122,6 +122,8 @@ def import_kernelbench(
     info = ImportInfo(SCHEMA_VERSION, str(folder.resolve()), max_bytes, limits)
     complaint = f"{work.out}: holds problems under other settings; choose another --out"
     with work.begin(info, plan.resume, unchanged(complaint)):
+        if plan.retry:
+            work.forget(lambda record: record.problem.error is not None)
         records = work.records()
         missing = [item for item in paths.items() if item[0] not in records]
         capture = partial(_captured, max_bytes=max_bytes, limits=limits)

@@ -4,6 +4,7 @@ import ast
 import math
 import sys
 import types
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from passnet.graph.spec import Graph, Param, Program, Ref, TensorSpec
 from passnet.graph.text.render import render_program
 from passnet.graph.values.cost import torch_arguments
 from passnet.graph.values.fake import fake_mode
+from passnet.inductor.compiler import dynamo_settings
 from passnet.judge.protocol.module_binding import BoundWeight, ModuleBinding
 from passnet.judge.worker.module import digest, flat_outputs, named_tensors
 from passnet_exchange.pairs.constants import Constant, find_constants, reduced, replaced
@@ -225,7 +227,8 @@ def _traced(reference: FileReference) -> CapturedGraph:
         segment.replay = run
 
     trace = Trace(reference.call, keep)
-    outputs = flat_outputs(trace.run(reference.inputs, {}))
+    with dynamo_settings(reorderable_logging_functions={warnings.warn}):  # no end of a graph
+        outputs = flat_outputs(trace.run(reference.inputs, {}))
     if len(found) != 1 or len(calls) != 1:
         reason = f": {trace.breaks[0]}" if trace.breaks else ""
         raise CaptureError(f"it is {len(found)} graphs and not one{reason}")

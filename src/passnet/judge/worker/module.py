@@ -31,8 +31,10 @@ def module_call(folder: str, arguments: Sequence[Any]) -> Callable[..., tuple[An
         torch.manual_seed(binding.seed)
         with boundary(PassError, f"building {binding.entry}"):
             entry = entry(*ast.literal_eval(binding.init))
+        if isinstance(entry, torch.nn.Module):
             entry = entry.eval() if binding.is_evaluated else entry
-            entry = entry.to(next(v.device for v in arguments if isinstance(v, torch.Tensor)))
+            devices = {each.device for each in arguments if isinstance(each, torch.Tensor)}
+            entry = entry.to(*devices) if len(devices) == 1 else entry
     bound = _bound_weights(binding, entry, arguments)
     weights = [(own, weight.argument) for own, weight in zip(bound, binding.weights, strict=True)]
     usual = [ast.literal_eval(each) if isinstance(each, str) else None for each in binding.inputs]
