@@ -37,7 +37,7 @@ class CheckInfo:
 
     schema_version: int
     torch: str
-    compiles: bool
+    questions: AdmissionPlan
     limits: JobLimits = LIMITS
 
 
@@ -52,7 +52,7 @@ class GraphCheck:
 
 def check_suite(
     suite: Suite,
-    compiles: bool,
+    questions: AdmissionPlan,
     folder: Path | None,
     plan: RunPlan,
     progress: Callable[[str], None] = lambda _: None,
@@ -61,7 +61,7 @@ def check_suite(
 
     Args:
         suite: the graphs.
-        compiles: ask whether Inductor agrees with float64.
+        questions: the plan of each admission.
         folder: keeps the results, so that a check can be resumed; None keeps nothing.
         plan: a plan whose items are graphs.
         progress: called with the name of each graph that is done.
@@ -73,12 +73,12 @@ def check_suite(
             where, INFO_FILE, CheckInfo, RECORDS_FILE, GraphCheck, lambda check: check.content,
             "checks",
         )  # fmt: skip
-        info = CheckInfo(SCHEMA_VERSION, str(torch.__version__), compiles)
+        info = CheckInfo(SCHEMA_VERSION, str(torch.__version__), questions)
         complaint = f"{where}: holds checks with other settings; choose another --work"
         stack.enter_context(run.begin(info, plan.resume, unchanged(complaint)))
         checks = run.records()
         missing = [graph for content, graph in graphs.items() if content not in checks]
-        outcomes = plan.executor(missing, partial(_checked, compiles=compiles), plan.num_workers)
+        outcomes = plan.executor(missing, partial(_checked, questions=questions), plan.num_workers)
         for check in run.keep(outcomes, len(checks)):
             checks[check.content] = check
             progress(graphs[check.content].name)
@@ -90,9 +90,11 @@ def _content(graph: TaskGraph) -> str:
     return prints.full or prints.literals
 
 
-def _checked(worker: JobRunner, graph: TaskGraph, compiles: bool) -> JobOutcome[GraphCheck]:
-    payload = encode((row_of_graph(graph), compiles)).decode()
-    prepare = ("passnet.judge.suite.assembly:ready", "compiles" * compiles)
+def _checked(
+    worker: JobRunner, graph: TaskGraph, questions: AdmissionPlan
+) -> JobOutcome[GraphCheck]:
+    payload = encode((row_of_graph(graph), questions)).decode()
+    prepare = ("passnet.judge.suite.assembly:ready", "compiles" * questions.compiles)
     result = worker.run(Job(f"{__name__}:check_to", payload, LIMITS, *prepare))
     failed = GraphCheck(_content(graph), error=result.failure)
     return result.outcome(GraphCheck) or JobOutcome(failed)
@@ -100,10 +102,10 @@ def _checked(worker: JobRunner, graph: TaskGraph, compiles: bool) -> JobOutcome[
 
 def check_to(payload: str, folder: Path) -> None:
     """Check a graph in the process, and write the record to a folder."""
-    row, compiles = decode(payload, tuple[SuiteRow, bool])
+    row, questions = decode(payload, tuple[SuiteRow, AdmissionPlan])
     graph = graph_of_row(row, row.name)
-    plan = AdmissionPlan(compiles=compiles)
-    write_json(folder / RECORD_FILE, GraphCheck(_content(graph), admit_in_domain(graph, plan)))
+    check = GraphCheck(_content(graph), admit_in_domain(graph, questions))
+    write_json(folder / RECORD_FILE, check)
 
 
 def _admission(graph: TaskGraph, check: GraphCheck) -> Admission:

@@ -27,7 +27,10 @@ class SuiteCheckOptions:
     """
 
     quick: bool = False
-    """Do not ask whether Inductor agrees with float64, for which every graph is compiled."""
+    """Do not ask whether Inductor agrees with float64, for which graphs are compiled."""
+
+    only_sound: bool = False
+    """Run wrong programs only on graphs that get a domain; the others were admitted before."""
 
     out: Path | None = None
     """Write the sound version of the suite to this file, NAME.parquet."""
@@ -53,7 +56,7 @@ def suite_check(options: SuiteCheckOptions) -> None:
     with --out, domains that make it sound are declared for its arguments, or it is left out.
     """
     from passnet.core.terminal.progress import progress
-    from passnet.judge.suite.admission import INPUT_KINDS
+    from passnet.judge.suite.admission import INPUT_KINDS, AdmissionPlan
     from passnet.judge.suite.suite import write_suite
     from passnet_audit.suites.check import check_suite, sound_version
 
@@ -64,7 +67,8 @@ def suite_check(options: SuiteCheckOptions) -> None:
         raise InputError("--resume goes on with the results in a folder; name it with --work")
     kinds = [kind for kind in INPUT_KINDS if options.distribution in (kind, "both")]
     with progress(f"checking {suite.name}", len(suite.graphs)) as step:
-        admissions = check_suite(suite, not options.quick, options.work, plan, step)
+        questions = AdmissionPlan(compiles=not options.quick, runs_wrong=not options.only_sound)
+        admissions = check_suite(suite, questions, options.work, plan, step)
     reasons = {admission.graph: admission.reasons(kinds) for admission in admissions}
     degenerate = {graph: programs for graph, programs in reasons.items() if programs}
     lines = [

@@ -12,10 +12,11 @@ from passnet.errors import InputError, SuiteError
 from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph
 from passnet.graph.values.domains import declare
+from passnet.judge.suite.admission import AdmissionPlan
 from passnet.judge.suite.suite import Suite, load_suite, make_suite, write_suite
 from passnet.judge.task import TaskGraph
 from passnet_audit.suites.check import check_suite, sound_version
-from tests.judge.suite.test_soundness import ROOT_OF_A_MEAN, graph_of
+from tests.judge.suite.test_soundness import QUICK, ROOT_OF_A_MEAN, graph_of
 
 
 def named(task: str, graph: Graph, stem: str) -> TaskGraph:
@@ -38,7 +39,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_suite_is_checked_once_and_its_sound_version_declares_domains(work: Path) -> None:
     announced: list[str] = []
     plan = RunPlan(num_workers=1)
-    admissions = check_suite(MIXED, False, work, plan, announced.append)
+    admissions = check_suite(MIXED, QUICK, work, plan, announced.append)
     assert announced == [graph.name for graph in MIXED.graphs] == [a.graph for a in admissions]
     assert [admission.is_admitted for admission in admissions] == [True, True, False, False]
     assert admissions[1].domains == {"x": "positive"}
@@ -54,13 +55,13 @@ def test_a_suite_is_checked_once_and_its_sound_version_declares_domains(work: Pa
         assert not list(items), "all are known"
         return iter(())
 
-    again = check_suite(sound, False, work, RunPlan(resume=True))
+    again = check_suite(sound, QUICK, work, RunPlan(resume=True))
     assert [admission.texts() for admission in again] == [(), ()]
-    assert check_suite(MIXED, False, work, RunPlan(resume=True, executor=none)) == admissions
+    assert check_suite(MIXED, QUICK, work, RunPlan(resume=True, executor=none)) == admissions
     with pytest.raises(InputError, match="other settings"):
-        check_suite(MIXED, True, work, RunPlan(resume=True))
+        check_suite(MIXED, AdmissionPlan(), work, RunPlan(resume=True))
     with pytest.raises(InputError, match="--resume"):
-        check_suite(MIXED, False, work, plan)
+        check_suite(MIXED, QUICK, work, plan)
 
 
 def test_a_version_stays_with_its_file_and_a_suite_without_sound_graphs_is_none(
