@@ -83,15 +83,12 @@ BENCH ?= spine fusion cutting
 bench: .venv/dev
 	for each in $(BENCH); do $(RUN)/python -m benchmarks.$$each || exit 1; done
 
-# All that needs a GPU: tests, how well times agree, Triton passes and baselines, exploits.
+# All that needs a GPU, in steps of at most eight minutes in the order of their worth. A call goes on
+# where the last one stopped; `make gpu STEP=aa` runs one, `make gpu STEP=--table` prints all so far.
+STEP ?=
+
 gpu: .venv/dev
-	$(RUN)/python -m pytest -m gpu
-	$(RUN)/python -m benchmarks.gpu
-	$(RUN)/python -m benchmarks.fusion executed cuda
-	$(BIN)/passnet judge audit --device cuda tests/exploits/gpu
-	$(BIN)/passnet bench run --suite demo --device cuda --out runs/gpu --resume \
-	  --candidate eager --candidate null --candidate inductor --candidate inductor@direct \
-	  --candidate examples/triton --candidate examples/triton@direct
+	$(RUN)/python -m benchmarks.gpu $(STEP)
 
 clean:
 	rm -rf .venv runs
