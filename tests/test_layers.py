@@ -43,7 +43,7 @@ WITHOUT_TORCH = (
     *(f"passnet_audit/nets/{name}.py" for name in ("command", "outcome", "tables")),
 )
 WITH_TORCH = (
-    *("judge/worker/", "judge/suite/", "bench/profiling/", "core/hardware.py"),
+    *("judge/worker/", "bench/profiling/", "core/hardware.py"),
     "passnet_exchange/pairs/problem_capture.py",
 )
 """Folders that do not import torch, but for these rooms within them."""

@@ -19,7 +19,7 @@ from passnet.core.jobs.executors import EXECUTORS
 from passnet.data.mine import dtypes, subgraphs
 from passnet.judge.inspection.rules import RULES
 from passnet.judge.processes.sandbox import SandboxName
-from passnet.judge.suite.admission import INPUT_KINDS
+from passnet_audit.suites.admission import INPUT_KINDS
 from passnet_exchange.export import Layout
 
 CONTEXT = click.Context(main)

@@ -1,10 +1,8 @@
-"""`passnet suite`: make a suite of a dataset, list and show one."""
+"""`passnet suite`: list a suite and show its graphs."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +14,6 @@ from passnet.cli.terminal.output import print_notes, print_result, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
-    from passnet.core.jobs.run_plan import RunPlan
-    from passnet.judge.suite.assembly import Assembled, AssemblyPlan
     from passnet.judge.suite.suite import Suite
     from passnet.judge.task import TaskGraph
     from passnet.pages.figures.drawing import OpNote
@@ -126,88 +122,3 @@ def _op_notes(graph: TaskGraph, times: bool, fusion: bool) -> list[OpNote]:
         for number, kernel in enumerate(fusion_plan(here, graph.name).kernels):
             kernels |= {op: number for op in kernel.ops if op not in kernels}
     return [OpNote(ms, kernels.get(op)) for op, ms in enumerate(all_ms)]
-
-
-def _assembly_plan() -> AssemblyPlan:
-    from passnet.judge.suite.assembly import AssemblyPlan
-
-    return AssemblyPlan()
-
-
-@dataclass(frozen=True, kw_only=True)
-class SuiteMakeOptions:
-    """Options of `passnet suite make`."""
-
-    folder: Path = opt.argument()
-
-    out: Path
-    """Write the suite to this file; NAME.parquet makes a suite called NAME."""
-
-    work: Path | None = None
-    """Keep the results of admission in this folder; by default beside --out."""
-
-    assembly: AssemblyPlan = opt.fields_of(
-        _assembly_plan,
-        "selection.kind",
-        "selection.num_tasks",
-        "selection.min_graphs",
-        "selection.max_graphs",
-        "max_gflops",
-        "selection.max_mib",
-    )
-
-    plan: RunPlan = opt.plan("num_workers", "resume", "executor")
-
-    json: bool = opt.shared("json")
-
-
-@opt.command("make", suite_group)
-def make_command(options: SuiteMakeOptions) -> None:
-    """Make a suite of the dataset in FOLDER.
-
-    The tasks are those that add the most pairs of ops and are rare; each has one graph for every
-    bucket of sizes and dtypes. Graphs on which a wrong program passes are left out.
-    """
-    from passnet.core.terminal.progress import progress
-    from passnet.judge.suite.assembly import AssemblyWork, assemble
-
-    out, selection = options.out, options.assembly.selection
-    if out.suffix != ".parquet":
-        raise InputError(f"{out}: a suite is a .parquet file; its stem is the suite's name")
-    if selection.min_graphs > selection.max_graphs:
-        raise InputError("--min-graphs is above --max-graphs; no task has that many graphs")
-    folder = options.work or out.with_suffix(".work")
-    announce = partial(progress, "admitting subgraphs")
-    work = AssemblyWork(out, folder, options.plan, announce)
-    assembled = assemble(options.folder, options.assembly, work)
-    _print_assembled(assembled, out, options.json)
-
-
-def _print_assembled(assembled: Assembled, out: Path, as_json: bool) -> None:
-    from passnet.judge.suite.selection import domains_of, nets_of
-
-    refused = [record for record in assembled.admissions if not record.is_admitted]
-    degenerate = sum(bool(record.wrong) for record in refused)
-    dtypes = Counter(sorted(row.dtype for task in assembled.tasks for row in task.rows))
-    facts = {
-        "tasks": len(assembled.tasks),
-        "graphs": sum(dtypes.values()),
-        "nets": len(nets_of(assembled.tasks)),
-        "domains": domains_of(assembled.tasks),
-        "dtypes": dict(dtypes),
-        "tried": len(assembled.admissions),
-        "degenerate": degenerate,
-        "not_run": len(refused) - degenerate,
-        "content_hash": assembled.suite.content_hash,
-    }
-    counts = [
-        f"{name}: " + ", ".join(f"{group} {count}" for group, count in facts[name].items())
-        for name in ("domains", "dtypes")
-    ]
-    lines = [
-        f"{facts['tasks']} tasks, {facts['graphs']} graphs of {facts['nets']} nets in {out}",
-        *counts,
-        f"{facts['tried']} graphs tried: {degenerate} let a wrong program pass or are unsound, "
-        f"{facts['not_run']} are too much work or do not run",
-    ]
-    print_result(as_json, facts, lines)

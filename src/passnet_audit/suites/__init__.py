@@ -1,5 +1,7 @@
-"""`passnet suite check`: the tasks of a suite, put to the test.
+"""`passnet suite make` and `suite check`: tasks put to the test, before and after they are a suite.
 
-check          wrong programs, NaN and rounding on every graph, and the sound version of a suite
-check_command  the command
+assembly, make_command     a suite made of a dataset
+check, check_command       the graphs of a suite, and its sound version
+admission, wrong_programs  graphs on which wrong programs fail
+soundness                  graphs whose answers are numbers that do not hang on rounding
 """

@@ -15,15 +15,15 @@ from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 from passnet.graph.canonical import fingerprints
 from passnet.graph.values.domains import declare
-from passnet.judge.suite.admission import (
+from passnet.judge.suite.suite import Suite, SuiteRow, graph_of_row, make_suite, row_of_graph
+from passnet.judge.task import TaskGraph
+from passnet_audit.suites.admission import (
     INPUT_KINDS,
     Admission,
     AdmissionPlan,
     WrongProgramPass,
     admit_in_domain,
 )
-from passnet.judge.suite.suite import Suite, SuiteRow, graph_of_row, make_suite, row_of_graph
-from passnet.judge.task import TaskGraph
 
 INFO_FILE = "check.json"
 RECORDS_FILE = "checks.jsonl"
@@ -94,7 +94,7 @@ def _checked(
     worker: JobRunner, graph: TaskGraph, questions: AdmissionPlan
 ) -> JobOutcome[GraphCheck]:
     payload = encode((row_of_graph(graph), questions)).decode()
-    prepare = ("passnet.judge.suite.assembly:ready", "compiles" * questions.compiles)
+    prepare = ("passnet_audit.suites.assembly:ready", "compiles" * questions.compiles)
     result = worker.run(Job(f"{__name__}:check_to", payload, LIMITS, *prepare))
     failed = GraphCheck(_content(graph), error=result.failure)
     return result.outcome(GraphCheck) or JobOutcome(failed)

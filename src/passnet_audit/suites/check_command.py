@@ -56,8 +56,8 @@ def suite_check(options: SuiteCheckOptions) -> None:
     with --out, domains that make it sound are declared for its arguments, or it is left out.
     """
     from passnet.core.terminal.progress import progress
-    from passnet.judge.suite.admission import INPUT_KINDS, AdmissionPlan
     from passnet.judge.suite.suite import write_suite
+    from passnet_audit.suites.admission import INPUT_KINDS, AdmissionPlan
     from passnet_audit.suites.check import check_suite, sound_version
 
     suite, out, plan = options.suite, options.out, options.plan

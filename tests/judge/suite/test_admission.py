@@ -13,22 +13,22 @@ from passnet.core.records.serialise import decode, encode
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
 from passnet.graph.values.inputs import InputKind, InputValue, make_inputs
-from passnet.judge.suite.admission import (
+from passnet.judge.suite.suite import Suite, load_suite, make_suite
+from passnet.judge.task import TaskGraph
+from passnet_audit.suites.admission import (
     INPUT_KINDS,
     Admission,
     AdmissionPlan,
     admit_graph,
     agrees,
 )
-from passnet.judge.suite.suite import Suite, load_suite, make_suite
-from passnet.judge.suite.wrong_programs import (
+from passnet_audit.suites.wrong_programs import (
     WrongPrograms,
     make_wrong_programs,
     record_values,
     run_edit,
     run_program,
 )
-from passnet.judge.task import TaskGraph
 from tests.judge.folders import small_graph
 
 BOTH: tuple[InputKind, ...] = INPUT_KINDS

@@ -14,7 +14,9 @@ from passnet.data.dataset.store import (
 )
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
-from passnet.judge.suite.assembly import (
+from passnet.judge.suite.selection import SelectionPlan
+from passnet.judge.suite.suite import load_suite
+from passnet_audit.suites.assembly import (
     RECORDS_FILE,
     AdmissionRecord,
     AssemblyPlan,
@@ -22,8 +24,6 @@ from passnet.judge.suite.assembly import (
     admit,
     assemble,
 )
-from passnet.judge.suite.selection import SelectionPlan
-from passnet.judge.suite.suite import load_suite
 from tests.bench.runs import passnet
 from tests.data.mine.test_fusion import graph
 

@@ -13,8 +13,9 @@ from passnet.graph.values.domains import declare, proposals
 from passnet.graph.values.inputs import InputKind, InputValue, make_inputs, varies
 from passnet.inductor.compiler import compile_with_inductor
 from passnet.judge.score.tolerance import CHUNK_ELEMENTS, CORRECT_AT, smallest_t
-from passnet.judge.suite.soundness import Fault, find_fault
-from passnet.judge.suite.wrong_programs import (
+from passnet.judge.task import TaskGraph
+from passnet_audit.suites.soundness import Fault, find_fault
+from passnet_audit.suites.wrong_programs import (
     Edit,
     NodeValues,
     Value,
@@ -25,7 +26,6 @@ from passnet.judge.suite.wrong_programs import (
     run_program,
     wrong_values,
 )
-from passnet.judge.task import TaskGraph
 
 INPUT_KINDS: tuple[InputKind, ...] = ("recorded", "fresh")
 """The input sets on which the judge compares all values; each has the next seed."""

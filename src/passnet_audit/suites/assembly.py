@@ -251,7 +251,7 @@ def _admit_isolated(
     worker: JobRunner, row: store.SubgraphRow, plan: AssemblyPlan
 ) -> JobOutcome[AdmissionRecord]:
     payload = encode((row, plan.max_gflops, plan.compiles)).decode()
-    way, module = "compiles" * plan.compiles, "passnet.judge.suite.assembly"
+    way, module = "compiles" * plan.compiles, "passnet_audit.suites.assembly"
     result = worker.run(Job(f"{module}:admit_to", payload, plan.limits, f"{module}:ready", way))
     failed = AdmissionRecord(row.full, error=result.failure)
     return result.outcome(AdmissionRecord) or JobOutcome(failed)
@@ -266,7 +266,7 @@ def ready(way: str) -> None:
 
     from passnet.graph.values.cost import cost
     from passnet.inductor.compiler import compile_in_this_process, import_compilers, keep_headers
-    from passnet.judge.suite.admission import AdmissionPlan, admit_graph
+    from passnet_audit.suites.admission import AdmissionPlan, admit_graph
 
     torch.set_num_threads(1)
     if way:
@@ -289,7 +289,7 @@ def admit_to(payload: str, folder: Path) -> None:
 def admit(row: store.SubgraphRow, max_gflops: float, compiles: bool = True) -> AdmissionRecord:
     """Return the admission of a row; wrong programs are not run on a graph with too much work."""
     from passnet.graph.values.cost import cost
-    from passnet.judge.suite.admission import AdmissionPlan, admit_in_domain
+    from passnet_audit.suites.admission import AdmissionPlan, admit_in_domain
 
     try:
         graph = store.graph_of(row)

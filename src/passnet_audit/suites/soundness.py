@@ -13,11 +13,11 @@ from passnet.graph.spec import Graph
 from passnet.graph.values.cost import torch_arguments
 from passnet.inductor.compiler import compile_with_inductor
 from passnet.judge.score.tolerance import smallest_t
-from passnet.judge.suite.wrong_programs import value_of
 from passnet.judge.worker.float64 import run_exact
+from passnet_audit.suites.wrong_programs import value_of
 
 NUM_DRAWS = 3
-"""Draws of fresh inputs; each has the next seed."""
+"""Draws of fresh inputs in which NaN is looked for; each has the next seed."""
 MAX_NAN_SHARE = 0.01
 """Largest share of NaN in an output. Infinities equal themselves, and masks hold them."""
 MUST_AGREE_AT = -3
@@ -45,8 +45,11 @@ def find_fault(
 ) -> Fault | None:
     """Return the first fault of a graph on the CPU; without a compiler, look for NaN only.
 
-    A graph that does not run is a GraphError. Rounding is judged where eager PyTorch agrees with
-    float64 at t = -3 and no stricter level, and not where the compiler refuses the graph.
+    Rounding is judged on the first draw, where eager PyTorch agrees with float64 at t = -3 and no
+    stricter level, and not where the compiler refuses the graph.
+
+    Raises:
+        GraphError: the graph does not run.
     """
     seeds = range(seed, seed + NUM_DRAWS)
     module = build(graph.program)
@@ -58,20 +61,17 @@ def find_fault(
     if compiler is None:
         return None
     with suppress(GraphError), torch.no_grad():
-        exact = [_outputs(lambda *each: run_exact(module, each), graph, draw) for draw in seeds]
-        near = [
-            (draw, number, right[number])
-            for draw, outputs, right in zip(seeds, usual, exact, strict=True)
-            for number, output in outputs.items()
-            if _level(output, right[number]) == MUST_AGREE_AT
-        ]
-        if near:
-            with boundary(GraphError, "compiling the graph"):
-                compiled = compiler(build(graph.program), torch_arguments(graph, "fresh", seed))
-        for draw, number, right in near:
-            level = _level(_outputs(compiled, graph, draw)[number], right)
+        right = _outputs(lambda *each: run_exact(module, each), graph, seed)
+        near = [at for at, output in usual[0].items() if _level(output, right[at]) == MUST_AGREE_AT]
+        if not near:
+            return None
+        with boundary(GraphError, "compiling the graph"):
+            compiled = compiler(build(graph.program), torch_arguments(graph, "fresh", seed))
+        others = _outputs(compiled, graph, seed)
+        for number in near:
+            level = _level(others[number], right[number])
             if level is None or level > MUST_AGREE_AT:
-                return Fault("ill_conditioned", f"output {number}", draw)
+                return Fault("ill_conditioned", f"output {number}", seed)
     return None
 
 
