@@ -13,10 +13,11 @@ from passnet.graph.text.parse import parse_program
 from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE
 from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
+from passnet.judge.processes.machine_rates import machine_rates
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.timing.roofline import MachineRates, Roofline, machine_rates, roofline_of
+from passnet.judge.timing.roofline import MachineRates, Roofline, roofline_of
 from passnet.judge.verdict.check import KINDS, Expected
 
 KIB = 2**10

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from passnet.cli import main
 from passnet.core.records.folders import CACHE_VARIABLE
-from passnet.judge.timing.roofline import machine_rates
+from passnet.judge.processes.machine_rates import machine_rates
 from tests.judge.test_roofline import RATES
 
 

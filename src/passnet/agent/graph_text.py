@@ -13,8 +13,8 @@ from passnet.graph.values.cost import cost
 from passnet.graph.values.effects import may_alias
 from passnet.graph.values.fake import ValueShape, infer_shapes
 from passnet.inductor.fusion import fusion_plan
+from passnet.judge.processes.machine_rates import machine_rates
 from passnet.judge.task import Task, TaskGraph
-from passnet.judge.timing.roofline import machine_rates
 
 
 def graph_text(graph: TaskGraph, number: int, total: int) -> str:

@@ -19,6 +19,7 @@ from passnet.judge.fenced import fenced, is_worth_fencing
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.processes.device_lock import DeviceTurns
 from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph, prepare_graph
+from passnet.judge.processes.machine_rates import known_rates
 from passnet.judge.processes.parent_pool import ParentPool, worker_library
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.processes.worker_process import WorkerFailureError
@@ -31,7 +32,6 @@ from passnet.judge.timing import measurement_findings
 from passnet.judge.timing.clock import EXTREME_SET, FRESH_SET, HOT_CALLS, interleave
 from passnet.judge.timing.fresh_inputs import POOL_SPARE, FreshInputs
 from passnet.judge.timing.measurement import Measurement, WorkerTiming
-from passnet.judge.timing.roofline import known_rates
 from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.check import (

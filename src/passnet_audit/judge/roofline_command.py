@@ -37,7 +37,8 @@ def judge_roofline(options: JudgeRooflineOptions) -> None:
 
     They are kept, and the judge takes the least time of every graph from them.
     """
-    from passnet.judge.timing.roofline import MARGIN, machine_rates
+    from passnet.judge.processes.machine_rates import machine_rates
+    from passnet.judge.timing.roofline import MARGIN
 
     rates = machine_rates(options.threads, options.device, options.again)
     if options.json:

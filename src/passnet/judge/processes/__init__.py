@@ -8,5 +8,6 @@ parent_pool        the parents of a run, trusted or sandboxed, and the fence lib
 loaded_worker      prepared graphs, and one worker that calls one of them for a candidate
 device_lock        one measurement at a time on a device, over all processes of the machine
 standstill         a worker that stands still but for its turn, and its CPU time meanwhile
+machine_rates      the rates of this machine, measured once and kept
 census             all processes of a sandbox, with their memory and CPU time
 """

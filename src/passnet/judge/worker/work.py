@@ -121,7 +121,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _lines(gradient: torch.Tensor, per_line: int) -> tuple[int, int]:
-    """Return the lines of values of which any has a gradient, and all lines."""
+    """Return the number of lines with a gradient, and of all lines."""
     marks = ((gradient != 0) & ~gradient.isnan()).reshape(-1)
     lines = torch.nn.functional.pad(marks, (0, -marks.numel() % per_line)).view(-1, per_line)
     return int(lines.any(1).sum()), len(lines)
