@@ -115,7 +115,8 @@ def _rest(_: Path) -> list[tuple[str, ...]]:
 
 
 def _compiled(_: Path) -> list[tuple[str, ...]]:
-    return [(*PYTHON, "pytest", "-q", "-n", "0", "tests/passes/test_triton_examples.py")]
+    tests = (*PYTHON, "pytest", "-q", "-n", "0", "tests/passes/test_triton_examples.py", "-k")
+    return [(*tests, "compiles_for_a_gpu"), (*tests, "not compiles_for_a_gpu")]
 
 
 def last_line(folder: Path) -> str:
