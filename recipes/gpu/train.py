@@ -21,7 +21,6 @@ import msgspec
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import load_suite
 from passnet.judge.task import Task
-from passnet.pages.figures.training_page import write_run_page
 from passnet.train.rewards.batch_rewards import BatchReward, service_judge
 from passnet.train.rewards.environment import (
     TrlReward,
@@ -30,6 +29,7 @@ from passnet.train.rewards.environment import (
 )
 from passnet.train.rewards.sample_log import SampleLog, monitor_callback
 from passnet.train.service.client import ServiceAddress, ServiceDesk
+from passnet_site.pages.training_page import write_run_page
 
 TrainerName = Literal["sft", "grpo", "async_grpo"]
 

@@ -7,11 +7,11 @@ import pytest
 
 from passnet.errors import InputError, TrainingStoppedError
 from passnet.pages.figures.study_page import read_study
-from passnet.pages.figures.training_page import write_run_page
 from passnet.train.rewards.monitors import MonitorLimits
 from passnet.train.rewards.sample_log import SampleLog
 from passnet.train.rewards.samples import Sample
 from passnet_site.pages.build import build_site, read_parts
+from passnet_site.pages.training_page import write_run_page
 
 GOOD = Sample(0, 0, "a", 1.0, ("ok",), True, speedup_low=1.5, num_tokens=50)
 CHEAT = replace(GOOD, reward=0.0, statuses=("cheat",), is_correct=False, cheats=("late_write",))

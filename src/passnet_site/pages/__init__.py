@@ -5,4 +5,5 @@ measured, boards            runs that share a board, and their scores by group
 table_spec                  tables and charts as its scripts read them
 board_pages, task_pages     leaderboards, tasks and trials
 attempt_pages, study_pages  attempts, studies and datasets
+training_page               the study of a training
 """
