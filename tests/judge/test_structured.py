@@ -183,6 +183,14 @@ def test_work_left_out_on_extreme_inputs_is_wrong(parents: ParentPool, tmp_path:
     assert not is_correct(trial), "zeros are finite"
 
 
+def test_an_output_without_dimensions_is_judged(parents: ParentPool, tmp_path: Path) -> None:
+    assert is_correct(
+        judged(
+            parents, tmp_path, (x(64, 128), "torch.tanh(x).sum()", "torch.tanh(x).sum()"), SETTINGS
+        )
+    )
+
+
 def test_a_trial_names_the_seed_that_gives_the_same_inputs_again(
     parents: ParentPool, tmp_path: Path
 ) -> None:

@@ -141,11 +141,11 @@ def _slack(
     truth = values if exact is None or is_whole else exact
     with np.errstate(invalid="ignore", over="ignore"):
         least = 0.0 if is_half else ROUNDING.get(dtype, 0.0)
-        error = np.maximum(np.abs(values) * least, np.abs(values - truth))
+        error = np.atleast_1d(np.maximum(np.abs(values) * least, np.abs(values - truth)))
         for other in others:
             if other is None or other.shape != right.shape:
                 return np.inf
-            np.maximum(error, np.abs(from_storage(other, dtype).astype(wide) - truth), out=error)
+            error = np.maximum(error, np.abs(from_storage(other, dtype).astype(wide) - truth))
         error[~np.isfinite(error) | (is_whole & (error > 0))] = np.inf
         size = right.shape[-1] if right.ndim else 1
         if size >= SMOOTHED_FROM and not is_whole:
