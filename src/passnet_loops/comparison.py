@@ -9,8 +9,9 @@ from pathlib import Path
 from passnet.core.records.serialise import read_json
 from passnet.core.terminal.progress import progress
 from passnet.errors import InputError
+from passnet.graph.canonical import fingerprints
 from passnet.judge.settings import TimingPlan
-from passnet.judge.suite.suite import Suite, read_suite_keys
+from passnet.judge.suite.suite import Suite, read_suite_keys, suite_of_hash
 from passnet.pages.tables.tables import Table
 from passnet_loops.checkpoint import INFO_FILE, TrainInfo
 from passnet_loops.data.build import check_apart, read_training
@@ -155,14 +156,26 @@ def seeds_together(checkpoints: Sequence[Path]) -> dict[str, list[str]]:
 
 
 def _check_unseen(folder: Path, suite: Suite) -> None:
-    """Check that the training data was kept apart from a suite, by content and not by name."""
+    """Check that the training data was kept apart from a suite, by content and not by name.
+
+    Data that was kept apart from an earlier version is so from a later one that adds no structure.
+    """
     info = read_json(folder / INFO_FILE, TrainInfo)
-    if suite.content_hash not in info.evaluation.values():
+    if suite.content_hash in info.evaluation.values():
+        return
+    earlier = [suite_of_hash(*named) for named in info.evaluation.items()]
+    if not any(version and _keys(suite) <= _keys(version) for version in earlier):
         names = ", ".join(info.evaluation) or "none"
         raise InputError(
             f"{folder}: was trained on data that was kept apart from {names}, not from this "
             f"{suite.name}; make the data with --eval {suite.name}"
         )
+
+
+def _keys(suite: Suite) -> set[object]:
+    """Return the op sequences and the structures that training data is kept apart from."""
+    structures = {fingerprints(graph.graph).structure for graph in suite.graphs}
+    return {*structures, *(task.ops for task in suite.tasks)}
 
 
 WordPairs = Counter[tuple[str, str]]

@@ -99,20 +99,24 @@ def continued(suite: Suite, out: Path, old: BenchRunInfo, info: BenchRunInfo) ->
     """
     version = suite_of_hash(old.suite, old.suite_hash) if old.suite == info.suite else None
     if version is not None and old.suite_hash != info.suite_hash:
-        before, now = (
-            {graph.name: fingerprints(graph.graph) for graph in each.graphs}
-            for each in (version, suite)
-        )
         old = replace(old, suite_hash=info.suite_hash)
         if difference_of_runs(old, info) is None:
-            run_folder(out).forget(
-                lambda trial: before.get(trial.graph) != now.get(trial.graph, trial)
-            )
+            unchanged = unchanged_graphs(version, suite)
+            run_folder(out).forget(lambda trial: trial.graph not in unchanged)
     if difference := difference_of_runs(old, info):
         raise InputError(f"{out}: {difference}; choose another --out")
     candidates = tuple(dict.fromkeys((*old.candidates, *info.candidates)))
     code_hashes = old.code_hashes | info.code_hashes
     return replace(old, candidates=candidates, code_hashes=code_hashes)
+
+
+def unchanged_graphs(version: Suite, other: Suite) -> set[str]:
+    """Return the names of graphs that have the same content in two versions of a suite."""
+    first, second = (
+        {graph.name: fingerprints(graph.graph) for graph in suite.graphs}
+        for suite in (version, other)
+    )
+    return {name for name, prints in first.items() if second.get(name) == prints}
 
 
 def difference_of_runs(old: BenchRunInfo, info: BenchRunInfo) -> str | None:

@@ -17,7 +17,7 @@ from passnet.graph.values.inputs import InputValue
 
 EditKind: TypeAlias = Literal["skipped_op", "zeroed_op", "ignored_argument"]
 
-OutputKind: TypeAlias = Literal["zeros", "ones", "random", "constant", "mean"]
+OutputKind: TypeAlias = Literal["zeros", "ones", "random", "constant", "mean", "overall_mean"]
 
 MAX_KEPT_BYTES = 512 * 2**20
 """The most bytes of values to keep of a run; two runs are kept at a time."""
@@ -184,6 +184,7 @@ def wrong_values(right: Value, seed: int) -> Iterator[tuple[OutputKind, Array]]:
     if numbers.size > 1:
         first = np.broadcast_to(wide.reshape(-1)[0], numbers.shape)
         yield "constant", _store(first, right.dtype)
+        yield "overall_mean", _store(np.broadcast_to(mean, numbers.shape), right.dtype)
     dim = next((dim for dim, size in enumerate(numbers.shape) if size > 1), None)
     if dim is not None:
         with np.errstate(invalid="ignore"):
