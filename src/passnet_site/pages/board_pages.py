@@ -273,7 +273,7 @@ def status_word(trial: Trial) -> str:
 def limits_of(trial: Trial) -> tuple[float | None, float | None]:
     """Return a trial's S and the share of the roofline that it reaches."""
     found = limited(trial)
-    return (None, None) if found is None else (found.sol, found.roofline_share)
+    return (None, None) if found is None else found.rated()
 
 
 def speedup_triple(trial: Trial) -> tuple[float, float | None, float | None] | None:

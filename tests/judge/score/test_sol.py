@@ -33,14 +33,14 @@ def test_vectors(
     speedup: float, reference_ms: float, sol_ms: float | None, score: float | None,
     share: float | None,
 ) -> None:  # fmt: skip
-    found = trial(speedup, reference_ms, sol_ms)
-    assert found.sol == (None if score is None else pytest.approx(score))
-    assert found.roofline_share == (None if share is None else pytest.approx(share))
+    found = trial(speedup, reference_ms, sol_ms).rated()
+    assert found[0] == (None if score is None else pytest.approx(score))
+    assert found[1] == (None if share is None else pytest.approx(share))
 
 
 def test_incorrect_trials_score_nothing_and_reach_no_share() -> None:
     for wrong in (trial(3.0, t=-4), Limited(Score("ok", None, 3.0), 5.0, 1.0), FAILED):
-        assert (wrong.sol, wrong.roofline_share) == (0.0, None)
+        assert wrong.rated() == (0.0, None)
 
 
 def test_a_suite_is_the_mean_over_tasks_of_the_means_over_graphs() -> None:

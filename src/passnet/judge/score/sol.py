@@ -4,7 +4,7 @@ Source: SOL-ExecBench (arXiv 2603.19173), Eq. 2 and 4; NVIDIA/SOL-ExecBench, `so
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from passnet.judge.score.es import Score
@@ -20,63 +20,55 @@ class Limited:
     sol_ms: float | None = None
 
     @property
-    def is_correct(self) -> bool:
-        """Return whether it is correct at t = -5."""
-        return self.score.is_correct(CORRECT_AT)
+    def is_unknown(self) -> bool:
+        """Return whether it is correct, and was recorded without T_sol."""
+        is_recorded = self.sol_ms is not None and self.reference_ms is not None
+        return self.score.is_correct(CORRECT_AT) and not is_recorded
 
-    @property
-    def has_limit(self) -> bool:
-        """Return whether eager torch is slower than T_sol; if not, T_sol is no limit here."""
-        return not (self.sol_ms and self.reference_ms and self.reference_ms <= self.sol_ms)
+    def rated(self) -> tuple[float | None, float | None]:
+        """Return S, and T_sol over the candidate's time, at most 1; None where there is none.
 
-    @property
-    def sol(self) -> float | None:
-        """Return S: 0 if not correct, 0.5 as fast as eager torch, 1 at T_sol and below.
+        S is 0 if it is not correct at t = -5, 0.5 as fast as eager torch, 1 at T_sol and below.
+        There is none if eager torch is no slower than T_sol, which is no limit then.
 
         Examples:
-            >>> Limited(Score("ok", -5, 2.0), reference_ms=5.0, sol_ms=1.0).sol
-            0.7272727272727273
+            >>> Limited(Score("ok", -5, 2.0), reference_ms=5.0, sol_ms=1.0).rated()
+            (0.7272727272727273, 0.4)
         """
-        if not self.is_correct:
-            return 0.0
-        if self.sol_ms is None or self.reference_ms is None or not self.has_limit:
-            return None
+        if not self.score.is_correct(CORRECT_AT):
+            return 0.0, None
+        if self.sol_ms is None or self.reference_ms is None:
+            return None, None
         assert self.score.speedup is not None, "checked when the trial was made"
-        above_ms = max(self.reference_ms / self.score.speedup - self.sol_ms, 0.0)
-        return 1 / (1 + above_ms / (self.reference_ms - self.sol_ms))
-
-    @property
-    def roofline_share(self) -> float | None:
-        """Return T_sol over the candidate's time, at most 1; None unless it is correct."""
-        if not self.is_correct or self.sol_ms is None or self.reference_ms is None:
-            return None
-        assert self.score.speedup is not None, "checked when the trial was made"
-        return min(1.0, self.sol_ms * self.score.speedup / self.reference_ms)
+        time_ms, headroom_ms = (
+            self.reference_ms / self.score.speedup,
+            self.reference_ms - self.sol_ms,
+        )
+        share = min(1.0, self.sol_ms / time_ms)
+        if headroom_ms <= 0:
+            return None, share
+        return 1 / (1 + max(time_ms - self.sol_ms, 0.0) / headroom_ms), share
 
 
 @dataclass(frozen=True, slots=True)
 class SolScore:
-    """S of a candidate: the mean over tasks of the means over their graphs; with those by task.
+    """S of a candidate, the mean over tasks of the means over their graphs, and that of each task.
 
-    `roofline_share` is the mean over correct trials. All are None without T_sol.
+    `roofline_share` is the mean over correct trials. None and empty without T_sol.
     """
 
-    score: float | None
-    roofline_share: float | None
-    tasks: dict[str, float]
+    score: float | None = None
+    roofline_share: float | None = None
+    tasks: dict[str, float] = field(default_factory=dict)
 
 
 def sol_suite(tasks: Mapping[str, Sequence[Limited]]) -> SolScore:
     """Return S of a candidate; graphs on which T_sol is no limit are left out."""
-    trials = [trial for its_trials in tasks.values() for trial in its_trials]
-    if any(trial.sol is None and trial.has_limit for trial in trials):
-        return SolScore(None, None, {})
-    means = {}
-    for name, its_trials in tasks.items():
-        scores = [trial.sol for trial in its_trials if trial.has_limit and trial.sol is not None]
-        if scores:
-            means[name] = fmean(scores)
-    shares = [trial.roofline_share for trial in trials if trial.roofline_share is not None]
-    return SolScore(
-        fmean(means.values()) if means else None, fmean(shares) if shares else None, means
-    )
+    if any(trial.is_unknown for trials in tasks.values() for trial in trials):
+        return SolScore()
+    rated = {name: [trial.rated() for trial in trials] for name, trials in tasks.items()}
+    scores = {name: [s for s, _ in pairs if s is not None] for name, pairs in rated.items()}
+    means = {name: fmean(found) for name, found in scores.items() if found}
+    shares = [share for pairs in rated.values() for _, share in pairs if share is not None]
+    score = fmean(means.values()) if means else None
+    return SolScore(score, fmean(shares) if shares else None, means)
