@@ -67,14 +67,14 @@ def _op_costs(
     single: Graph, specs: Mapping[str, TensorSpec], results: Sequence[Sequence[ValueShape]]
 ) -> list[tuple[int, float]]:
     parent, sizes = parent_of(single.program, specs), _sizes(specs)
+    operations_per_us = machine_rates().products["float32"] / 1e6
     costs = []
     for index, op in enumerate(single.program.ops):
         num_bytes = 0
         if not may_alias(op.target):
             num_bytes = sum(sizes.get(name, 0) for name in set(op_refs(op)))
             num_bytes += sum(map(_num_bytes, results[index]))
-        num_flops = _num_flops(parent, index)
-        arithmetic_us = 1e6 * num_flops / machine_rates().products["float32"] if num_flops else 0.0
+        arithmetic_us = _num_flops(parent, index) / operations_per_us
         costs.append((num_bytes, max(num_bytes / bytes_per_us(), arithmetic_us)))
     return costs
 

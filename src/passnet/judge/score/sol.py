@@ -40,14 +40,12 @@ class Limited:
         if self.sol_ms is None or self.reference_ms is None:
             return None, None
         assert self.score.speedup is not None, "checked when the trial was made"
-        time_ms, headroom_ms = (
-            self.reference_ms / self.score.speedup,
-            self.reference_ms - self.sol_ms,
-        )
+        time_ms = self.reference_ms / self.score.speedup
         share = min(1.0, self.sol_ms / time_ms)
-        if headroom_ms <= 0:
+        if self.reference_ms <= self.sol_ms:
             return None, share
-        return 1 / (1 + max(time_ms - self.sol_ms, 0.0) / headroom_ms), share
+        above_ms = max(time_ms - self.sol_ms, 0.0)
+        return 1 / (1 + above_ms / (self.reference_ms - self.sol_ms)), share
 
 
 @dataclass(frozen=True, slots=True)
