@@ -111,7 +111,7 @@ def _systems(
         nearest = NearestNeighbour(pairs_of(rows, 1, 0, 10**6))
         systems[NEAREST] = lambda prompts: [[nearest.answer(p.text)] for p in prompts]
     for folder in checkpoints:
-        _check_unseen(folder, suite)
+        check_unseen(folder, suite)
         systems[folder.name] = _answerer(folder, plan)
     if plan.has_teacher:
         systems[TEACHER] = teacher_answers
@@ -155,7 +155,7 @@ def seeds_together(checkpoints: Sequence[Path]) -> dict[str, list[str]]:
     return names
 
 
-def _check_unseen(folder: Path, suite: Suite) -> None:
+def check_unseen(folder: Path, suite: Suite) -> None:
     """Check that the training data was kept apart from a suite, by content and not by name.
 
     Data that was kept apart from an earlier version is so from a later one that adds no structure.

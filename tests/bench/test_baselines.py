@@ -7,7 +7,14 @@ from collections import Counter
 import pytest
 
 from passnet.bench.groups import group_rows
-from passnet.bench.run_record import RUN_FILE, SCORES_FILE, TRIALS_FILE, BenchRunInfo, run_folder
+from passnet.bench.run_record import (
+    RUN_FILE,
+    SCORES_FILE,
+    TRIALS_FILE,
+    BenchRunInfo,
+    run_folder,
+    suite_of_run,
+)
 from passnet.bench.scores import CandidateScore, as_json, read_rows, score_rows
 from passnet.core.records.serialise import open_lines, read_json
 from passnet.judge.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
@@ -75,9 +82,9 @@ def test_the_page_says_what_the_records_give(scores: list[CandidateScore]) -> No
 @pytest.mark.parametrize("name", JUDGED)
 def test_the_tables_of_a_judged_suite_say_what_the_records_give(name: str) -> None:
     folder = ROOT / "baselines" / name
-    suite = load_suite(name)
+    suite = suite_of_run(folder)
     info = read_json(folder / RUN_FILE, BenchRunInfo)
-    assert info.suite_hash == suite.content_hash
+    assert suite is not None and info.suite_hash == suite.content_hash
     candidates = [item.name for item in info.candidates]
     assert len(candidates) == len(set(candidates))
     assert not any((item.root or "").startswith("/") for item in info.candidates)

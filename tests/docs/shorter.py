@@ -23,7 +23,12 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
         ({"passbench-v1": "demo-small", "runs/name": "runs/script"}, _ONE),
     ),
     ("passnet bench run --suite demo ", (_SMALL, _ONE)),
-    ("passnet suite check demo", ({}, "--task gelu_tanh")),
+    ("passnet suite check demo", ({}, "--task gelu_tanh --quick")),
+    (
+        "passnet suite check passbench-v1@1.0",
+        ({"passbench-v1@1.0": "demo-small"}, "--task gelu_tanh"),
+    ),
+    ("passnet suite check ", ({}, "--quick")),
     ("passnet agent stats ", ({"runs/name runs/other": "runs/script"}, "")),
     ("passnet agent run --suite demo --author search", (_SMALL, f"{_ONE} --turns 2")),
     ("passnet agent run ", (_SMALL, _ONE)),
@@ -67,7 +72,7 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
             "",
         ),
     ),
-    ("passnet suite make ", ({}, "--tasks 2 --min-graphs 1 --max-graphs 2")),
+    ("passnet suite make ", ({}, "--tasks 2 --min-graphs 1 --max-graphs 2 --quick")),
     (
         "passnet optimize audit ",
         ({" tests/nets": " tests/nets/harmless/mlp.py"}, "--backend graph --seconds 0.05"),

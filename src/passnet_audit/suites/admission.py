@@ -33,7 +33,7 @@ OTHER_ROUND = 1000
 """The distance between the seeds of two rounds of inputs."""
 FIRST_PIECE_ELEMENTS = 1 << 10
 """The elements to compare first; most wrong programs fail on them."""
-TRIVIAL_AT = -3
+TRIVIAL_AT = -4
 """The level at which made-up outputs and arguments must fail; the rest must at t = -5."""
 ProgramName: TypeAlias = Literal[
     "zeros", "ones", "identity", "previous_outputs", "random", "constant", "mean", "overall_mean",

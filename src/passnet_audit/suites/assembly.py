@@ -67,6 +67,7 @@ class AssemblyInfo:
     schema_version: int
     max_gflops: float
     limits: JobLimits
+    compiles: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ def _assembled(
     """Select and admit in turns until the whole selection is admitted, and store the suite."""
     folder = _run_folder(work.folder)
     complaint = f"{work.folder}: holds admissions under other limits; choose another --work"
-    info = AssemblyInfo(SCHEMA_VERSION, plan.max_gflops, plan.limits)
+    info = AssemblyInfo(SCHEMA_VERSION, plan.max_gflops, plan.limits, plan.compiles)
     with folder.begin(info, work.run.resume, unchanged(complaint)):
         admissions = folder.records()
         while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +45,9 @@ class SuiteMakeOptions:
         "selection.max_mib",
     )
 
+    quick: bool = False
+    """Do not ask whether Inductor agrees with float64, for which graphs are compiled."""
+
     plan: RunPlan = opt.plan("num_workers", "resume", "executor")
 
     json: bool = opt.shared("json")
@@ -69,7 +72,8 @@ def suite_make(options: SuiteMakeOptions) -> None:
     folder = options.work or out.with_suffix(".work")
     announce = partial(progress, "admitting subgraphs")
     work = AssemblyWork(out, folder, options.plan, announce)
-    assembled = assemble(options.folder, options.assembly, work)
+    plan = replace(options.assembly, compiles=not options.quick)
+    assembled = assemble(options.folder, plan, work)
     _print_assembled(assembled, out, options.json)
 
 

@@ -16,8 +16,10 @@ from passnet.judge.score.tolerance import smallest_t
 from passnet.judge.worker.float64 import run_exact
 from passnet_audit.suites.wrong_programs import value_of
 
-NUM_DRAWS = 3
-"""Draws of fresh inputs in which NaN is looked for; each has the next seed."""
+NUM_DRAWS, MANY_DRAWS = 3, 16
+FEW_NUMBERS = 2**16
+"""Draws of fresh inputs in which NaN is looked for, each with the next seed. There are more where a
+graph reads few numbers, as the sign of one of them may decide there."""
 MAX_NAN_SHARE = 0.01
 """Largest share of NaN in an output. Infinities equal themselves, and masks hold them."""
 MUST_AGREE_AT = -3
@@ -51,7 +53,8 @@ def find_fault(
     Raises:
         GraphError: the graph does not run.
     """
-    seeds = range(seed, seed + NUM_DRAWS)
+    num_numbers = sum(spec.num_elements for spec in graph.tensors)
+    seeds = range(seed, seed + (MANY_DRAWS if num_numbers < FEW_NUMBERS else NUM_DRAWS))
     module = build(graph.program)
     usual = [_outputs(module.forward, graph, draw) for draw in seeds]
     for draw, outputs in zip(seeds, usual, strict=True):

@@ -88,7 +88,7 @@ def test_outputs_of_whole_numbers_must_be_equal(dtype: str) -> None:
     [
         ("zeros", ("a = in_0 * 0.0",)),
         ("ones", ("a = in_0 > -1000.0",)),
-        ("ones", ("b = in_0 * 1e-4", "a = b + 1.0")),  # at t = -3 only
+        ("ones", ("b = in_0 * 1e-5", "a = b + 1.0")),  # at t = -4 only
         ("constant", ("b = in_0 * 1e-6", "a = torch.softmax(b, -1)")),
         ("overall_mean", ("b = in_0 * 1e-6", "a = torch.softmax(b, -1)")),
         ("random", ("a = in_0 * 1e-9",)),
@@ -288,7 +288,7 @@ def test_recorded_inputs_let_wrong_programs_pass_on_real_subgraphs(passnet_sampl
     assert by_net == {
         "transformers_electra-khmer": {"ignored_argument"},
         "timm_coat_lite_medium_0": {"ignored_argument"},
-        "timm_coat_lite_medium_3": {"constant", "mean", "overall_mean", "random", "zeros"},
+        "timm_coat_lite_medium_3": {"mean", "overall_mean", "zeros"},
         "transformers_robbertje": {"ignored_argument", "mean"},
         "mmpose_ViTPose-H": {"mean"},
     }
@@ -333,7 +333,7 @@ def test_a_skipped_epsilon_shows_in_the_small_rows_of_fresh_inputs_alone() -> No
 def test_no_graph_of_demo_is_degenerate() -> None:
     admissions = admit_suite(load_suite("demo"))
     counts = [len(programs(admissions, *kinds)) for kinds in (("recorded",), ("fresh",), BOTH)]
-    assert counts == [36, 0, 0]
+    assert counts == [38, 0, 0]
 
 
 BRANCHES = (

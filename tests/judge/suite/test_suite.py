@@ -44,7 +44,7 @@ def suite() -> Suite:
 @pytest.mark.parametrize("name", sorted(shipped_suites()))
 def test_a_shipped_suite_loads_and_its_graphs_have_inputs(name: str):
     suite = load_suite(name)
-    assert suite.name == name and suite.tasks
+    assert suite.name == name.partition("@")[0] and suite.tasks
     for task in suite.tasks:
         assert {op_sequence(graph.graph.program) for graph in task.graphs} == {task.ops}
     smallest = min(
