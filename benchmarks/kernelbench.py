@@ -24,10 +24,10 @@ from passnet.core.terminal.progress import progress
 from passnet.graph.fx.build import build
 from passnet.graph.values.cost import torch_arguments
 from passnet.judge.score.tolerance import CORRECT_AT, smallest_t
-from passnet.judge.worker.module import flat_outputs
 from passnet.pages.tables.tables import Table, markdown, print_table
 from passnet_exchange.pairs.constants import find_constants, replaced
 from passnet_exchange.pairs.kernelbench import RECORDS_FILE, ImportedProblem, find_problems
+from passnet_exchange.pairs.module import flat_outputs
 from passnet_exchange.pairs.problem import CAPTURE, ProblemOrder
 from passnet_exchange.pairs.problem_capture import make_reference, read_tree
 

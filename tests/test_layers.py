@@ -44,7 +44,7 @@ WITHOUT_TORCH = (
 )
 WITH_TORCH = (
     *("judge/worker/", "bench/profiling/", "core/hardware.py"),
-    "passnet_exchange/pairs/problem_capture.py",
+    *("passnet_exchange/pairs/problem_capture.py", "passnet_exchange/pairs/module.py"),
 )
 """Folders that do not import torch, but for these rooms within them."""
 

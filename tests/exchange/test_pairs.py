@@ -10,9 +10,9 @@ import torch
 from passnet.core.jobs.process import JobLimits
 from passnet.core.records.serialise import read_json, write_json
 from passnet.errors import InputError, PassError
-from passnet.judge.protocol.module_binding import BINDING_FILE, CANDIDATE_FILE
 from passnet.judge.trial import Trial
-from passnet.judge.worker.module import module_call
+from passnet_exchange.pairs.binding import BINDING_FILE, CANDIDATE_FILE
+from passnet_exchange.pairs.module import module_call
 from passnet_exchange.pairs.pair import PairResult, judge_pair, result_of
 from passnet_exchange.pairs.problem import Problem
 from passnet_exchange.pairs.problem_capture import capture_to
@@ -43,7 +43,7 @@ def bound(folder: Path, problem: Problem, candidate: str) -> Any:
     write(folder / CANDIDATE_FILE, candidate)
     write_json(folder / BINDING_FILE, problem.binding)
     values = [torch.rand(spec.shape) for spec in problem.tensors]
-    return module_call(str(folder), values), values
+    return module_call(folder, values), values
 
 
 def test_weights_are_arguments_and_numbers_stay(tmp_path: Path) -> None:

@@ -8,9 +8,12 @@ CandidateKind: TypeAlias = Literal[
 ]
 """eager: the graph as it is. null: the pipeline of a pass folder without a pass. inductor:
 torch.compile's default. inductor-precise: the same, with eager torch's roundings between ops. aoti:
-a package of AOTInductor. passes: the passes of a folder. module: the class or
-function in `passes`, see `protocol.module_binding`."""
+a package of AOTInductor. passes: the passes of a folder. module: Python
+code in the folder `passes`, with the loader that `LOADER_FILE` there names."""
 
+LOADER_FILE = "loader.json"
+"""The file with the name ("module:function") of a function of the folder and a graph's arguments,
+which returns the call of a candidate of kind module."""
 INDUCTOR_KINDS = ("inductor", "inductor-precise", "aoti")
 """The kinds that Inductor compiles whole."""
 CallMode: TypeAlias = Literal["compiled", "direct", "guarded"]

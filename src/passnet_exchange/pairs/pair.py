@@ -8,16 +8,16 @@ from passnet.core.jobs.process import JobLimits, JobRunner
 from passnet.core.records.serialise import make_folder, replace_file, write_json
 from passnet.core.records.untrusted import read_untrusted
 from passnet.errors import InputError
-from passnet.judge.candidate import Candidate
+from passnet.judge.candidate import LOADER_FILE, Candidate
 from passnet.judge.desk.candidates import CandidateEntry
 from passnet.judge.desk.desk import JudgeDesk
-from passnet.judge.protocol.module_binding import BINDING_FILE, CANDIDATE_FILE, ModuleBinding
 from passnet.judge.score.es import Score
 from passnet.judge.settings import RunSettings
 from passnet.judge.task import task_of
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.findings import Finding
 from passnet.passes.folder import MAX_FILE_BYTES
+from passnet_exchange.pairs.binding import BINDING_FILE, CANDIDATE_FILE, LOADER, ModuleBinding
 from passnet_exchange.pairs.problem import (
     REFERENCES,
     Problem,
@@ -96,6 +96,7 @@ def _module(folder: Path, text: bytes, binding: ModuleBinding) -> Candidate:
     make_folder(folder)
     replace_file(folder / CANDIDATE_FILE, text)
     write_json(folder / BINDING_FILE, binding)
+    write_json(folder / LOADER_FILE, LOADER)
     return Candidate(folder.name, "module", str(folder), "direct", root=str(folder))
 
 

@@ -8,7 +8,7 @@ from passnet.core.records.serialise import encode
 from passnet.errors import InputError
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
-from passnet.judge.protocol.module_binding import ModuleBinding
+from passnet_exchange.pairs.binding import ModuleBinding
 
 REFERENCES = {"ModelNew": "Model", "candidate": "reference"}
 """The class or function of a reference, by that of its candidates."""

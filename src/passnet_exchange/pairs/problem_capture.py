@@ -25,9 +25,9 @@ from passnet.graph.text.render import render_program
 from passnet.graph.values.cost import torch_arguments
 from passnet.graph.values.fake import fake_mode
 from passnet.inductor.compiler import dynamo_settings
-from passnet.judge.protocol.module_binding import BoundWeight, ModuleBinding
-from passnet.judge.worker.module import digest, flat_outputs, named_tensors
+from passnet_exchange.pairs.binding import BoundWeight, ModuleBinding
 from passnet_exchange.pairs.constants import Constant, find_constants, reduced, replaced
+from passnet_exchange.pairs.module import digest, flat_outputs, named_tensors
 from passnet_exchange.pairs.problem import Problem, ProblemOrder, ReducedConstant
 
 SEED = 42

@@ -2,7 +2,6 @@
 
 messages        the messages: tagged records, decoded strictly, their texts made plain
 channel         a socket that carries messages and file descriptors
-module_binding  how a candidate in one file is called on a graph's arguments
 shared_memory   inputs, outputs, and the control page of timed calls
 op_counts       the counted torch ops of a strict worker, and their budget
 device          the devices that graphs are judged on

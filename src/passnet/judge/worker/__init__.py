@@ -4,7 +4,6 @@ Nothing that happens here is evidence.
 
 zygote        the warm parent of workers: imports torch once, then forks them in milliseconds
 worker        the graph under one candidate, called when the judge says so
-module        a candidate in one file: a class or a function
 aoti_package  a package of AOTInductor: built, cached, and called
 heap          the heap of a worker, made alike for all before it is timed
 fence         pages without access around tensors, in a run that is not timed

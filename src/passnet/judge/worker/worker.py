@@ -12,17 +12,20 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from passnet.core.records.dtypes import STORAGE
+from passnet.core.records.serialise import read_json
 from passnet.errors import BackendError, PassError, PassFolderError, os_error_sentence
 from passnet.graph.fx.build import build
 from passnet.graph.text.parse import parse_program
 from passnet.graph.values.fake import fake_input, fake_mode
 from passnet.inductor.compiler import compile_with_inductor, is_dynamo_error
+from passnet.judge.candidate import LOADER_FILE
 from passnet.judge.protocol import messages
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
 from passnet.judge.protocol.messages import OVERHEADS, OverheadName
@@ -36,7 +39,6 @@ from passnet.judge.worker.arguments import (
 )
 from passnet.judge.worker.float64 import run_exact
 from passnet.judge.worker.heap import fill_gaps
-from passnet.judge.worker.module import module_call
 from passnet.judge.worker.op_counter import OpCounter, ops_outside
 from passnet.judge.worker.work import count_work
 from passnet.passes.apply.guarded_call import guarded_call
@@ -173,8 +175,7 @@ class _Worker:
                 return torch.compile(module.forward, dynamic=False, options=settings)
             return compile_with_inductor(module, arguments, settings)
         if request.kind == "module":
-            assert request.passes is not None, "it lies in a folder"
-            return module_call(request.passes, arguments)
+            return _loaded_module(Path(str(request.passes)), arguments)
         if request.kind == "aoti":
             return packaged(module, request.program, arguments, request.call == "compiled")
         options = {
@@ -354,6 +355,11 @@ def _idle_backend(module: torch.fx.GraphModule, _: Sequence[Any]) -> Callable[..
         return kept
 
     return idle
+
+
+def _loaded_module(folder: Path, arguments: list[Any]) -> Callable[..., Any]:
+    module, _, name = read_json(folder / LOADER_FILE, str).partition(":")
+    return getattr(import_module(module), name)(folder, arguments)
 
 
 def _check_matches(request: messages.CheckMatches) -> messages.MatchesChecked:

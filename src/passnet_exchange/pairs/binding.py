@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+LOADER = f"{__package__}.module:module_call"
 CANDIDATE_FILE = "candidate.py"
 BINDING_FILE = "binding.json"
-"""The files in the folder of such a candidate."""
+"""The loader of such a candidate, and the files in its folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import torch
 
 from passnet.core.records.serialise import read_json
 from passnet.errors import PassError, boundary
-from passnet.judge.protocol.module_binding import (
+from passnet_exchange.pairs.binding import (
     BINDING_FILE,
     CANDIDATE_FILE,
     BoundWeight,
@@ -20,13 +20,13 @@ from passnet.judge.protocol.module_binding import (
 )
 
 
-def module_call(folder: str, arguments: Sequence[Any]) -> Callable[..., tuple[Any, ...]]:
+def module_call(folder: Path, arguments: Sequence[Any]) -> Callable[..., tuple[Any, ...]]:
     """Load the candidate in a folder, and return its call as a function of a graph's arguments.
 
     At every call its weights are those of the call. Raises PassError if it cannot be used.
     """
-    binding = read_json(Path(folder) / BINDING_FILE, ModuleBinding)
-    entry = _entry(Path(folder) / CANDIDATE_FILE, binding.entry)
+    binding = read_json(folder / BINDING_FILE, ModuleBinding)
+    entry = _entry(folder / CANDIDATE_FILE, binding.entry)
     if binding.init is not None:
         torch.manual_seed(binding.seed)
         with boundary(PassError, f"building {binding.entry}"):
