@@ -101,7 +101,7 @@ def import_kernelbench(
     plan: RunPlan,
     announce: Callable[[int], AbstractContextManager[ProgressStep]],
 ) -> ImportedSuite:
-    """Make a suite of the problems of a checkout; what was captured is kept beside `out`.
+    """Make a suite of a checkout; captures are kept in a folder beside `out`.
 
     Every file runs in a limited process of its own. Integers that a file assigns outside its
     functions are halved, the largest first, until arguments and outputs take `max_bytes`.
@@ -151,7 +151,7 @@ def _captured(
 
 
 def suite_graph(imported: ImportedProblem) -> TaskGraph:
-    """Return the graph of a captured problem; its source names what was reduced."""
+    """Return a problem as a graph of a suite; its source names reduced integers."""
     graph: Graph = imported.problem.graph
     changes = f" ({imported.changes})" if imported.changes else ""
     num_ops = len(graph.program.ops)
