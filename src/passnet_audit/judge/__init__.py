@@ -1,7 +1,8 @@
-"""`passnet judge audit`, `judge attack` and `judge doctor`: the judge, put to the test.
+"""`passnet judge audit`, `attack`, `doctor`, `roofline`: the judge put to the test, its machine too.
 
 audit, audit_command    exploits that it must catch, and honest passes that it must not
 attack, attack_command  exploits played, or an LLM that looks for one
 doctor, doctor_command  the sandbox of this machine, tried
 intruder                attempts of code to escape its sandbox, for the doctor
+roofline_command        the rates of this machine, printed
 """

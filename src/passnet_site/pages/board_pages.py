@@ -7,10 +7,10 @@ from typing import Any
 from passnet.bench.groups import graph_groups
 from passnet.bench.scores import CandidateScore, is_correct, is_near, limited
 from passnet.judge.trial import Trial
-from passnet.pages.site.pages import SiteFolder
-from passnet.pages.site.text import file_stem
 from passnet.pages.tables.cells import NOTHING, failures_in_words
 from passnet_site.pages.boards import DIMENSIONS, Board, BoardScores, Line, LineScores
+from passnet_site.pages.safe_text import file_stem
+from passnet_site.pages.site_folder import SiteFolder
 from passnet_site.pages.table_spec import ColumnSpec, line_chart, short, table_spec
 
 TABLE_HEIGHT = 620

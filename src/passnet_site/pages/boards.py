@@ -12,9 +12,9 @@ from passnet.bench.scores import CandidateScore
 from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite
 from passnet.judge.trial import Trial
-from passnet.pages.site.text import file_stem
 from passnet_site.leaderboard.entry import scores_of
 from passnet_site.pages.measured import MeasuredRun
+from passnet_site.pages.safe_text import file_stem
 
 DIMENSIONS = ("dtype", "ops", "domain")
 """The groupings that the leaderboard filters graphs by."""

@@ -14,12 +14,12 @@ from passnet.errors import InputError
 from passnet.judge.suite.suite import Suite
 from passnet.pages.figures.profile_page import profile_study
 from passnet.pages.figures.study_page import STUDY_FILE, Study, read_study
-from passnet.pages.site.pages import SiteFolder
 from passnet.train.rewards.samples import SAMPLES_FILE
 from passnet_site.pages.attempt_pages import write_attempts
 from passnet_site.pages.board_pages import write_board, write_index, write_trials
 from passnet_site.pages.boards import Board, board_scores, boards_of
 from passnet_site.pages.measured import KnownSuites, MeasuredRun, is_run, read_entries, read_run
+from passnet_site.pages.site_folder import SiteFolder
 from passnet_site.pages.study_pages import write_dataset, write_studies
 from passnet_site.pages.task_pages import write_tasks
 from passnet_site.pages.training_page import training_study

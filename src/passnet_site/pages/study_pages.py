@@ -5,9 +5,9 @@ from pathlib import PurePath
 
 from passnet.data.dataset.stats import Stats
 from passnet.pages.figures.study_page import Study
-from passnet.pages.site.pages import SiteFolder
-from passnet.pages.site.text import file_stem
 from passnet.pages.tables.dataset import stats_tables
+from passnet_site.pages.safe_text import file_stem
+from passnet_site.pages.site_folder import SiteFolder
 from passnet_site.pages.table_spec import bar_chart, of_text_table
 
 NUM_OPS_DRAWN = 25

@@ -15,8 +15,6 @@ from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.findings import CATALOGUE
 from passnet.pages.figures.drawing import draw
-from passnet.pages.site.pages import SiteFolder
-from passnet.pages.site.text import file_stem
 from passnet.pages.tables.cells import formatted, ops_in_words
 from passnet_site.pages.board_pages import (
     ROOFLINE,
@@ -29,6 +27,8 @@ from passnet_site.pages.board_pages import (
     task_page,
 )
 from passnet_site.pages.boards import Board, Line
+from passnet_site.pages.safe_text import file_stem
+from passnet_site.pages.site_folder import SiteFolder
 from passnet_site.pages.table_spec import ColumnSpec, table_spec
 
 MAX_OPS_NAMED = 12

@@ -15,10 +15,10 @@ import pytest
 
 from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Message
 from passnet.core.records.serialise import LineWriter, unpack_lines
-from passnet.pages.site.pages import SiteFolder
 from passnet_site.pages.board_pages import write_board, write_index, write_trials
 from passnet_site.pages.boards import board_scores
 from passnet_site.pages.build import build_site, read_parts
+from passnet_site.pages.site_folder import SiteFolder
 from tests.agent.attempts import attempt, chat, evaluation, folder, turn
 from tests.conftest import ROOT
 from tests.pages.site.runs import (

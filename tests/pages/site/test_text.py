@@ -6,7 +6,8 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passnet.pages.site.text import coloured, file_stem, folder_diff, script
+from passnet.pages.site.text import coloured
+from passnet_site.pages.safe_text import file_stem, folder_diff, script
 from passnet_site.pages.table_spec import ColumnSpec, table_spec
 from tests.pages.site.runs import HOSTILE
 

@@ -1,5 +1,5 @@
 """The parts that all pages share.
 
-pages, text        the folder of a site, its templates and safe text
+pages, text        pages from templates, and source with colours
 templates, assets  Jinja templates, scripts and style
 """
