@@ -17,6 +17,7 @@ from passnet.judge.processes.machine_rates import machine_rates
 from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings
+from passnet.judge.timing.measurement_findings import roofline_findings
 from passnet.judge.timing.roofline import MachineRates, Roofline, roofline_of
 from passnet.judge.verdict.check import KINDS, Expected
 
@@ -76,6 +77,19 @@ def test_a_time_below_half_of_the_floor_is_rejected_with_the_arithmetic() -> Non
 
 def test_a_floor_that_the_reference_is_below_proves_nothing() -> None:
     assert FLOOR.proof(0.01, 24.9) is None
+
+
+@pytest.mark.parametrize(
+    ("floor", "candidate_ms", "is_found"), [(FLOOR, 20.0, True), (FLOOR, 30.0, False),
+                                            (None, 0.01, False)],
+)  # fmt: skip
+def test_a_measured_candidate_below_the_floor_has_a_finding(
+    floor: Roofline | None, candidate_ms: float, is_found: bool
+) -> None:
+    rounds = ((candidate_ms, candidate_ms),) * 6
+    found = roofline_findings(floor, rounds, ((100.0, 100.0),) * 6)
+    assert [each.name for each in found] == ["physical_floor"] * is_found
+    assert not roofline_findings(FLOOR, (), ()), "nothing was timed"
 
 
 ROWS, COLUMNS = 64, 256

@@ -1,4 +1,4 @@
-"""`passnet judge audit`, `attack`, `doctor`, `roofline`: the judge put to the test, its machine too.
+"""`passnet judge audit`, `attack`, `doctor`, `roofline`: the judge and its machine put to test.
 
 audit, audit_command    exploits that it must catch, and honest passes that it must not
 attack, attack_command  exploits played, or an LLM that looks for one
