@@ -19,6 +19,7 @@ from passnet.graph.text.render import render_program
 from passnet.graph.values.domains import declare, in_domain, proposals
 from passnet.graph.values.inputs import InputKind, InputValue, make_inputs
 from passnet.graph.values.structured import make_structured
+from passnet.judge.timing.fresh_inputs import FreshInputs
 
 KINDS: tuple[InputKind, ...] = get_args(InputKind)
 DOMAINS: tuple[ValueDomain, ...] = get_args(ValueDomain)
@@ -65,6 +66,20 @@ def test_all_inputs_lie_in_the_domain_and_few_without_it_do(
     inside = [lies_in(domain, each, dtype) for each in all_values(declare(graph, {"x": domain}))]
     assert len(inside) == len(KINDS) + 4 and all(inside)
     assert not any(lies_in(domain, each, dtype) for each in all_values(graph))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("domain", ["positive", "unit"])
+def test_values_of_timed_calls_lie_in_the_domain(domain: ValueDomain, dtype: str) -> None:
+    graph = declare(graph_of(*BODY, dtype=dtype), {"x": domain})
+    values = [[each] for each in all_values(graph)]
+    calls = FreshInputs(graph.tensors, values, np.random.default_rng(0))
+    for number, [drawn] in enumerate(values):
+        assert not isinstance(drawn, int)
+        target = np.empty(drawn.size, drawn.dtype)
+        calls.write(calls.draw(number), 0, target)
+        assert lies_in(domain, target, dtype)
+        assert target.tobytes() != drawn.tobytes()
 
 
 @pytest.mark.parametrize("domain", DOMAINS)

@@ -8,12 +8,12 @@ import pytest
 from passnet.core.jobs.run_folder import unchanged
 from passnet.core.records.serialise import write_json
 from passnet.errors import InputError, MeasureError
-from passnet.judge.suite.suite import load_suite
+from passnet.judge.suite.suite import load_suite, make_suite
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 from passnet_loops.checkpoint import INFO_FILE, TrainInfo
-from passnet_loops.comparison import seeds_together
+from passnet_loops.comparison import check_unseen, seeds_together
 from passnet_loops.data.row_judge import AnswerJudge
 from passnet_loops.evaluate import (
     AnswerEvaluation,
@@ -79,6 +79,23 @@ def test_seeds_of_a_system_count_with_their_mean(tmp_path: Path) -> None:
         "rl, 2 seeds": ["rl-1", "rl-0"],
         "own, 2 seeds": ["own-0", "own-1"],
     }
+
+
+def test_an_llm_kept_apart_from_a_version_may_be_asked_a_later_one_without_new_structures(
+    tmp_path: Path,
+) -> None:
+    name = "passbench-v1-single-small"
+    before, now = load_suite(f"{name}@1.0"), load_suite(name)
+    assert before.content_hash != now.content_hash
+    for known, suite in ((before, before), (before, now)):
+        info = TrainInfo(
+            1, "sft", 2, 3, 3, ("hash",), {name: known.content_hash}, SftSettings(), 1.0
+        )
+        write_json(tmp_path / INFO_FILE, info)
+        check_unseen(tmp_path, suite)
+    more = make_suite(name, [*now.graphs, *load_suite("demo-small").graphs])
+    with pytest.raises(InputError, match=f"kept apart from {name}, not from this {name}"):
+        check_unseen(tmp_path, more)
 
 
 def timed(system: str, number: int, speedup: float, verdict: str = "correct") -> AnswerRecord:
