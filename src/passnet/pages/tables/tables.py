@@ -108,12 +108,16 @@ def task_tables(trials: Iterable[Trial]) -> list[Table]:
         candidates[trial.candidate] = None
     tables = []
     for task, graphs in by_task.items():
-        table = Table(task, ("graph", "eager ms", *candidates))
+        rooflines = [trial.roofline for each in graphs.values() for trial in each.values()]
+        known = ("T_sol ms",) if any(rooflines) else ()
+        table = Table(task, ("graph", *known, "eager ms", *candidates))
         for graph, by_candidate in graphs.items():
+            limits = (trial.roofline for trial in by_candidate.values())
+            sol_ms = [number(next((limit.ms for limit in limits if limit), None))][: len(known)]
             times_ms = (trial.reference_ms for trial in by_candidate.values())
             eager_ms = number(next((time_ms for time_ms in times_ms if time_ms), None))
             cells = [_cell(by_candidate.get(name)) for name in candidates]
-            table.rows.append((graph.removeprefix(f"{task}-"), eager_ms, *cells))
+            table.rows.append((graph.removeprefix(f"{task}-"), *sol_ms, eager_ms, *cells))
         tables.append(table)
     return tables
 
