@@ -180,28 +180,31 @@ def test_wrong_values_of_an_earlier_measurement_are_remembered() -> None:
 
 
 Event = tuple[int, str, tuple[Draw, ...]]
-"""A worker, what was done to it ("d": where to look in it was drawn), and what was written."""
+"""A worker by its number, what was done to it (or to all, "d": where to look was drawn), and what
+was written."""
+TIMED, ORACLE = (0, 1, 2), 3
 
 
 class LoggedWorker(TimedWorker):
     """A worker that logs the calls of its clock."""
 
     log: list[Event]
+    number: int
 
     def write(self, fresh: FreshInputs, draws: Sequence[Draw]) -> None:
-        self.log.append((id(self), "w", tuple(draws)))
+        self.log.append((self.number, "w", tuple(draws)))
         super().write(fresh, draws)
 
     def call(self, count: int) -> Spent:
-        self.log.append((id(self), "c", ()))
+        self.log.append((self.number, "c", ()))
         return super().call(count)
 
     def look_at(self, fresh: FreshInputs, look: Look) -> Seen:
-        self.log.append((id(self), "l", ()))
+        self.log.append((self.number, "l", ()))
         return super().look_at(fresh, look)
 
     def free(self) -> None:
-        self.log.append((id(self), "f", ()))
+        self.log.append((self.number, "f", ()))
         super().free()
 
 
@@ -238,7 +241,7 @@ def events(parents: ParentPool) -> list[Event]:
             loaded = LoadedWorker(parents.reference(), prepared, REFERENCE, settings)
             stack.enter_context(loaded).run(0)
             worker = LoggedWorker(loaded, plan.max_calls, settings.call_timeout_s)
-            worker.log = log
+            worker.log, worker.number = log, len(workers)
             workers.append(worker)
             stack.callback(worker.close)
         *timed, oracle = workers
@@ -247,41 +250,46 @@ def events(parents: ParentPool) -> list[Event]:
     return log
 
 
-def _stories(events: list[Event]) -> dict[int, str]:
-    """The letters of each worker, in order."""
-    stories: dict[int, str] = {}
-    for worker, letter, _ in events:
-        stories[worker] = stories.get(worker, "") + letter
-    return stories
-
-
-def test_where_to_look_is_drawn_when_a_burst_has_ended(events: list[Event]) -> None:
-    timed = [story for story in _stories(events).values() if "d" in story]
-    assert len(timed) == 3  # the reference and two candidates
-    for story in timed:
-        # Warm-up; then turns: new values written, a call, in some a look drawn and a look, outputs
-        # freed, or held once; and after some a burst like it that does not count, and a call that
-        # is observed.
-        assert re.fullmatch("(wcf){6}(wc((dl)?f|d)(wcdlfwf)?){7}", story), story
-        assert re.search("wcdlf(wcdlfwf)?$", story), story  # the last one is always looked at
-
-
-def test_each_worker_has_inputs_of_its_own_which_the_oracle_gets_afterwards(
+def test_where_to_look_is_drawn_when_all_workers_have_run_their_bursts(
     events: list[Event],
 ) -> None:
-    [oracle] = [worker for worker, story in _stories(events).items() if "d" not in story]
-    answered: set[Draw] = set()
-    written: dict[int, tuple[Draw, ...]] = {}
-    seen: list[Draw] = []
+    stories, num_draws = dict.fromkeys((*TIMED, ORACLE), ""), 0
+    for worker, letter, _ in events:
+        if letter != "d":
+            stories[worker] += letter
+            continue
+        num_draws += 1
+        assert all(stories[number].endswith("wc") for number in TIMED[1:]), stories
+    assert num_draws > 4
+    for number in TIMED:
+        # Warm-up; then turns: new values written, a call, in some a look, outputs freed, or held
+        # once; and for candidates after some a burst like it that does not count, and a call that
+        # is observed.
+        extra = "(wclfwf)?" if number else ""
+        assert re.fullmatch(f"(wcf){{6}}(wc(l?f)?{extra}){{7}}", stories[number]), stories[number]
+        assert re.search(f"wclf{extra}$", stories[number])  # the last one is always looked at
+
+
+def test_no_value_is_used_twice_and_the_oracle_gets_it_when_all_have_called(
+    events: list[Event],
+) -> None:
+    written: dict[int, list[tuple[Draw, ...]]] = {number: [] for number in (*TIMED, ORACLE)}
+    called = dict.fromkeys(TIMED, 0)
+    num_answered = 0
     for worker, letter, draws in events:
-        if letter == "w" and worker == oracle:
-            assert set(draws) <= answered or not seen  # first it has some of its own
-        elif letter == "w":
-            seen += draws
-            written[worker] = draws
-        elif letter == "c":
-            answered.update(written.get(worker, ()))
-    assert len(seen) > 50 and len(set(seen)) == len(seen)
+        if letter == "w":
+            written[worker].append(draws)
+        elif letter == "c" and worker != ORACLE:
+            called[worker] = len(written[worker])
+        if letter == "w" and worker == ORACLE and written[TIMED[1]]:  # first it has some of its own
+            num_answered += 1
+            for number in TIMED[1:]:
+                assert called[number] == len(written[number])
+                assert set(draws) <= set(written[number][-1])
+    assert num_answered > 4
+    for number in TIMED:
+        every = [draw for burst in written[number] for draw in burst]
+        assert len(every) > 15 and len(set(every)) == len(every)
 
 
 def test_a_repeated_measurement_holds_a_burst_of_its_own(parents: ParentPool) -> None:

@@ -18,7 +18,12 @@ from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.fenced import fenced, is_worth_fencing
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.processes.device_lock import DeviceTurns
-from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph, prepare_graph
+from passnet.judge.processes.loaded_worker import (
+    Float64Result,
+    LoadedWorker,
+    PreparedGraph,
+    prepare_graph,
+)
 from passnet.judge.processes.machine_rates import known_rates
 from passnet.judge.processes.parent_pool import ParentPool, worker_library
 from passnet.judge.processes.worker_parent import WorkerParent
@@ -30,7 +35,7 @@ from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.task import TaskGraph
 from passnet.judge.timing import measurement_findings
 from passnet.judge.timing.clock import EXTREME_SET, FRESH_SET, HOT_CALLS, interleave
-from passnet.judge.timing.fresh_inputs import POOL_SPARE, FreshInputs
+from passnet.judge.timing.fresh_inputs import POOL_SPARE, Draw, FreshInputs
 from passnet.judge.timing.measurement import Measurement, WorkerTiming
 from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.judge.trial import Trial
@@ -66,9 +71,9 @@ def judge_graph(
     A candidate whose text alone proves a cheat is not run. The reference runs once for all. Each
     candidate is compared with it on several sets of inputs (`check.KINDS`). Those that passed are
     then timed together with it, and checked meanwhile. `inspected` are the pass folders that the
-    same run inspected before; `held_out` are findings from held-out shapes, by candidate. Outputs are
-    always compared with the graph's; `reference` is what is timed. Raises WorkerError if our own
-    machinery failed.
+    same run inspected before; `held_out` are findings from held-out shapes, by candidate. Outputs
+    are always compared with the graph's; `reference` is what is timed. Raises WorkerError if our
+    own machinery failed.
     """
     inspected = inspected or InspectedFolders(settings.rules)
     findings = {
@@ -88,7 +93,9 @@ def judge_graph(
     if runnable:
         with DeviceTurns(settings.device) as turns:
             evidence |= confirmed_evidence(
-                lambda some: _TrialSession(parents, graph, settings, turns, reference).evidence(some),
+                lambda some: _TrialSession(parents, graph, settings, turns, reference).evidence(
+                    some
+                ),
                 runnable,
             )
     trials = []
@@ -277,9 +284,7 @@ class _TrialSession:
             for worker in timed:
                 worker.close()
         self._phases_s["waiting"] = self._turns.waited_s
-        precision = [
-            self._precision(loaded[0], reference, timing) for timing in measurement.timings[1:]
-        ]
+        precision = self._precision(loaded[0], reference, measurement.timings[1:])
         usual_threads = reference.worker.num_threads()
         completed = []
         for evidence, worker, timing, profile, inaccuracies in zip(
@@ -312,21 +317,32 @@ class _TrialSession:
         return completed
 
     def _precision(
-        self, oracle: LoadedWorker, reference: LoadedWorker, timing: WorkerTiming
-    ) -> list[Finding]:
+        self, oracle: LoadedWorker, reference: LoadedWorker, timings: Sequence[WorkerTiming]
+    ) -> list[list[Finding]]:
         """Return findings on the accuracy of timed calls, against the oracle in float64."""
-        accuracies: dict[int, Accuracy | None] = {}
-        for sample in timing.samples:
-            for index, target in enumerate(oracle.memory_of(FRESH)):
-                if target is not None:
-                    self._fresh.write(sample.draw, index, target)
-            exact = oracle.exact(FRESH)
-            oracle.restore(FRESH)
-            if exact is not None and len(exact.outputs) == len(sample.outputs):
-                accuracies[sample.draw.input_set] = worst_accuracy(
-                    reference.forms, sample.outputs, sample.expected, exact.outputs
-                )
-        return precision_findings(accuracies.get(FRESH_SET), accuracies.get(EXTREME_SET))
+        exact: dict[Draw, Float64Result | None] = {}
+        precision = []
+        for timing in timings:
+            accuracies: dict[int, Accuracy | None] = {}
+            for sample in timing.samples:
+                if sample.draw not in exact:
+                    exact[sample.draw] = self._exact(oracle, sample.draw)
+                right = exact[sample.draw]
+                if right is not None and len(right.outputs) == len(sample.outputs):
+                    accuracies[sample.draw.input_set] = worst_accuracy(
+                        reference.forms, sample.outputs, sample.expected, right.outputs
+                    )
+            found = precision_findings(accuracies.get(FRESH_SET), accuracies.get(EXTREME_SET))
+            precision.append(found)
+        return precision
+
+    def _exact(self, oracle: LoadedWorker, draw: Draw) -> Float64Result | None:
+        for index, target in enumerate(oracle.memory_of(FRESH)):
+            if target is not None:
+                self._fresh.write(draw, index, target)
+        exact = oracle.exact(FRESH)
+        oracle.restore(FRESH)
+        return exact
 
     def _measure(self, timed: list[TimedWorker], plan: TimingPlan) -> Measurement:
         """Measure, and repeat while the measurement is unsteady; the oracle comes first."""

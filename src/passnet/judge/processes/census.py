@@ -16,6 +16,8 @@ FIRST_PID = 1
 _PAGE_BYTES = os.sysconf("SC_PAGESIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _ENDED = (b"Z", b"X", b"x")
+_STAT_BYTES = 4096
+"""More than the files `stat` and `statm` of a process have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,25 +93,32 @@ class SandboxUse:
 
 def residents(proc: Path) -> Iterator[Resident]:
     """Return the processes in a `/proc` that can still run; a process in no such list has ended."""
-    for folder in proc.iterdir():
-        if folder.name.isdecimal():
+    for name in os.listdir(proc):  # noqa: PTH208 (asked in every turn)
+        if name.isdecimal():
             with suppress(OSError):  # it ends meanwhile
-                if (found := _resident(folder)) is not None:
+                if (found := _resident(int(name), f"{proc}/{name}")) is not None:
                     yield found
 
 
-def _resident(folder: Path) -> Resident | None:
+def _resident(pid: int, folder: str) -> Resident | None:
     """Return a process; None if all its threads have ended.
 
     The memory of the first thread tells nothing of the others once it has ended.
     """
-    for task in (folder / "task").iterdir():
+    for task in os.listdir(f"{folder}/task"):  # noqa: PTH208
         with suppress(OSError):
-            if stat_fields((task / "stat").read_bytes())[0] not in _ENDED:
-                times = stat_fields(
-                    (folder / "stat").read_bytes()
-                )  # of all threads, also of those that have ended
-                num_pages = int((task / "statm").read_bytes().split()[1])
+            if stat_fields(_content(f"{folder}/task/{task}/stat"))[0] not in _ENDED:
+                # Times of all threads, also of those that have ended.
+                times = stat_fields(_content(f"{folder}/stat"))
+                num_pages = int(_content(f"{folder}/task/{task}/statm").split()[1])
                 cpu_s = sum(map(int, times[11:15])) / _TICKS
-                return Resident(int(folder.name), num_pages * _PAGE_BYTES, cpu_s)
+                return Resident(pid, num_pages * _PAGE_BYTES, cpu_s)
     return None
+
+
+def _content(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, _STAT_BYTES)
+    finally:
+        os.close(descriptor)

@@ -1,10 +1,10 @@
 """The judge's clock: rounds with one burst of calls a turn for every worker.
 
 Rounds visit the workers forwards and backwards (ABBA), so that a drift of the machine falls on all
-alike. A burst on older values warms the caches; the next one has fresh inputs, drawn for one worker
-alone. Some of its calls are drawn afterwards and checked against the oracle, another worker of the
-reference. The overhead of a burst is measured on the oracle, which no candidate can slow down, and
-subtracted for all.
+alike. A burst on older values warms the caches; the next one has fresh inputs, drawn for one turn.
+When all workers have run it, some of its calls are drawn and checked against the oracle, another
+worker of the reference, which learns the inputs then. The overhead of a burst is measured on the
+oracle, which no candidate can slow down, and subtracted for all.
 """
 
 import math
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -73,9 +74,10 @@ NS_PER_MS = 1_000_000
 SHORTEST_MS = 1e-4
 """The least time of a call, 0.1 us: the overhead of a burst is not known more precisely."""
 
-SLOW_ROUNDS = 4
+SLOW_ROUNDS = 3
 SLOW_CALLS = 2
-"""Enough rounds, and counted calls in one, for a slow call: a graph of 0.2 s a call."""
+"""Enough rounds, and counted calls in a turn, for a slow call: twelve in all. What one call leaves
+in caches or sets aside says nothing about a call of 20 ms: none warms up before."""
 LEAST_LOOKS = 16
 """Bursts of a worker that are compared with the reference's, at least and roughly. With 8 places in
 two calls of each, a missing hundredth of the output stays unseen once in thirteen times."""
@@ -92,13 +94,6 @@ HOT_CALLS = 20
 
 
 T = TypeVar("T")
-
-
-@dataclass
-class _OracleError(Exception):
-    """A failure of the oracle, not of the worker."""
-
-    failure: WorkerFailureError
 
 
 @dataclass(slots=True)
@@ -180,9 +175,12 @@ class _Interleaving:
         self._overhead_ns = {way: [] for way in OVERHEADS if way in ways}
         self._oracle.arm(self._processors, tuple(self._overhead_ns))
         self._stop_offsets = self._oracle.stop_offsets()
-        for _ in range(NUM_WARM_BURSTS):
+        for number in range(NUM_WARM_BURSTS):
+            start = time.monotonic()
             self._call_oracle([self._fresh.draw()])
             self._oracle.free()
+            if number > 1 and (time.monotonic() - start) * 1e3 >= self._plan.slow_ms:
+                break
         min_rounds = self._warm_up()
         self._held_turn = int(self._random.integers(1, 2 * min_rounds))
         deadline = time.monotonic() + self._plan.seconds * len(self._workers)
@@ -225,8 +223,6 @@ class _Interleaving:
         record = self._records[index]
         try:
             return None if record.failure else action(self._workers[index])
-        except _OracleError as wrapped:
-            raise wrapped.failure from None
         except WorkerFailureError as failure:
             if index == 0:
                 raise
@@ -242,7 +238,7 @@ class _Interleaving:
             self._visit(index, lambda worker: worker.arm(self._processors))
             count, call_ms = LEAST_CALLS, math.inf
             for number in range(NUM_WARM_BURSTS):
-                if number > 1 and plan.slow_ms <= call_ms < math.inf:
+                if number and plan.slow_ms <= call_ms < math.inf:
                     break
                 draws = [fresh.draw() for _ in range(count)]
                 ns = self._visit(index, lambda worker, draws=draws: self._burst(worker, draws))
@@ -252,17 +248,19 @@ class _Interleaving:
             if call_ms < math.inf:
                 slowest_ms = max(slowest_ms, call_ms)
         min_rounds, min_calls = plan.min_rounds, plan.min_calls
-        if slowest_ms >= plan.slow_ms:
+        is_slow = slowest_ms >= plan.slow_ms
+        if is_slow:
             min_rounds, min_calls = min(min_rounds, SLOW_ROUNDS), min(min_calls, SLOW_CALLS)
         fitting = max(min_calls, min(plan.max_calls, int(plan.burst_ms / slowest_ms)))
         self._num_calls = max(LEAST_CALLS, min(fitting, most))
-        self._num_warm_calls = max(1, min(self._num_calls, int(plan.burst_ms / slowest_ms)))
+        warm_calls = min(self._num_calls, int(plan.burst_ms / slowest_ms))
+        self._num_warm_calls = 0 if is_slow else max(1, warm_calls)
         turn_ms = (self._num_calls + self._num_warm_calls) * slowest_ms + ORDERS_MS
         num_turns = max(2 * min_rounds, min(2 * plan.max_rounds, plan.seconds * 1e3 / turn_ms))
         self._look_share = max(plan.look_share, LEAST_LOOKS / num_turns)
         if self._oracle.is_on_device:
             self._look_share = 1.0
-        for index in range(len(self._workers)):
+        for index in range(0 if is_slow else len(self._workers)):
             draws = self._draws()
             self._visit(index, lambda worker, draws=draws: self._burst(worker, draws))
         return min_rounds
@@ -287,25 +285,49 @@ class _Interleaving:
         """Run one burst of each worker; return the nanoseconds of all that succeeded."""
         is_whole = is_last or self._random.random() < self._plan.audit_share
         self._num_turns += 1
-        times = {}
-        for index in order:
-            draws = self._draws(is_last)
-            ns = self._visit(
-                index, lambda worker, i=index, d=draws: self._take(worker, i, d, is_whole)
-            )
-            if ns is not None:
-                times[index] = ns
+        draws = self._draws(is_last)
+        times = self._bursts(order, draws, is_whole)
         if is_whole:
-            for index in self._random.permutation(range(1, len(self._workers))).tolist():
-                # For its worker a burst like any other, but uncounted.
-                draws = [self._fresh.draw(RECORDED_SET) for _ in range(self._num_calls)]
-                self._visit(index, lambda worker, i=index, d=draws: self._take(worker, i, d, True))
+            others = self._random.permutation(range(1, len(self._workers))).tolist()
+            recorded = [self._fresh.draw(RECORDED_SET) for _ in range(self._num_calls)]
+            # For its worker a burst like any other, but uncounted.
+            self._bursts(others, recorded, is_whole)
+            for index in others:
                 draw = self._fresh.draw()
                 self._visit(index, lambda worker, draw=draw: worker.observe(self._fresh, draw))
                 self._visit(index, lambda worker: worker.free())
         return times
 
-    def _take(self, worker: TimedWorker, index: int, draws: Sequence[Draw], is_whole: bool) -> int:
+    def _bursts(
+        self, order: Sequence[int], draws: Sequence[Draw], is_whole: bool
+    ) -> dict[int, int]:
+        """Run one burst of each worker on the same values, and check some of them once all ran.
+
+        Until then the oracle does not know the values, so nothing has the right answers.
+        """
+        times = {}
+        for index in order:
+            ns = self._visit(index, lambda worker, i=index: self._take(worker, i, draws))
+            if ns is not None:
+                times[index] = ns
+        look: Look | None = None
+        expected: Seen | None = None
+        for index in times:
+            # The reference too: what another processor has read is slower to write to again. Each
+            # by itself: how long the others took could tell a worker that this is a turn of looks.
+            if self._num_turns == self._held_turn and self._workers[index].may_hold:
+                held = self._draw_look(draws, is_whole=False)
+                self._visit(index, lambda worker, held=held: worker.hold(held))
+            elif is_whole or self._random.random() < self._look_share:
+                look = look or self._draw_look(draws, is_whole)
+                expected = expected or self._expected(look, draws)
+                check = partial(self._look, index=index, look=look, expected=expected)
+                self._visit(index, check)
+            else:
+                self._visit(index, lambda worker: worker.free())
+        return times
+
+    def _take(self, worker: TimedWorker, index: int, draws: Sequence[Draw]) -> int:
         record = self._records[index]
         worker.warm_up(self._num_warm_calls, self._bytes_aside(worker))  # on older values
         # No process can start while all stand still: one that works ahead is there before we write.
@@ -320,20 +342,12 @@ class _Interleaving:
         if record.num_elsewhere >= max(LEAST_ELSEWHERE, ELSEWHERE_SHARE * record.num_turns):
             text = "it stopped in other code than the worker's own"
             record.note([finding("loop_taken_over", text)])
-        # The reference too: what another processor has read is slower to write to again. Each by
-        # itself: how long the others took could tell a worker that this is a turn of looks.
-        if self._num_turns == self._held_turn and worker.may_hold:
-            worker.hold(self._draw_look(draws, is_whole=False))
-        elif is_whole or self._random.random() < self._look_share:
-            self._look(worker, index, draws, is_whole)
-        else:
-            worker.free()
         if index == 0:
             self._held_up.append(spent.waited_ns / max(spent.wall_ns, 1))
         return burst_ns(spent, self._num_threads, worker.is_on_device)
 
-    def _look(self, worker: TimedWorker, index: int, draws: Sequence[Draw], is_whole: bool) -> None:
-        record, look = self._records[index], self._draw_look(draws, is_whole)
+    def _look(self, worker: TimedWorker, index: int, look: Look, expected: Seen) -> None:
+        record = self._records[index]
         record.num_looks += 1
         results = worker.look_at(self._fresh, look)
         results.is_overwritten |= worker.mark(look, results)
@@ -341,7 +355,6 @@ class _Interleaving:
         if results.up_ns is not None and results.down_ns is not None:
             record.up_ms.append(results.up_ns / NS_PER_MS)
             record.down_ms.append(results.down_ns / NS_PER_MS)
-        expected = self._expected(results.calls, look)
         self._compare(index, results, expected, look)
         if index == 0:
             self._shared = results.calls[0].shared
@@ -369,17 +382,14 @@ class _Interleaving:
         places = probes.draw_places(reference.forms, self._random)
         return Look(tuple(calls), tuple(order), places, spots, is_whole)
 
-    def _expected(self, calls: Sequence[SeenCall], look: Look) -> Seen:
-        numbers = tuple(range(len(calls)))
-        try:
-            self._call_oracle([call.draw for call in calls])
-            again = replace(look, chosen=numbers, order=numbers, awaits_writes=False)
-            results = self._oracle.look_at(self._fresh, again)
-            self._oracle.free()
-            empty = self._oracle.order(ControlPage.EMPTY, self._num_calls)
-            self._oracle.free()
-        except WorkerFailureError as failure:
-            raise _OracleError(failure) from failure
+    def _expected(self, look: Look, draws: Sequence[Draw]) -> Seen:
+        numbers = tuple(range(len(look.chosen)))
+        self._call_oracle([draws[call] for call in look.chosen])
+        again = replace(look, chosen=numbers, order=numbers, awaits_writes=False)
+        results = self._oracle.look_at(self._fresh, again)
+        self._oracle.free()
+        empty = self._oracle.order(ControlPage.EMPTY, self._num_calls)
+        self._oracle.free()
         self._empty_ns.append(burst_ns(empty, self._num_threads, self._oracle.is_on_device))
         return results
 
