@@ -48,7 +48,7 @@ from passnet.passes.backend import passnet_backend
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
 
-MAX_COUNTED_S = 2.0
+MAX_COUNTED_S = 1.0
 """Longest exact call whose work is counted, which takes some times as long."""
 MAX_ERROR_CHARACTERS = 2000
 SWITCH_INTERVAL_S = 0.0005
