@@ -87,10 +87,10 @@ def test_a_check_names_the_graphs_on_which_a_wrong_program_passes(tmp_path: Path
     suite = write_small_suite(tmp_path / "small.parquet", 1)
     out = tmp_path / "sound.parquet"
     done = passnet("suite", "check", suite, "--quick", "--out", out, "--new-version", "1.1")
-    assert done.stdout.splitlines()[-2] == (
-        "0 of 2 graphs of small let a wrong program pass on recorded and fresh inputs; 0 are "
-        "unsound as they are"
-    )
+    assert done.stdout.splitlines()[:-1] == [
+        "0 of 2 graphs of small let a wrong program pass on recorded and fresh inputs",
+        "0 of 2 graphs of small are unsound as they are",
+    ]
     assert (load_suite(str(out)).version, len(load_suite(str(out)).graphs)) == ("1.1", 2)
     named = ("--task", "mul_relu", "--quick", "--json")
     found = json.loads(passnet("suite", "check", suite, *named).stdout)
