@@ -13,7 +13,7 @@ SMALLEST = 2
 class Constant:
     """An integer at the top level of a file: its name, its place in the value, and its number.
 
-    A number of a tuple has the name of its variable and its index: `shape[1]`.
+    A number of a tuple or list has the name of its variable and its index: `shape[1]`.
     """
 
     name: str
@@ -26,7 +26,7 @@ def find_constants(tree: ast.Module) -> list[Constant]:
     """Return the integers that statements outside functions assign, larger than one.
 
     Examples:
-        >>> tree = ast.parse("N = 2048 * 2\\nshape = (64, 32)\\nh = w = 8\\nb, c = 2, N\\n")
+        >>> tree = ast.parse("N = 2048 * 2\\nshape = [64, 32]\\nh = w = 8\\nb, c = 2, N\\n")
         >>> [(each.name, each.value) for each in find_constants(tree)]
         [('N', 4096), ('shape[0]', 64), ('shape[1]', 32), ('h = w', 8), ('b', 2)]
     """
@@ -37,7 +37,9 @@ def find_constants(tree: ast.Module) -> list[Constant]:
         name = " = ".join(map(ast.unparse, statement.targets))
         targets = statement.targets[0]
         value = statement.value
-        if not isinstance(value, ast.Tuple):
+        if isinstance(value, ast.BinOp) and isinstance(value.left, ast.Tuple | ast.List):
+            value = value.left  # as in [1024] * 16
+        if not isinstance(value, ast.Tuple | ast.List):
             named = [(name, value)]
         elif isinstance(targets, ast.Tuple) and len(targets.elts) == len(value.elts):
             named = [(ast.unparse(t), v) for t, v in zip(targets.elts, value.elts, strict=True)]
