@@ -120,7 +120,8 @@ def _run(
         code = running.wait(left_s)
         if code is None:
             running.interrupt()
-            running.wait(deadline - clock())
+            code = running.wait(deadline - clock())
+            return 0 if code == 0 else None  # it may have been about to end
         return code
     finally:
         running.end()

@@ -46,16 +46,20 @@ class Command:
     machine: Machine
     name: str
     left_s: float
+    is_interrupted: bool = False
 
     def wait(self, timeout_s: float) -> int | None:
         passed_s = min(timeout_s, self.left_s)
         self.machine.now += passed_s
         self.left_s -= passed_s
         self.machine.seconds[self.name] -= passed_s  # it goes on where it was
-        return None if self.left_s > 0 else self.machine.codes.get(self.name, 0)
+        if self.left_s > 0:
+            return None
+        return 130 if self.is_interrupted else self.machine.codes.get(self.name, 0)
 
     def interrupt(self) -> None:
         self.machine.log.append(f"interrupt {self.name}")
+        self.is_interrupted = self.left_s > 1.0
         self.left_s = min(self.left_s, 1.0)
 
     def end(self) -> None:
@@ -86,6 +90,13 @@ def test_a_step_stops_at_its_limit_and_goes_on_at_the_next_call(tmp_path: Path) 
     assert machine.log == ["start b", "end b"], "the finished command does not run again"
     assert (state.ending, state.num_calls) == ("complete", 2)
     assert state.seconds == LIMIT_S - GRACE_S + 1.0 + machine.now - begin
+
+
+def test_a_command_that_ends_well_as_it_is_stopped_is_finished(tmp_path: Path) -> None:
+    machine = Machine({"a": LIMIT_S - GRACE_S + 0.5})
+    state = run_step(step("a"), tmp_path, machine.start, machine.clock)
+    assert machine.log == ["start a", "interrupt a", "end a"]
+    assert state.is_complete
 
 
 def test_nothing_begins_in_the_time_that_is_kept_for_ending(tmp_path: Path) -> None:
