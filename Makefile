@@ -78,7 +78,7 @@ lint: .venv/dev
 
 # Which tables to print. There are also `calls`, and `variants`, `agent` and `jobs`, which take long, and
 # `python -m benchmarks.query DATASET`.
-BENCH ?= spine fusion cutting
+BENCH ?= spine fusion cutting judge_cost
 
 bench: .venv/dev
 	for each in $(BENCH); do $(RUN)/python -m benchmarks.$$each || exit 1; done

@@ -21,6 +21,8 @@ from passnet.judge.protocol.device import device_environment
 from passnet.judge.protocol.messages import StartParent
 
 END_TIMEOUT_S = 30.0
+GRACE_S = 2.0
+"""Time for it to end by itself, so that the CPU time of all sandboxes is known to the judge."""
 _STEADY_MALLOC = {
     "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
     "MALLOC_TRIM_THRESHOLD_": str(4 * 2**30),
@@ -74,6 +76,8 @@ class WarmProcess:
         with self._lock:
             if self._process is not None:
                 self._channel.close()
+                with suppress(subprocess.TimeoutExpired):  # it waits for all, so that they count
+                    self._process.wait(GRACE_S)
                 end_tree(self._process)
                 self._folder.cleanup()
                 self._process = None

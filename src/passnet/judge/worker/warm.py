@@ -38,12 +38,13 @@ def main() -> None:
             if not os.fork():
                 _become_parent(request, far, device, version)
             os.close(far)
-            _reap()
+            _reap(os.WNOHANG)
+    _reap(0)
 
 
-def _reap() -> None:
+def _reap(options: int) -> None:
     with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
+        while os.waitpid(-1, options)[0]:
             pass
 
 
