@@ -118,6 +118,20 @@ def test_a_candidate_sees_neither_what_another_wrote_nor_other_folders_below_tmp
     assert ask(text, name="another") == [False] * 4
 
 
+@confined
+def test_no_descriptor_leads_out_of_the_sandbox(ask: Ask, tmp_path: Path) -> None:
+    text = f"""
+answer = []
+for number in range(256):
+    try:
+        os.stat({str(tmp_path)[1:]!r}, dir_fd=number)
+        answer.append(number)
+    except OSError:
+        pass
+"""
+    assert tmp_path.is_relative_to("/tmp") and ask(text) == []
+
+
 UNDO = """
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
