@@ -59,7 +59,7 @@ def all_values(graph: Graph) -> list[InputValue]:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_all_inputs_lie_in_the_domain_and_few_without_it_do(
+def test_all_inputs_lie_in_their_domain_and_none_without_it(
     domain: ValueDomain, dtype: str
 ) -> None:
     graph = graph_of(*BODY, dtype=dtype)
