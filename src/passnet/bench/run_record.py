@@ -97,8 +97,9 @@ def continued(suite: Suite, out: Path, old: BenchRunInfo, info: BenchRunInfo) ->
 
     Of a run on another version of the suite, the trials of graphs that have changed are dropped.
     """
-    version = suite_of_hash(old.suite, old.suite_hash) if old.suite == info.suite else None
-    if version is not None and old.suite_hash != info.suite_hash:
+    is_other_version = old.suite == info.suite and old.suite_hash != info.suite_hash
+    version = suite_of_hash(old.suite, old.suite_hash) if is_other_version else None
+    if version is not None:
         old = replace(old, suite_hash=info.suite_hash)
         if difference_of_runs(old, info) is None:
             unchanged = unchanged_graphs(version, suite)
