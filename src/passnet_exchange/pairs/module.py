@@ -34,7 +34,7 @@ def module_call(folder: Path, arguments: Sequence[Any]) -> Callable[..., tuple[A
         if isinstance(entry, torch.nn.Module):
             entry = entry.eval() if binding.is_evaluated else entry
             devices = {each.device for each in arguments if isinstance(each, torch.Tensor)}
-            entry = entry.to(*devices) if len(devices) == 1 else entry
+            entry = entry.to(devices.pop()) if devices else entry
     bound = _bound_weights(binding, entry, arguments)
     weights = [(own, weight.argument) for own, weight in zip(bound, binding.weights, strict=True)]
     usual = [ast.literal_eval(each) if isinstance(each, str) else None for each in binding.inputs]
