@@ -3,7 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import exp, log
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from passnet.bench.run_record import TRIALS_FILE
@@ -43,6 +45,8 @@ class Row:
     eager_error: float | None = None
     error: str | None = None
     roofline: Roofline | None = None
+    reference_cold_ms: float | None = None
+    candidate_cold_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,9 @@ class CandidateScore:
     """Intervals of ES_t over tasks."""
 
     sol: SolScore
+    cold_speedup: float | None
+    """Geometric mean of speedups with cold caches, over correct trials; None without any."""
+
     statuses: dict[str, int]
     num_trials: int
     num_unstable: int
@@ -121,6 +128,19 @@ def is_correct(row: Row | Trial) -> bool:
     return row.status == "ok" and row.smallest_t is not None and row.smallest_t <= CORRECT_AT
 
 
+def cold_speedup(rows: Iterable[Row]) -> float | None:
+    """Return the geometric mean of speedups with cold caches over correct trials, if any has one.
+
+    Formula: exp(mean of log(reference_cold_ms / candidate_cold_ms)).
+    """
+    logs = [
+        log(row.reference_cold_ms / row.candidate_cold_ms)
+        for row in rows
+        if row.reference_cold_ms and row.candidate_cold_ms and is_correct(row)
+    ]
+    return exp(fmean(logs)) if logs else None
+
+
 def is_near(row: Row | Trial) -> bool:
     """Return True if a trial's outputs were measured to be as near to float64 as eager torch's."""
     if row.status != "ok" or row.relative_error is None or row.eager_error is None:
@@ -177,6 +197,7 @@ def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> Candida
         float64_intervals=score_intervals(_against_float64(tasks), b, p, seed),
         es_intervals=es_intervals(tasks, b, p, seed),
         sol=sol_suite(limits),
+        cold_speedup=cold_speedup(rows),
         statuses=dict(Counter(row.status for row in rows)),
         num_trials=len(rows),
         num_unstable=sum(row.status == "unstable" for row in rows),
@@ -220,6 +241,7 @@ def _record(score: CandidateScore, b: float, p: float) -> dict[str, Any]:
         "sol": score.sol.score,
         "roofline_share": score.sol.roofline_share,
         "tasks_sol": score.sol.tasks,
+        "cold_speedup": score.cold_speedup,
         "statuses": score.statuses,
         "num_trials": score.num_trials,
         "num_unstable": score.num_unstable,

@@ -58,6 +58,10 @@ class Trial:
     """On a device, milliseconds of one of many calls of the reference in a row, the cache warm."""
     candidate_hot_ms: float | None = None
     """The same for the candidate."""
+    reference_cold_ms: float | None = None
+    """On a CPU, milliseconds of a call of the reference after other work has filled the caches."""
+    candidate_cold_ms: float | None = None
+    """The same for the candidate."""
     reference_profile: Profiled | None = None
     """GPU activity in a call as the reference's worker saw it; a note, never the measurement."""
     profile: Profiled | None = None

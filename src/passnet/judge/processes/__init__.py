@@ -3,7 +3,7 @@
 sandbox, confine   the sandbox of processes that run candidate code; its file system and session
 restrict, starts   what a sandboxed worker is refused: system calls, files; and new processes
 worker_process     one forked worker, seen from outside: its messages, its memory, its end
-worker_parent      the process that forks workers
+worker_parent, warm_process   the processes that fork workers, and their parents
 parent_pool        the parents of a run, trusted or sandboxed, and the fence library
 loaded_worker      prepared graphs, and one worker that calls one of them for a candidate
 device_lock        one measurement at a time on a device, over all processes of the machine

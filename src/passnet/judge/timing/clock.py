@@ -89,6 +89,10 @@ LEAST_ELSEWHERE, ELSEWHERE_SHARE = 3, 0.02
 """Turns that end in foreign code, and their share of all, that prove a worker's loop taken over."""
 NUM_OVERHEADS = 8
 """Bursts from which the time is known that a way of calling takes by itself."""
+COLD_CALLS = 4
+"""Calls of each worker of which each finds its caches filled by other work."""
+EVICTED_BYTES = 2**25
+"""Memory that this work writes: many times the caches of one processor."""
 HOT_CALLS = 20
 """Calls in a row, on the same inputs, that give the hot time on a device."""
 
@@ -425,7 +429,7 @@ class _Interleaving:
 
     def _measurement(self) -> Measurement:
         reference = self._records[0]
-        hot_ms = []
+        hot_ms, cold_ms = [], self._cold_ms()
         for record, worker in zip(self._records[1:], self._workers[1:], strict=True):
             t = record.comparison.t
             if record.failure is None and (t is None or t > CORRECT_AT):
@@ -464,11 +468,57 @@ class _Interleaving:
                 record.failure,
                 hot_ms[0],
                 hot,
+                cold_ms[0],
+                cold,
                 tuple(record.samples.values()),
             )
-            for record, own_rounds, hot in zip(self._records, rounds, hot_ms, strict=True)
+            for record, own_rounds, hot, cold in zip(
+                self._records, rounds, hot_ms, cold_ms, strict=True
+            )
         ]
         return Measurement(tuple(timings), self._shared)
+
+    def _cold_ms(self) -> list[float | None]:
+        """Return the time of one call of each worker on processors whose caches others have filled.
+
+        The judge fills them itself, while all workers stand still. None on a device, which is
+        another processor, and for a worker that failed.
+        """
+        calls_ns: list[list[int]] = [[] for _ in self._workers]
+        empty_ns: list[int] = []
+        if not self._oracle.is_on_device:
+            memory, own = np.zeros(EVICTED_BYTES, np.uint8), os.sched_getaffinity(0)
+
+            def fill_caches() -> None:
+                for processor in self._processors:
+                    os.sched_setaffinity(0, {processor})
+                    np.add(memory, 1, out=memory)
+                os.sched_setaffinity(0, own)
+
+            def call_cold(worker: TimedWorker) -> int:
+                worker.write(self._fresh, [self._fresh.draw()])
+                fill_caches()
+                spent = worker.call(1)
+                worker.free()
+                return burst_ns(spent, self._num_threads, worker.is_on_device)
+
+            for _ in range(COLD_CALLS):
+                for index in self._random.permutation(range(len(self._workers))).tolist():
+                    if (ns := self._visit(index, call_cold)) is not None:
+                        calls_ns[index].append(ns)
+                fill_caches()
+                spent = self._oracle.order(ControlPage.EMPTY, 1)
+                self._oracle.free()
+                empty_ns.append(burst_ns(spent, self._num_threads, self._oracle.is_on_device))
+        return [
+            max(
+                float(low_mean(np.array(times)) - low_mean(np.array(empty_ns))) / NS_PER_MS,
+                SHORTEST_MS,
+            )
+            if times
+            else None
+            for times in calls_ns
+        ]
 
     def _overhead_ms(self, way: OverheadName) -> float:
         """Return the time that a way of calling takes by itself; 0 if it was not measured."""

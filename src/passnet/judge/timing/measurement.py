@@ -53,6 +53,10 @@ class WorkerTiming:
     """On a device, the time of one of many calls of the reference in a row; None elsewhere."""
     hot_ms: float | None
     """The same for the worker."""
+    reference_cold_ms: float | None = None
+    """On a CPU, the time of a call of the reference after others have filled the caches."""
+    cold_ms: float | None = None
+    """The same for the worker."""
     samples: tuple[TimedSample, ...] = ()
     """Timed calls for the precision of their outputs, one for each timed set of inputs at most."""
 

@@ -130,4 +130,6 @@ def _timed(trial: Trial, timing: WorkerTiming, settings: JudgeSettings) -> Trial
         candidate_ms=float(low_mean(np.array(timing.rounds_ms).reshape(-1))),
         reference_hot_ms=timing.reference_hot_ms,
         candidate_hot_ms=timing.hot_ms,
+        reference_cold_ms=timing.reference_cold_ms,
+        candidate_cold_ms=timing.cold_ms,
     )

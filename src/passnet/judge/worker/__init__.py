@@ -2,7 +2,7 @@
 
 Nothing that happens here is evidence.
 
-zygote        the warm parent of workers: imports torch once, then forks them in milliseconds
+warm, zygote  processes that have imported torch: one forks parents of workers, they fork workers
 worker        the graph under one candidate, called when the judge says so
 aoti_package  a package of AOTInductor: built, cached, and called
 heap          the heap of a worker, made alike for all before it is timed
