@@ -265,9 +265,10 @@ def test_where_to_look_is_drawn_when_all_workers_have_run_their_bursts(
         # Warm-up; then turns: new values written, a call, in some a look, outputs freed, or held
         # once; and for candidates after some a burst like it that does not count, and a call that
         # is observed. At the end some calls are made while caches are cold.
-        extra = "(wclfwf)?" if number else ""
-        assert re.fullmatch(f"(wcf){{6}}(wc(l?f)?{extra}){{7}}(wcf){{4}}", stories[number]), stories[number]
-        assert re.search(f"wclf{extra}(wcf){{4}}$", stories[number])  # the last one is always looked at
+        extra, cold = "(wclfwf)?" if number else "", "(wcf){4}"
+        story = stories[number]
+        assert re.fullmatch(f"(wcf){{6}}(wc(l?f)?{extra}){{7}}{cold}", story), story
+        assert re.search(f"wclf{extra}{cold}$", story)  # the last turn is always looked at
 
 
 def test_no_value_is_used_twice_and_the_oracle_gets_it_when_all_have_called(

@@ -80,8 +80,8 @@ class Sandbox:
         writable: Sequence[Path] = (),
     ) -> Confinement:
         """Return the same for a process that confines a fork of itself."""
-        paths = [[str(path) for path in each] for each in (_shown(visible), devices, writable)]
-        return Confinement(PRIVATE, PRIVATE_BYTES, *paths, self.own_users)
+        kept = ([str(path) for path in paths] for paths in (devices, writable))
+        return Confinement(PRIVATE, PRIVATE_BYTES, _shown(visible), *kept, own_users=self.own_users)
 
     def environment(self, extra: dict[str, str]) -> dict[str, str]:
         """Return the environment of a confined process: its basic variables, and `extra`."""

@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +75,8 @@ class WorkerParent:
         access = (visible, device_nodes(self.device), writable)
         with closing(far):
             if self.warm is not None:
-                places = asdict(self.sandbox.confinement(*access))
-                request = messages.StartParent(environment, **places, is_shared=self.is_shared)
+                confinement = self.sandbox.confinement(*access)
+                request = messages.StartParent(environment, confinement, self.is_shared)
                 self.warm.fork(request, far)
                 return
             module = "passnet.judge.worker.zygote"

@@ -14,6 +14,7 @@ from msgspec import Meta
 from passnet.core.records.dtypes import storage
 from passnet.graph.spec import TensorSpec
 from passnet.graph.text.meta import MAX_DIMS, MAX_ELEMENTS
+from passnet.judge.processes.confine import Confinement
 
 _STEERING = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]?|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~]?)"
@@ -324,12 +325,7 @@ class StartParent(msgspec.Struct, frozen=True, tag=True):
     """To the warm process: fork a confined parent of workers; its socket comes with the message."""
 
     environment: dict[str, str]
-    private: tuple[str, ...]
-    private_bytes: int
-    visible: tuple[str, ...]
-    devices: tuple[str, ...]
-    writable: tuple[str, ...]
-    own_users: bool
+    confinement: Confinement
     is_shared: bool
 
 

@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 
 from passnet.core.jobs.children import end_with_parent
-from passnet.judge.processes.confine import Confinement, run_confined
+from passnet.judge.processes.confine import run_confined
 from passnet.judge.protocol import messages
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
 from passnet.judge.worker.zygote import serve_judge, warm_up
@@ -57,14 +57,6 @@ def _become_parent(request: messages.StartParent, far: int, device: str, version
         os.environ.clear()
         os.environ.update(request.environment)
         tempfile.tempdir = None  # of the other environment
-        confinement = Confinement(
-            request.private,
-            request.private_bytes,
-            request.visible,
-            request.devices,
-            request.writable,
-            request.own_users,
-        )
 
         def born(pid: int) -> None:
             handle = os.pidfd_open(pid)
@@ -73,7 +65,7 @@ def _become_parent(request: messages.StartParent, far: int, device: str, version
             near.close()
 
         run_confined(
-            confinement,
+            request.confinement,
             lambda: serve_judge(near, device, request.is_shared, version, start),
             born,
         )
