@@ -116,6 +116,30 @@ def confirmed_evidence(
     return evidence
 
 
+def direct_twins(candidates: Sequence[Candidate]) -> dict[str, Candidate]:
+    """Return for each candidate whose passes are called in another way the one called directly.
+
+    Its time, and that of the way of calling, are the least that a call can take.
+    """
+    direct = {each.passes: each for each in candidates if each.call == "direct"}
+    return {
+        each.name: direct.get(each.passes)
+        or replace(each, name=f"{each.name}, called directly", call="direct")
+        for each in candidates
+        if each.kind == "passes" and each.call != "direct"
+    }
+
+
+def unlike_direct(evidence: Evidence, twin: Evidence) -> Evidence:
+    """Return the evidence with a finding if a candidate works, and fails when called directly."""
+    is_right = evidence.check is not None and evidence.check.comparison.status == "ok"
+    if not is_right or (twin.check is not None and twin.check.comparison.status == "ok"):
+        return evidence
+    text = twin.failure[1] if twin.failure else "its outputs are wrong"
+    new = finding("unlike_direct", f"called directly: {text}")
+    return replace(evidence, findings=(*evidence.findings, new))
+
+
 def prepared_graph(parents: ParentPool, graph: TaskGraph, settings: JudgeSettings) -> PreparedGraph:
     """Return a graph with its inputs, cached or new, or raise GraphError if they cannot be made."""
 
@@ -162,8 +186,12 @@ class _TrialSession:
     def evidence(self, candidates: Sequence[Candidate]) -> dict[str, Evidence]:
         """Return the evidence on every candidate, by name."""
         try:
+            twins = {} if self._settings.timing is None else direct_twins(candidates)
+            hidden = [twin for twin in twins.values() if twin not in candidates]
             with ExitStack() as stack:
-                evidence = self._evidence(candidates, stack)
+                evidence = self._evidence([*candidates, *hidden], stack)
+            for name, twin in twins.items():
+                evidence[name] = unlike_direct(evidence[name], evidence[twin.name])
             return {
                 candidate.name: self._fenced(candidate, evidence[candidate.name])
                 for candidate in candidates

@@ -454,8 +454,10 @@ class _Interleaving:
             if times and float(low_mean(np.array(times).reshape(-1))) <= SHORTEST_MS:
                 text = "its calls take no longer than a burst without calls"
                 record.note([finding("physical_floor", text)])
-            if times and worker.way in self._overhead_ns:
-                record.note(overhead_findings(worker.way, times, self._overhead_ms(worker.way)))
+            if times and (way := worker.way) in self._overhead_ns:
+                others = zip(self._workers, rounds, strict=True)
+                direct = next((own for other, own in others if other.is_direct(worker)), ())
+                record.note(overhead_findings(way, times, self._overhead_ms(way), direct))
         timings = [
             WorkerTiming(
                 rounds[0],

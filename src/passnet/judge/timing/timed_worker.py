@@ -187,6 +187,11 @@ class TimedWorker:
         candidate = self._loaded.candidate
         return candidate.call if candidate.kind == "passes" else None
 
+    def is_direct(self, other: TimedWorker) -> bool:
+        """Return whether it calls directly the same passes that another worker has."""
+        passes = self._loaded.candidate.passes
+        return self.way == "direct" and passes == other._loaded.candidate.passes
+
     def arm(
         self, processors: set[int] | None = None, overheads: tuple[OverheadName, ...] = ()
     ) -> None:

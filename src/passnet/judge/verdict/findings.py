@@ -70,7 +70,8 @@ _MEANINGS: dict[tuple[tuple[Severity, ...], Proof], dict[str, str]] = {
     (("flag",), "calls"): {
         "out_of_bounds": "With every tensor between pages without access, its calls end by "
         "SIGSEGV: it accesses memory beyond a tensor, or of a freed one. The evidence has its "
-        "worker's account."
+        "worker's account.",
+        "unlike_direct": "Its passes fail or are wrong in a graph that is called directly.",
     },
     (("flag",), "processes"): {
         "background_thread": "It ends with more threads than torch and a kernel need.",
