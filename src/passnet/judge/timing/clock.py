@@ -523,12 +523,12 @@ class _Interleaving:
         ]
 
     def _overhead_ms(self, way: OverheadName) -> float:
-        """Return the time that a way of calling takes by itself; 0 if it was not measured."""
+        """Return the least time that a way of calling took by itself; 0 if it was not measured."""
         times_ns = self._overhead_ns[way]
         if not times_ns:
             return 0.0
         empty_ns = float(low_mean(np.array(self._empty_ns)))
-        return (float(low_mean(np.array(times_ns))) - empty_ns) / self._num_calls / NS_PER_MS
+        return (min(times_ns) - empty_ns) / self._num_calls / NS_PER_MS
 
     def _rounds_ms(self, record: _WorkerRecord) -> Rounds:
         """Return the times of a call in all rounds, without the overhead of a burst."""

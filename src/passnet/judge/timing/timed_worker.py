@@ -54,9 +54,12 @@ waits for a process that was ended must not hold up others."""
 LATE_WAIT_MS = 8
 """Time that a worker runs before its outputs are read again: long enough for a Python thread that
 sleeps a while and then waits for its turn (see `worker.SWITCH_INTERVAL_S`)."""
+COUNTED = (ControlPage.CALL, ControlPage.OVERHEAD, ControlPage.EMPTY)
+"""Orders whose time counts."""
 EAGER_POLLS = 24
 """Questions without a pause whether a worker stands still again, while its time does not count:
-waking up takes longer than most such orders. On a device wall time counts: no pause."""
+waking up takes longer than most such orders, and asking slows a processor of the same core down. On
+a device wall time counts: no pause."""
 MARK_BYTES = 2 * 2**20
 """Bytes of outputs that are overwritten after a check, roughly, and at most in one output."""
 MARK = memoryview(b"\xff" * MARK_BYTES)
@@ -260,7 +263,7 @@ class TimedWorker:
         """Give it an order for so many calls, and wait until it stands still again."""
         words = self._words
         number = self._give(kind, count)
-        eager_polls = 0 if kind == ControlPage.CALL else EAGER_POLLS
+        eager_polls = 0 if kind in COUNTED else EAGER_POLLS
         if self.is_on_device:
             eager_polls = sys.maxsize
         num_calls = max(count, 1)
