@@ -381,7 +381,7 @@ class _TrialSession:
             hard = []
         input_sets = [self._prepared.input_sets[number] for number in (FRESH, RECORDED)]
         input_sets += [each.values for each in hard]
-        slack = [each.largest_slack for each in hard]
+        slack = [self._expected.fresh_slack(), None, *(each.largest_slack for each in hard)]
         pools = integer_pools(self._graph.graph, random, POOL_SPARE)
         self._fresh = fresh = FreshInputs(self._prepared.tensors, input_sets, random, pools, slack)
         measurement: Measurement | None = None

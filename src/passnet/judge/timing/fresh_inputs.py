@@ -39,7 +39,7 @@ class FreshInputs:
 
     `random` decides, so nobody outside may know its state. `pools` are those of
     `graph.inputs.integer_pools` with `POOL_SPARE`; without them, integers are rolled. `slack` are
-    the errors that are forgiven in outputs of the last sets (`verdict.hard_set`).
+    the errors that are forgiven in the outputs of each set, if any, or of the last ones.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class FreshInputs:
         input_sets: Sequence[Sequence[InputValue]],
         random: np.random.Generator,
         pools: Sequence[Array | None] = (),
-        slack: Sequence[Sequence[float]] = (),
+        slack: Sequence[Sequence[float] | None] = (),
     ) -> None:
         self._random = random
         self.num_sets = len(input_sets)

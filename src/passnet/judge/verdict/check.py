@@ -28,6 +28,9 @@ from passnet.judge.verdict.findings import Finding
 from passnet.judge.verdict.hard_set import HardSet, hard_set
 from passnet.judge.verdict.precision import Accuracy, precision_findings, worst_accuracy
 
+FRESH_SLACK, MOST_FRESH_SLACK = 2.0, 1e-4
+"""The forgiven multiple of eager torch's largest error, and its bound, a share of the output."""
+
 KINDS: tuple[InputKind, ...] = ("recorded", "fresh")
 """The kinds of input sets that workers hold, in the order of the calls."""
 
@@ -65,6 +68,29 @@ class Expected:
         self.exact: Float64Result | None = reference.exact(FRESH, is_counted=True)
         sets = [hard_set(name, reference, FRESH, values) for name, values in hard]
         self.hard: list[HardSet] = [each for each in sets if each is not None]
+
+    def fresh_slack(self) -> list[float]:
+        """Return the error of each output that is forgiven in timed calls on fresh inputs.
+
+        It is twice eager torch's largest one on such inputs: among thousands of rows one has a sum
+        near zero, where a more precise candidate differs from eager torch by more than t = -5
+        allows. In half precision t = -5 is coarse enough.
+        """
+        outcome, slack = self.outcomes[FRESH], [0.0] * len(self.outcomes[FRESH].outputs)
+        exact = () if self.exact is None else self.exact.outputs
+        if len(exact) != len(slack):
+            return slack
+        rows = zip(outcome.forms, outcome.outputs, exact, strict=True)
+        for index, (form, value, right) in enumerate(rows):
+            same = value is not None and right is not None and value.shape == right.shape
+            if same and form.dtype in ("float32", "float64"):
+                errors, sizes = np.abs(value - right), np.abs(right)
+                error, size = (
+                    float(np.max(each, initial=0.0, where=np.isfinite(each)))
+                    for each in (errors, sizes)
+                )
+                slack[index] = min(FRESH_SLACK * error, MOST_FRESH_SLACK * size)
+        return slack
 
     def roofline(self, bytes_written: int, rates: MachineRates | None) -> Roofline | None:
         """Return the roofline of a call that writes so many bytes of outputs; None without rates.
