@@ -8,12 +8,15 @@ import pytest
 
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
-from passnet.judge.candidate import Candidate
+from passnet.graph.values.inputs import make_inputs
+from passnet.judge.candidate import REFERENCE, Candidate
 from passnet.judge.judge import judge_graph
+from passnet.judge.processes.loaded_worker import LoadedWorker, prepare_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.settings import JudgeSettings
 from passnet.judge.task import TaskGraph
 from passnet.judge.trial import Trial
+from passnet.judge.verdict.check import KINDS, Expected
 from passnet.judge.verdict.precision import Accuracy, precision_findings, relative_error
 from tests.judge.folders import some_slow, write_passes
 
@@ -109,3 +112,23 @@ def test_an_error_counts_only_where_it_is_large_and_larger_than_eagers() -> None
     assert not precision_findings(Accuracy(0, "float32", 1e-6, 1e-9), None)  # and this is small
     [found] = precision_findings(Accuracy(0, "float32", 1e-3, 1e-7), None)
     assert "1.0e-03" in found.evidence and "1.0e-07" in found.evidence
+
+
+@pytest.mark.parametrize(("dtype", "is_forgiven"), [("float32", True), ("bfloat16", False)])
+def test_timed_calls_forgive_what_eager_torch_is_off_by_where_t_5_is_finer(
+    parents: ParentPool, dtype: str, is_forgiven: bool
+) -> None:
+    program = """
+import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        y = torch.sum(x, -1)
+        return (y,)
+"""
+    graph = Graph(parse_program(program), (TensorSpec("x", (37, 1021), dtype),))
+    prepared = prepare_graph(graph, [make_inputs(graph, kind, 0) for kind in KINDS])
+    with LoadedWorker(parents.reference(), prepared, REFERENCE, SETTINGS) as loaded:
+        expected = Expected(prepared, loaded)
+    (slack,) = expected.fresh_slack()
+    assert (1e-7 < slack < 1e-2) == is_forgiven and (slack > 0) == is_forgiven
