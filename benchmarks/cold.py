@@ -25,17 +25,13 @@ import torch
 from rich.console import Console
 
 from benchmarks.fusion import captured
-from passnet.core.records.dtypes import Array
+from benchmarks.judge_cost import write_passes
 from passnet.graph.fx.build import build
-from passnet.graph.spec import Graph, TensorSpec
-from passnet.graph.values.inputs import make_inputs
+from passnet.graph.spec import Graph
+from passnet.graph.values.cost import torch_arguments
 from passnet.judge.timing.clock import EVICTED_BYTES
 from passnet.pages.tables.tables import Table, print_table
 from passnet.passes.apply.rewrite import Site, apply_passes
-from passnet.passes.codegen.cpp_source import cpp_source
-from passnet.passes.codegen.folder_text import RangeSource, pass_folder
-from passnet.passes.codegen.lowered_ranges import GraphLowering
-from passnet.passes.files import write_files
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
 
@@ -100,29 +96,13 @@ def original_of(pattern: torch.fx.Graph) -> Callable[..., Any]:
     return torch.fx.GraphModule(torch.nn.Module(), pattern).forward
 
 
-def tensors_of(graph: Graph) -> list[Any]:
-    """Return fresh inputs of a graph as torch has them."""
-    return [
-        tensor_of(value, spec)
-        for value, spec in zip(make_inputs(graph, "fresh", 0), graph.tensors, strict=True)
-    ]
-
-
-def tensor_of(value: Array | int, spec: TensorSpec) -> Any:
-    """Return an input as a tensor, from memory of its storage type."""
-    if isinstance(value, int):
-        return value
-    return torch.from_numpy(value.copy()).view(getattr(torch, spec.dtype)).reshape(spec.shape)
-
-
 def rewritten(graph: Graph, folder: Path) -> tuple[torch.fx.GraphModule, list[Site]]:
     """Return a graph with the compiler's passes applied, and their places."""
-    lowering = GraphLowering(graph, "graph")
-    lowered = [lowering.lowered(span, ()) for span in lowering.largest(())]
-    sources = [RangeSource(each, cpp_source(each.code)) for each in lowered if each]
-    write_files(pass_folder(sources), folder)
+    write_passes(graph, folder)
     module = build(graph.program)
-    _, sites = apply_passes(module, load_passes(inspect_folder(folder)), tensors_of(graph))
+    _, sites = apply_passes(
+        module, load_passes(inspect_folder(folder)), torch_arguments(graph, "fresh", 0)
+    )
     return module, [site for site in sites if not site.prepared]
 
 
@@ -130,7 +110,7 @@ def times_ms(graph: Graph) -> Iterator[tuple[Clock, Side, float, int]]:
     """Yield the time of all places of a net by each clock and side, and their number."""
     with TemporaryDirectory() as name:
         module, sites = rewritten(graph, Path(name, "passes"))
-        inputs = tensors_of(graph)
+        inputs = torch_arguments(graph, "fresh", 0)
         times: dict[tuple[Clock, Side], list[int]] = defaultdict(list)
         for number in range(ROUNDS + 1):
             for clock in get_args(Clock):

@@ -22,6 +22,7 @@ from rich.console import Console
 from passnet.core.jobs.children import spinning
 from passnet.core.jobs.process import JobRunner
 from passnet.core.terminal.progress import progress
+from passnet.graph.spec import Graph
 from passnet.judge.candidate import Candidate
 from passnet.judge.inspection.inspected_folders import InspectedFolders
 from passnet.judge.judge import judge_graph
@@ -69,9 +70,9 @@ def used_s() -> float:
     return sum(use.ru_utime + use.ru_stime for use in uses)
 
 
-def write_passes(task: Task, folder: Path) -> bool:
-    """Write the compiler's passes for the first graph of a task; return whether there are any."""
-    lowering = GraphLowering(task.graphs[0].graph, "graph")
+def write_passes(graph: Graph, folder: Path) -> bool:
+    """Write the compiler's passes for a graph; return whether there are any."""
+    lowering = GraphLowering(graph, "graph")
     lowered = [lowering.lowered(span, ()) for span in lowering.largest(())]
     sources = [RangeSource(each, cpp_source(each.code)) for each in lowered if each]
     if sources:
@@ -121,7 +122,8 @@ def main(suite: str, num_tasks: int, seconds: float, load: int) -> None:
     with tempfile.TemporaryDirectory() as name, spinning(load):
         folder, tasks = Path(name), []
         for task in load_suite(suite).tasks:
-            if len(tasks) < num_tasks and write_passes(task, folder / AUTHORS[0] / task.name):
+            passes = folder / AUTHORS[0] / task.name
+            if len(tasks) < num_tasks and write_passes(task.graphs[0].graph, passes):
                 tasks.append(task)
         shutil.copytree(folder / AUTHORS[0], folder / AUTHORS[1])
         for chosen in (["compiler@direct"], [each.name for each in candidates_of(folder, "")]):

@@ -1,5 +1,6 @@
 """Passes that are called in another way are called directly too, by a worker beside."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,18 @@ def test_each_has_one_unless_a_candidate_is_it() -> None:
     }
     (twin,) = direct_twins([guarded, baseline]).values()
     assert (twin.call, twin.passes) == ("direct", "folder") and twin.name != "guarded"
+
+
+def test_one_is_added_for_all_that_differ_in_the_way_of_calling_alone() -> None:
+    compiled, guarded = (
+        Candidate(call, "passes", "folder", call, root="folder") for call in ("compiled", "guarded")
+    )
+    twins = direct_twins([compiled, guarded])
+    assert twins["compiled"] is twins["guarded"]
+    rest = replace(compiled, name="rest", residual="inductor")  # its direct call is another one
+    direct = replace(compiled, name="direct", call="direct")
+    twins = direct_twins([compiled, rest, direct])
+    assert twins["compiled"] is direct and twins["rest"].residual == "inductor"
 
 
 @pytest.mark.xdist_group("statuses")

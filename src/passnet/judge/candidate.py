@@ -1,6 +1,6 @@
 """A candidate: a baseline or a pass folder, and how it is called."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 CandidateKind: TypeAlias = Literal[
@@ -35,6 +35,10 @@ class Candidate:
     call: CallMode = "compiled"
     residual: Literal["eager", "inductor"] = "eager"
     root: str | None = None
+
+    def is_direct_call_of(self, other: "Candidate") -> bool:
+        """Return whether it calls directly what another candidate calls in whatever way."""
+        return self == replace(other, name=self.name, call="direct")
 
 
 REFERENCE = Candidate("reference", "eager", call="direct")

@@ -119,15 +119,18 @@ def confirmed_evidence(
 def direct_twins(candidates: Sequence[Candidate]) -> dict[str, Candidate]:
     """Return for each candidate whose passes are called in another way the one called directly.
 
-    Its time, and that of the way of calling, are the least that a call can take.
+    Its time, and that of the way of calling, are the least that a call can take. It is one of the
+    candidates, or added, once for all that differ in the way of calling alone.
     """
-    direct = {each.passes: each for each in candidates if each.call == "direct"}
-    return {
-        each.name: direct.get(each.passes)
-        or replace(each, name=f"{each.name}, called directly", call="direct")
-        for each in candidates
-        if each.kind == "passes" and each.call != "direct"
-    }
+    known, twins = list(candidates), {}
+    for each in candidates:
+        if each.kind == "passes" and each.call != "direct":
+            twin = next((other for other in known if other.is_direct_call_of(each)), None)
+            if twin is None:
+                twin = replace(each, name=f"{each.name}, called directly", call="direct")
+                known.append(twin)
+            twins[each.name] = twin
+    return twins
 
 
 def unlike_direct(evidence: Evidence, twin: Evidence) -> Evidence:
@@ -187,9 +190,9 @@ class _TrialSession:
         """Return the evidence on every candidate, by name."""
         try:
             twins = {} if self._settings.timing is None else direct_twins(candidates)
-            hidden = [twin for twin in twins.values() if twin not in candidates]
             with ExitStack() as stack:
-                evidence = self._evidence([*candidates, *hidden], stack)
+                every = list(dict.fromkeys([*candidates, *twins.values()]))
+                evidence = self._evidence(every, stack)
             for name, twin in twins.items():
                 evidence[name] = unlike_direct(evidence[name], evidence[twin.name])
             return {

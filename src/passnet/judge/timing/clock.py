@@ -19,6 +19,7 @@ from typing import TypeVar
 import numpy as np
 
 from passnet.judge.processes.loaded_worker import PreparedGraph
+from passnet.judge.processes.standstill import Spent
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import (
     MAX_REPORTS,
@@ -272,7 +273,10 @@ class _Interleaving:
     def _burst(self, worker: TimedWorker, draws: Sequence[Draw]) -> int:
         spent = worker.burst(self._fresh, draws)
         worker.free()
-        return burst_ns(spent, self._num_threads, worker.is_on_device)
+        return self._ns(spent)
+
+    def _ns(self, spent: Spent) -> int:
+        return burst_ns(spent, self._num_threads, self._oracle.is_on_device)
 
     def _draws(self, is_last: bool = False) -> list[Draw]:
         """Draw the inputs of a burst, a share of them extreme, at least one in the last."""
@@ -348,7 +352,7 @@ class _Interleaving:
             record.note([finding("loop_taken_over", text)])
         if index == 0:
             self._held_up.append(spent.waited_ns / max(spent.wall_ns, 1))
-        return burst_ns(spent, self._num_threads, worker.is_on_device)
+        return self._ns(spent)
 
     def _look(self, worker: TimedWorker, index: int, look: Look, expected: Seen) -> None:
         record = self._records[index]
@@ -370,7 +374,7 @@ class _Interleaving:
             if len(times_ns) < NUM_OVERHEADS:
                 self._oracle.overhead(way, self._num_calls)  # warm, like counted bursts
                 spent = self._oracle.overhead(way, self._num_calls)
-                times_ns.append(burst_ns(spent, self._num_threads, self._oracle.is_on_device))
+                times_ns.append(self._ns(spent))
                 self._oracle.free()
 
     def _draw_look(self, draws: Sequence[Draw], is_whole: bool) -> Look:
@@ -394,7 +398,7 @@ class _Interleaving:
         self._oracle.free()
         empty = self._oracle.order(ControlPage.EMPTY, self._num_calls)
         self._oracle.free()
-        self._empty_ns.append(burst_ns(empty, self._num_threads, self._oracle.is_on_device))
+        self._empty_ns.append(self._ns(empty))
         return results
 
     def _call_oracle(self, draws: Sequence[Draw]) -> None:
@@ -502,7 +506,7 @@ class _Interleaving:
                 fill_caches()
                 spent = worker.call(1)
                 worker.free()
-                return burst_ns(spent, self._num_threads, worker.is_on_device)
+                return self._ns(spent)
 
             for _ in range(COLD_CALLS):
                 for index in self._random.permutation(range(len(self._workers))).tolist():
@@ -511,7 +515,7 @@ class _Interleaving:
                 fill_caches()
                 spent = self._oracle.order(ControlPage.EMPTY, 1)
                 self._oracle.free()
-                empty_ns.append(burst_ns(spent, self._num_threads, self._oracle.is_on_device))
+                empty_ns.append(self._ns(spent))
         return [
             max(
                 float(low_mean(np.array(times)) - low_mean(np.array(empty_ns))) / NS_PER_MS,

@@ -192,8 +192,7 @@ class TimedWorker:
 
     def is_direct(self, other: TimedWorker) -> bool:
         """Return whether it calls directly the same passes that another worker has."""
-        passes = self._loaded.candidate.passes
-        return self.way == "direct" and passes == other._loaded.candidate.passes
+        return self._loaded.candidate.is_direct_call_of(other._loaded.candidate)
 
     def arm(
         self, processors: set[int] | None = None, overheads: tuple[OverheadName, ...] = ()

@@ -37,12 +37,12 @@ def main() -> None:
     channel, device = Channel(socket.socket(fileno=int(sys.argv[1]))), sys.argv[2]
     start = time.perf_counter()
     end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judge handles it, and ends this process
     serve_judge(channel, device, sys.argv[3] == "shared", warm_up(device), start)
 
 
 def serve_judge(channel: Channel, device: str, is_shared: bool, version: str, start: float) -> None:
     """Serve the judge from a warm process, which began at `start`, until the judge hangs up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judge handles it, and ends this process
     _set_dumpable(0)  # workers, of the same user, must not trace it
     if is_shared:
         from passnet.inductor.compiler import keep_headers
