@@ -3,7 +3,7 @@
 Run it with `python -m benchmarks.cold [NET ...]` in a checkout with `captures`. The compiler writes
 passes for a net, and every place that they replace is timed in the running net, between its other
 ops: the replacement, and in other runs the ops that it replaces. The same calls are timed on the
-same values with warm caches (in a row) and with cold ones (after other work has written 32 MiB).
+same values with warm caches (in a row) and with cold ones (after other work has written 8 MiB).
 The speedup of all places of a net by each clock is a row.
 """
 

@@ -92,8 +92,9 @@ NUM_OVERHEADS = 8
 """Bursts from which the time is known that a way of calling takes by itself."""
 COLD_CALLS = 4
 """Calls of each worker of which each finds its caches filled by other work."""
-EVICTED_BYTES = 2**25
-"""Memory that this work writes: many times the caches of one processor."""
+EVICTED_BYTES = 2**23
+"""Memory that this work writes: several times the second-level cache of one processor. The one that
+processors share is larger than anything a neighbour's work leaves in it."""
 HOT_CALLS = 20
 """Calls in a row, on the same inputs, that give the hot time on a device."""
 

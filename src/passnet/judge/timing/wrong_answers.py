@@ -100,7 +100,8 @@ def _answers(worker: TimedWorker, fresh: FreshInputs, draws: Sequence[Draw]) -> 
 def _answers_of_written(worker: TimedWorker, fresh: FreshInputs, count: int) -> Answers:
     worker.call(count)
     numbers = tuple(range(count))
-    look = Look(numbers, numbers, [], [0.0] * worker.num_inputs, is_whole=True)
+    spots = [0.0] * worker.num_inputs
+    look = Look(numbers, numbers, [], spots, is_whole=True, awaits_writes=False)
     results = worker.look_at(fresh, look)
     worker.free()
     return [call.whole or [] for call in results.calls]
