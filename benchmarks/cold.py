@@ -127,7 +127,7 @@ def times_ms(graph: Graph) -> Iterator[tuple[Clock, Side, float, int]]:
 def main(nets: Sequence[str]) -> None:
     """Print the speedups of the passes of nets by each clock."""
     clocks: tuple[Clock, ...] = get_args(Clock)
-    heads = ("net", "places", "eager ms in the net", *(f"speedup {clock}" for clock in clocks))
+    heads = ("net", "places", "eager ms", *clocks)
     table, off = Table("Speedups of passes in nets", heads), defaultdict(list)
     for name, graph in captured((net, 0) for net in nets):
         with torch.no_grad():

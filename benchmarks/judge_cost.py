@@ -1,10 +1,11 @@
 """What the judge costs: core-seconds a graph, wall time by phase, and eager torch against itself.
 
 Run it with `make bench`, or `python -m benchmarks.judge_cost [--suite S] [--tasks N] [--seconds S]
-[--load K]`. Graphs are judged under one candidate and under twelve: those of `recipes/baselines`,
-with the passes of the compiler as author in place of the search's too. Core-seconds are those of
-this process and of all that it starts, as Linux counts them once they have ended. With `--load`,
-so many other processes spin beside it.
+[--load K] [--halting]`. Graphs are judged under one candidate and under twelve: those of
+`recipes/baselines`, with the passes of the compiler as author in place of the search's too.
+Core-seconds are those of this process and of all that it starts, as Linux counts them once they
+have ended. With `--load`, so many other processes spin beside it. With `--halting`, nothing keeps
+the processors awake; the difference is time that any other program would have got.
 """
 
 import argparse
@@ -114,9 +115,10 @@ def cost_of(
     return Cost(trials, len(tasks), used_s() - before_s)
 
 
-def main(suite: str, num_tasks: int, seconds: float, load: int) -> None:
+def main(suite: str, num_tasks: int, seconds: float, load: int, is_halting: bool) -> None:
     """Print the cost of one and of twelve candidates, and the spread of eager torch."""
-    settings = JudgeSettings(timing=replace(TimingPlan(), seconds=seconds))
+    plan = replace(TimingPlan(), seconds=seconds, keeps_awake=not is_halting)
+    settings = JudgeSettings(timing=plan)
     heads = ("candidates", "core-s a graph", "asked for", "wall s a graph by phase")
     table = Table(f"Judging {num_tasks} graphs of {suite}", heads)
     with tempfile.TemporaryDirectory() as name, spinning(load):
@@ -146,5 +148,6 @@ if __name__ == "__main__":
     parser.add_argument("--tasks", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=0.15)
     parser.add_argument("--load", type=int, default=0)
+    parser.add_argument("--halting", action="store_true")
     options = parser.parse_args()
-    main(options.suite, options.tasks, options.seconds, options.load)
+    main(options.suite, options.tasks, options.seconds, options.load, options.halting)

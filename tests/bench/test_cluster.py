@@ -86,7 +86,8 @@ def test_a_node_of_another_kind_is_left_out_and_a_lost_node_loses_no_trial(tmp_p
 
 
 QUICK_JUDGE = JudgeSettings(
-    timing=TimingPlan(seconds=0.01, min_rounds=3, max_rounds=3), self_tolerance=1e9
+    timing=TimingPlan(seconds=0.01, min_rounds=3, max_rounds=3, keeps_awake=False),
+    self_tolerance=1e9,
 )
 
 

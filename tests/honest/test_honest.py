@@ -17,7 +17,7 @@ CASES = find_cases([CORPUS])
 
 ATTEMPTS = 3
 QUICK = JudgeSettings(
-    timing=TimingPlan(seconds=0.05, min_rounds=4, max_rounds=6),
+    timing=TimingPlan(seconds=0.05, min_rounds=4, max_rounds=6, keeps_awake=False),
     limits=WorkerLimits(2048),
     compile_timeout_s=60,
     call_timeout_s=20,

@@ -22,7 +22,9 @@ from tests.agent.attempts import SUITE
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "passes"
 TASK = "gelu_tanh"
-QUICK = RunSettings(JudgeSettings(timing=TimingPlan(seconds=0.01), self_tolerance=1e9))
+QUICK = RunSettings(
+    JudgeSettings(timing=TimingPlan(seconds=0.01, keeps_awake=False), self_tolerance=1e9)
+)
 PLAN = HarborPlan(QUICK, passnet="passnet==0.1.0", torch="torch==2.13.0")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from passnet.core.jobs.children import descendants
 from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE
 from passnet.judge.judge import prepared_graph
@@ -311,3 +312,31 @@ def test_a_repeated_measurement_holds_a_burst_of_its_own(parents: ParentPool) ->
             measurement = clock.interleave(timed, oracle, plan, fresh, random, prepared)
             assert not [timing.findings for timing in measurement.timings if timing.findings]
             assert all(worker.may_hold for worker in timed)
+
+
+@pytest.mark.parametrize("keeps_awake", [True, False])
+def test_processors_are_kept_awake_while_workers_are_timed(
+    parents: ParentPool, keeps_awake: bool
+) -> None:
+    policies: list[int] = []
+
+    class Watched(FreshInputs):
+        def write(self, draw: Draw, index: int, target: np.ndarray) -> None:
+            policies.extend(map(os.sched_getscheduler, descendants(os.getpid())))
+            super().write(draw, index, target)
+
+    plan = TimingPlan(seconds=0.1, min_rounds=3, max_rounds=9, keeps_awake=keeps_awake)
+    settings = JudgeSettings(timing=plan, limits=WorkerLimits(1024))
+    prepared = prepared_graph(parents, small_graph(), settings)
+    random = np.random.default_rng(1)
+    fresh = Watched(prepared.tensors, prepared.input_sets[:2], random)
+    with ExitStack() as stack:
+        workers = []
+        for _ in range(3):
+            loaded = LoadedWorker(parents.reference(), prepared, REFERENCE, settings)
+            stack.enter_context(loaded).run(0)
+            workers.append(TimedWorker(loaded, plan.max_calls, settings.call_timeout_s))
+            stack.callback(workers[-1].close)
+        clock.interleave(workers[:2], workers[2], plan, fresh, random, prepared)
+    assert (os.SCHED_IDLE in policies) is keeps_awake
+    assert os.SCHED_IDLE not in map(os.sched_getscheduler, descendants(os.getpid()))

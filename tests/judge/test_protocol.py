@@ -50,7 +50,7 @@ from tests.judge.folders import GOOD, small_graph, write_passes
 pytestmark = pytest.mark.xdist_group("statuses")
 
 QUICK = JudgeSettings(
-    timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3),
+    timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3, keeps_awake=False),
     limits=WorkerLimits(4096),
     compile_timeout_s=10,
     call_timeout_s=10,

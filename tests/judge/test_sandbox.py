@@ -382,7 +382,7 @@ def test_an_honest_pass_is_judged_as_usual(pool: ParentPool, root: Path) -> None
     folder = write_passes(Path(tempfile.mkdtemp(dir=root)), GOOD)
     candidate = Candidate("good", "passes", str(folder), "direct", root=str(root))
     settings = JudgeSettings(
-        timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3),
+        timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3, keeps_awake=False),
         limits=WorkerLimits(1024),
         self_tolerance=1e9,
     )

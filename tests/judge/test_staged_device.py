@@ -27,7 +27,7 @@ pytestmark = pytest.mark.xdist_group("staged")
 
 QUICK = JudgeSettings(
     device=STAGED,
-    timing=TimingPlan(seconds=0.05, min_rounds=3, max_rounds=4, audit_share=0.5),
+    timing=TimingPlan(seconds=0.05, min_rounds=3, max_rounds=4, audit_share=0.5, keeps_awake=False),
     limits=WorkerLimits(4096),
     compile_timeout_s=20,
     call_timeout_s=10,

@@ -14,7 +14,7 @@ from tests.judge.folders import small_graph
 pytestmark = pytest.mark.xdist_group("statuses")
 
 SETTINGS = JudgeSettings(
-    timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3),
+    timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3, keeps_awake=False),
     limits=WorkerLimits(4096),
     max_repeats=2,
 )

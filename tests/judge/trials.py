@@ -11,7 +11,7 @@ from passnet.judge.trial import Trial
 from tests.judge.folders import GOOD, small_graph, write_passes
 
 QUICK = JudgeSettings(
-    timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3, audit_share=0.5),
+    timing=TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3, audit_share=0.5, keeps_awake=False),
     limits=WorkerLimits(4096),
     compile_timeout_s=5,
     call_timeout_s=10,

@@ -69,7 +69,7 @@ def graphs() -> list[CapturedGraph]:
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[JudgeDesk]:
-    judge = JudgeSettings(timing=TimingPlan(seconds=0.05), self_tolerance=1e9)
+    judge = JudgeSettings(timing=TimingPlan(seconds=0.05, keeps_awake=False), self_tolerance=1e9)
     with JudgeDesk(RunSettings(judge, 1, find_sandbox("auto").name), "direct") as evaluator:
         yield evaluator
 

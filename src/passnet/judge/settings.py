@@ -28,6 +28,8 @@ class TimingPlan:
         audit_share: share of turns after which all outputs and arguments of the compared calls
             are read, and the torch ops of replacements observed in a further call. One more turn,
             after the last that counts, is audited in any case.
+        keeps_awake: keep the judge's processor and its workers' from halting meanwhile, by programs
+            that give way to all others; a halted one wakes up slower, with what others left in it.
     """
 
     seconds: float = 0.8
@@ -41,6 +43,7 @@ class TimingPlan:
     slow_ms: float = 20.0
     look_share: float = 0.5
     audit_share: float = 0.02
+    keeps_awake: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.core.jobs.children import spinning
+from passnet.core.jobs.children import shares_core, spinning
 from tests.processes import runs, wait_until
 
 FAMILY = """
@@ -58,6 +58,20 @@ def test_spinning_processes_end_with_their_block() -> None:
         assert len(set(pids)) == 2 and all(map(runs, pids))
         raise KeyError
     assert not any(map(runs, pids))
+
+
+def test_a_process_that_keeps_a_processor_awake_gives_way_to_all_others() -> None:
+    processor = max(os.sched_getaffinity(0))
+    with spinning(0, {processor}) as (pid,):
+        wait_until(lambda: os.sched_getscheduler(pid) == os.SCHED_IDLE, "it takes its turns")
+        assert os.sched_getaffinity(pid) == {processor}
+    assert not runs(pid)
+
+
+def test_a_processor_shares_no_core_with_itself() -> None:
+    own = os.sched_getaffinity(0)
+    assert not shares_core(min(own), {min(own)})
+    assert not shares_core(10**6, own)  # of which nothing is told
 
 
 def test_spinning_processes_end_with_a_process_that_is_killed() -> None:

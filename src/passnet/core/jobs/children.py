@@ -13,8 +13,16 @@ from pathlib import Path
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
-SPIN = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n    for _ in range(10**6): pass"
-"""A program that spins until its parent ends."""
+SPIN = """
+import os, sys
+for processor in map(int, sys.argv[2:]):
+    os.sched_setaffinity(0, {processor})
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+while os.getppid() == int(sys.argv[1]):
+    for _ in range(10**6): pass
+"""
+"""A program that spins until its parent ends, on a processor that nobody else wants if one is
+named."""
 
 
 def python_command(*words: str) -> list[str]:
@@ -31,17 +39,33 @@ def python_environment() -> dict[str, str]:
 
 
 @contextmanager
-def spinning(num_processes: int) -> Iterator[list[int]]:
-    """Keep cores busy with spinning processes for the length of the block; yield their ids."""
+def spinning(num_processes: int, idle: Collection[int] = ()) -> Iterator[list[int]]:
+    """Keep cores busy with spinning processes for the length of the block; yield their ids.
+
+    So many spin like any program, and one more on each processor of `idle` that gives way to all
+    others (SCHED_IDLE), so that the processor never halts.
+    """
     command = python_command("-S", "-c", SPIN, str(os.getpid()))
+    commands = [command] * num_processes + [[*command, str(number)] for number in sorted(idle)]
     with ExitStack() as stack:
         pids = []
-        for _ in range(num_processes):
-            process = subprocess.Popen(command, env=python_environment())
+        for each in commands:
+            process = subprocess.Popen(each, env=python_environment())
             stack.callback(process.wait)
             stack.callback(process.kill)
             pids.append(process.pid)
         yield pids
+
+
+def shares_core(processor: int, others: Collection[int]) -> bool:
+    """Return whether a processor is a hardware thread of the same core as another one of some."""
+    topology = Path(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list")
+    siblings: set[int] = set()
+    with suppress(OSError, ValueError):  # not told everywhere
+        for span in topology.read_text("ascii").strip().split(","):
+            first, _, last = span.partition("-")
+            siblings.update(range(int(first), int(last or first) + 1))
+    return not siblings.isdisjoint({*others} - {processor})
 
 
 def end_with_parent() -> None:

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from passnet.core.jobs.children import shares_core, spinning
 from passnet.judge.processes.loaded_worker import PreparedGraph
 from passnet.judge.processes.standstill import Spent
 from passnet.judge.processes.worker_process import WorkerFailureError
@@ -143,12 +144,14 @@ def interleave(
     if len(usual) > num_threads:  # one for the judge, others for its workers, in turns
         own, worker_processors = {min(usual)}, set(sorted(usual)[-num_threads:])
     os.sched_setaffinity(0, own)
+    awake = worker_processors | {each for each in own if not shares_core(each, worker_processors)}
     try:
         records = [_WorkerRecord() for _ in workers]
         rounds = _Interleaving(
             workers, oracle, plan, fresh, random, prepared, records, num_threads, worker_processors
         )
-        return rounds.measure()
+        with spinning(0, awake if plan.keeps_awake else ()):
+            return rounds.measure()
     finally:
         os.sched_setaffinity(0, usual)
 
