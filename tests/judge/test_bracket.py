@@ -28,6 +28,7 @@ from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
 from passnet.judge.timing.timed_worker import Look, Seen, TimedWorker, burst_ns
 from passnet.judge.verdict.check import FRESH, RECORDED
 from passnet.judge.verdict.compare import Comparison
+from passnet.judge.verdict.findings import Finding, finding
 from tests.judge.folders import small_graph
 
 pytestmark = pytest.mark.xdist_group("worker")
@@ -178,6 +179,21 @@ def test_wrong_values_of_an_earlier_measurement_are_remembered() -> None:
         for seen in (wrong, right)
     )
     assert last.remembering(first).timings[0].comparison == wrong
+
+
+def test_an_impossible_time_counts_if_it_is_measured_again() -> None:
+    floor, reads = finding("physical_floor", "by 1 us"), finding("static_buffer", "overlaps")
+    again = finding("physical_floor", "by 2 us")
+
+    def measured(*findings: Finding) -> clock.Measurement:
+        right = Comparison("ok", -10)
+        timing = clock.WorkerTiming((), (), 3, 0.0, right, findings, (), None, None, None)
+        return clock.Measurement((timing,), frozenset())
+
+    assert measured(floor).needs_repeat and not measured(reads).needs_repeat
+    repeated = measured().remembering(measured(floor, reads))
+    assert repeated.timings[0].findings == (reads,)
+    assert measured(again).remembering(measured(floor)).timings[0].findings == (again,)
 
 
 Event = tuple[int, str, tuple[Draw, ...]]
