@@ -130,7 +130,7 @@ def is_correct(trial: Trial) -> bool:
     return trial.smallest_t is not None and trial.smallest_t <= CORRECT_AT
 
 
-@pytest.mark.parametrize("name", some_slow(SHORT_CUTS, 2))
+@pytest.mark.parametrize("name", some_slow(SHORT_CUTS, 1))
 def test_a_short_cut_passes_without_structured_inputs_and_is_wrong_on_them(
     name: str, parents: ParentPool, tmp_path: Path
 ) -> None:
