@@ -81,6 +81,14 @@ def test_a_folder_that_cannot_be_loaded_is_an_error_of_its_task_alone(
     assert "not today" in lines[0] and "no match" in lines[2]
 
 
+def test_what_the_machine_lacks_is_no_fault_of_a_folder(suite: Path, tmp_path: Path) -> None:
+    lacking = "import errno, os\nraise OSError(errno.EMFILE, os.strerror(errno.EMFILE))\n"
+    write_passes(tmp_path / "passes" / "add_relu", lacking + GOOD)
+    result = check(tmp_path / "passes", suite)
+    assert result.exit_code == 1 and "cannot be loaded" not in result.stderr
+    assert "add_relu-0: not checked, as this machine lacks something" in result.stderr
+
+
 def test_with_rules_the_findings_are_printed_and_nothing_runs(tmp_path: Path) -> None:
     marker = tmp_path / "ran"
     source = f"open({str(marker)!r}, 'w')\n" + GOOD.replace("def pattern", "import gc\ndef pattern")

@@ -12,6 +12,7 @@ import click
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
 from passnet.cli.terminal.output import print_notes, say
+from passnet.errors import WorkerError, names_exhaustion
 
 if TYPE_CHECKING:
     from passnet.judge.match_check import GraphMatches
@@ -70,6 +71,9 @@ def pass_check(options: PassCheckOptions) -> None:
                 continue
             for matches in check_matches(parents, task.graphs, candidate, JudgeSettings()):
                 if matches.error is not None:
+                    if names_exhaustion(matches.error):
+                        text = "not checked, as this machine lacks something"
+                        raise WorkerError(f"{matches.graph}: {text}: {matches.error}")
                     failed[task.name] = None
                 for record, line in _lines(matches):
                     record = {"task": task.name, "graph": matches.graph, **record}
