@@ -105,7 +105,7 @@ def test_attempts_at_a_dead_endpoint_are_recorded_and_the_command_fails(tmp_path
                  *QUICK)  # fmt: skip
         done = CliRunner().invoke(main, list(map(str, words)))
     assert done.exit_code == 1 and len(requests) == 2, done.stderr
-    assert "passnet: all 1 attempts failed; --resume makes them again" in done.stderr
+    assert "passnet: all 1 attempts failed; --resume repeats them" in done.stderr
     (attempt,) = read_lines(tmp_path / "out" / ATTEMPTS_FILE, Attempt)
     assert attempt.ending == "error" and attempt.error is not None and address in attempt.error
     assert time.monotonic() - start < 60

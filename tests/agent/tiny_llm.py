@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from passnet.data.capture.mismatched_wheels import import_torchvision
@@ -110,6 +111,7 @@ def teach(folder: Path, turns: list[str]) -> bool:
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """The model behind an OpenAI-compatible server on loopback; the block gets its address."""
+    pytest.importorskip("accelerate", reason="`transformers serve` wants accelerate")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
