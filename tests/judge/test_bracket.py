@@ -18,7 +18,7 @@ from passnet.core.jobs.children import descendants
 from passnet.graph.values.inputs import make_inputs
 from passnet.judge.candidate import REFERENCE
 from passnet.judge.judge import prepared_graph
-from passnet.judge.processes.loaded_worker import LoadedWorker
+from passnet.judge.processes.loaded_worker import LoadedWorker, PreparedGraph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.standstill import Spent, Standstill, StopPlace, _Account, account_after
 from passnet.judge.protocol.messages import WorkerLimits
@@ -310,19 +310,29 @@ def test_no_value_is_used_twice_and_the_oracle_gets_it_when_all_have_called(
         assert len(every) > 15 and len(set(every)) == len(every)
 
 
-def test_a_repeated_measurement_holds_a_burst_of_its_own(parents: ParentPool) -> None:
-    plan = TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3)
-    settings = JudgeSettings(timing=plan, limits=WorkerLimits(1024))
-    prepared = prepared_graph(parents, small_graph(), settings)
-    fresh = FreshInputs(prepared.tensors, prepared.input_sets[:2], np.random.default_rng(1))
+@contextmanager
+def three_workers(
+    parents: ParentPool, prepared: PreparedGraph, settings: JudgeSettings
+) -> Iterator[list[TimedWorker]]:
+    """Three workers of the reference that have run once, the last one as an oracle."""
+    assert settings.timing is not None, "they are timed"
     with ExitStack() as stack:
         workers = []
         for _ in range(3):
             loaded = LoadedWorker(parents.reference(), prepared, REFERENCE, settings)
             stack.enter_context(loaded).run(0)
-            workers.append(TimedWorker(loaded, plan.max_calls, settings.call_timeout_s))
+            max_calls = settings.timing.max_calls
+            workers.append(TimedWorker(loaded, max_calls, settings.call_timeout_s))
             stack.callback(workers[-1].close)
-        *timed, oracle = workers
+        yield workers
+
+
+def test_a_repeated_measurement_holds_a_burst_of_its_own(parents: ParentPool) -> None:
+    plan = TimingPlan(seconds=0.02, min_rounds=3, max_rounds=3)
+    settings = JudgeSettings(timing=plan, limits=WorkerLimits(1024))
+    prepared = prepared_graph(parents, small_graph(), settings)
+    fresh = FreshInputs(prepared.tensors, prepared.input_sets[:2], np.random.default_rng(1))
+    with three_workers(parents, prepared, settings) as (*timed, oracle):
         for _ in range(2):
             random = np.random.default_rng(3)
             measurement = clock.interleave(timed, oracle, plan, fresh, random, prepared)
@@ -346,13 +356,7 @@ def test_processors_are_kept_awake_while_workers_are_timed(
     prepared = prepared_graph(parents, small_graph(), settings)
     random = np.random.default_rng(1)
     fresh = Watched(prepared.tensors, prepared.input_sets[:2], random)
-    with ExitStack() as stack:
-        workers = []
-        for _ in range(3):
-            loaded = LoadedWorker(parents.reference(), prepared, REFERENCE, settings)
-            stack.enter_context(loaded).run(0)
-            workers.append(TimedWorker(loaded, plan.max_calls, settings.call_timeout_s))
-            stack.callback(workers[-1].close)
-        clock.interleave(workers[:2], workers[2], plan, fresh, random, prepared)
+    with three_workers(parents, prepared, settings) as (*timed, oracle):
+        clock.interleave(timed, oracle, plan, fresh, random, prepared)
     assert (os.SCHED_IDLE in policies) is keeps_awake
     assert os.SCHED_IDLE not in map(os.sched_getscheduler, descendants(os.getpid()))
