@@ -94,8 +94,8 @@ NUM_OVERHEADS = 8
 COLD_CALLS = 4
 """Calls of each worker of which each finds its caches filled by other work."""
 EVICTED_BYTES = 2**23
-"""Memory that this work writes: several times the second-level cache of one processor. The one that
-processors share is larger than anything a neighbour's work leaves in it."""
+"""Memory that this work writes: several times the second-level cache of one processor, and less
+than the cache that processors may share."""
 HOT_CALLS = 20
 """Calls in a row, on the same inputs, that give the hot time on a device."""
 

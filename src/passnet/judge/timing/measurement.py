@@ -16,8 +16,8 @@ from passnet.judge.verdict.findings import Finding
 
 UNSURE = ("early_work", "late_work", "physical_floor")
 """Findings that a busy machine can cause, though not again and again: the time that a way of
-calling takes by itself, of the fewest calls, was half too long once in a hundred cases beside four
-spinning processes."""
+calling takes by itself, known from few bursts, came out as 33 us in place of 20 in one of 128 cases
+beside four spinning processes."""
 Rounds: TypeAlias = tuple[tuple[float, float], ...]
 """Milliseconds a call in a worker's two turns of every round."""
 
