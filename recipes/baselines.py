@@ -1,11 +1,12 @@
 """The baselines of a suite: every candidate that passnet brings, judged together, with records.
 
-Run it with `python -m recipes.baselines SUITE FOLDER [--cores N] [--parts N]`. It takes hours, up
-to a minute a graph on a core, and can be resumed. Each core takes parts of the tasks by turns:
+Run it with `python -m recipes.baselines SUITE FOLDER [--cores N] [--parts N] [--candidate NAME]`.
+It takes hours, up to a minute a graph on a core, and can be resumed. Each core takes parts of the
+tasks by turns:
 
 1. `search` writes passes for the tasks of each part; its first correct state is kept as the output
    of `compiler`: folders `search` and `compiler`, when all are done;
-2. all candidates are judged on them;
+2. all candidates, or those that are named, are judged on them;
 3. graphs that were unstable, as the machine was too busy, are judged once more.
 
 Then the parts are put together in FOLDER/run, with the trials that a library would choose, and the
@@ -49,8 +50,10 @@ NOTABLE = 1.05
 """A graph is called faster or slower if all of its interval is further from 1 than this."""
 
 
-def main(suite: str, folder: Path, num_cores: int, num_parts: int) -> None:
-    """Make the baselines, and print their table."""
+def main(
+    suite: str, folder: Path, num_cores: int, num_parts: int, names: Sequence[str] = CANDIDATES
+) -> None:
+    """Make the baselines of some candidates, and print their table."""
     folder.mkdir(parents=True, exist_ok=True)
     cores = sorted(os.sched_getaffinity(0))[:num_cores]
     start = time.monotonic()
@@ -63,7 +66,7 @@ def main(suite: str, folder: Path, num_cores: int, num_parts: int) -> None:
     print(f"written in {_took(start, cores)}", flush=True)
     start = time.monotonic()
     judged = {shard: folder / f"judged-{shard.number}" for shard in shards}
-    candidates = [word for name in CANDIDATES for word in ("--candidate", name)]
+    candidates = [word for name in names for word in ("--candidate", name)]
     options = (*JUDGING, *candidates)
     on_all(cores, folder, "bench", "run", suite, judged, options)
     on_all(cores, folder, "bench", "run", suite, judged, (*options, "--retry"))
@@ -180,6 +183,8 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--parts", type=int, default=6, help="the same when it goes on")
+    parser.add_argument("--candidate", action="append", choices=CANDIDATES)
     options = parser.parse_args()
     name = str(Path(options.suite).resolve()) if Path(options.suite).is_file() else options.suite
-    main(name, options.folder, options.cores, options.parts)
+    names = options.candidate or CANDIDATES
+    main(name, options.folder, options.cores, options.parts, names)
