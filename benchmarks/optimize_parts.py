@@ -24,7 +24,8 @@ from rich.console import Console
 from benchmarks.optimize import folder_of
 from benchmarks.optimize_bounds import fastest_rate, operations
 from passnet.core.records.serialise import decode
-from passnet.optimizer.backends.runtimes import ONNX_FILE, OPENVINO_FILE, OPENVINO_SETTINGS
+from passnet.optimizer.backends import onnxruntime as onnx_backend
+from passnet.optimizer.backends import openvino as openvino_backend
 from passnet.optimizer.record import OptimizedRecord
 from passnet.pages.tables.tables import Table, markdown, print_table
 
@@ -42,8 +43,8 @@ def openvino_parts(folder: Path, threads: int) -> dict[str, float]:
     import openvino
 
     core = openvino.Core()
-    settings = {**OPENVINO_SETTINGS, "INFERENCE_NUM_THREADS": threads, "PERF_COUNT": True}
-    model = core.compile_model(core.read_model(folder / OPENVINO_FILE), "CPU", settings)
+    settings = {**openvino_backend.SETTINGS, "INFERENCE_NUM_THREADS": threads, "PERF_COUNT": True}
+    model = core.compile_model(core.read_model(folder / openvino_backend.NET_FILE), "CPU", settings)
     request = model.create_infer_request()
     for port in request.model_inputs:
         request.get_tensor(port).data[:] = _values(port.shape, port.element_type.to_dtype())
@@ -66,7 +67,7 @@ def onnxruntime_parts(folder: Path, threads: int) -> dict[str, float]:
         options.enable_profiling, options.log_severity_level = True, 4
         options.profile_file_prefix = f"{scratch}/profile"
         session = onnxruntime.InferenceSession(
-            folder / ONNX_FILE, options, providers=["CPUExecutionProvider"]
+            folder / onnx_backend.NET_FILE, options, providers=["CPUExecutionProvider"]
         )
         kinds = {"tensor(float)": "float32", "tensor(int64)": "int64", "tensor(bool)": "bool"}
         inputs = {each.name: _values(each.shape, kinds[each.type]) for each in session.get_inputs()}

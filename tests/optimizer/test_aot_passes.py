@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from passnet.errors import BackendError, InputError
-from passnet.optimizer.backends.backends import BACKENDS, build_backend, load_backend
-from passnet.optimizer.backends.dynamo_graph import CHOSEN_FOLDER, rewritten_program
+from passnet.optimizer.backends.backend import build_backend, load_backend
+from passnet.optimizer.backends.graphs import CHOSEN_FOLDER, rewritten_program
+from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.net_call import NetCall
 from passnet.passes.folder import LIST_FILE
 from passnet.passes.kernel_op import kernels_of
@@ -140,7 +141,8 @@ IN_ANOTHER_PROCESS = """
 import sys
 from pathlib import Path
 import torch
-from passnet.optimizer.backends.backends import BACKENDS, load_backend
+from passnet.optimizer.backends.backend import load_backend
+from passnet.optimizer.backends.registry import BACKENDS
 from tests.optimizer.test_aot_passes import block_call, tripled
 
 call = block_call()

@@ -14,7 +14,8 @@ from passnet.cli.commands import main
 from passnet.core.jobs.process import JobLimits
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.errors import InputError
-from passnet.optimizer.backends.backends import BACKENDS, Backend
+from passnet.optimizer.backends.backend import Backend
+from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.settings import OptimizeSettings
 from passnet_audit.nets.audit import audit_case, wrongs

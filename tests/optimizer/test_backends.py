@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from passnet.errors import BackendError
-from passnet.optimizer.backends.backends import BACKENDS, build_backend, load_backend
-from passnet.optimizer.backends.dynamo_graph import CHOSEN_FOLDER, captured_graphs
+from passnet.optimizer.backends.backend import build_backend, load_backend
+from passnet.optimizer.backends.graphs import CHOSEN_FOLDER, captured_graphs
+from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.choose.ranges import net_ranges
 from passnet.passes.folder import LIST_FILE

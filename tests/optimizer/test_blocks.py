@@ -4,7 +4,7 @@ import torch
 
 import passnet
 from passnet.data.capture.capture import module_graph
-from passnet.optimizer.backends.dynamo_graph import net_graph
+from passnet.optimizer.backends.graphs import net_graph
 from passnet.optimizer.blocks import block_times, op_blocks
 from passnet.optimizer.call.net_call import NetCall
 from tests.optimizer.nets import block

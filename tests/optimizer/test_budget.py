@@ -5,14 +5,16 @@ import resource
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
-from passnet.optimizer.backends.backends import BACKENDS, Backend, build_backend
+from passnet.optimizer.backends.backend import Backend, build_backend
 from passnet.optimizer.backends.in_child import MakeFile
+from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.optimize import optimize_net
@@ -132,7 +134,8 @@ def test_what_cannot_be_stopped_begins_only_with_time_to_spare() -> None:
 
 
 def test_cheap_backends_come_first_and_autotuning_last() -> None:
-    names = OptimizeSettings().tried(packages={"onnxruntime_frozen": (), "openvino_frozen": ()})
+    installed = {name: replace(backend, packages=()) for name, backend in BACKENDS.items()}
+    names = OptimizeSettings().tried(installed)
     cheap = ("eager", "graph", "onnxruntime_frozen", "openvino_frozen")
     assert names == (*cheap, "aot", "aot_frozen", "compile", "aot_autotune_frozen")
 

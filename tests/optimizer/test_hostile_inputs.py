@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from passnet.agent.authors.compiler import compile_plans, range_source
 from passnet.data.capture.capture import capture_values
-from passnet.optimizer.backends.backends import BACKENDS, build_backend
-from passnet.optimizer.backends.dynamo_graph import CHOSEN_FOLDER
+from passnet.optimizer.backends.backend import build_backend
+from passnet.optimizer.backends.graphs import CHOSEN_FOLDER
+from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.choose.ranges import net_ranges

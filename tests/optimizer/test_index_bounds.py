@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from passnet.optimizer.backends.backends import BACKENDS, build_backend
+from passnet.optimizer.backends.backend import build_backend
+from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.compare.agreement import EagerComparison
 from passnet.optimizer.compare.fresh_values import ANY_NUMBER, index_bounds

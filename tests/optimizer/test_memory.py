@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from passnet.optimizer.backends.backends import BACKENDS, build_backend
+from passnet.optimizer.backends.backend import build_backend
+from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.compare.agreement import MAX_FLOAT64_BYTES, EagerComparison
 from passnet.optimizer.compare.float64_copy import copy_in_float64

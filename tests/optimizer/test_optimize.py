@@ -11,7 +11,8 @@ import passnet
 from passnet.api import optimize_calls
 from passnet.core.records.serialise import read_json, write_json
 from passnet.errors import InputError
-from passnet.optimizer.backends.backends import BACKENDS, Backend, Builder
+from passnet.optimizer.backends.backend import Backend, Builder
+from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.choose.chosen_passes import RANGES_FILE
 from passnet.optimizer.optimize import optimize_net

@@ -12,8 +12,9 @@ import torch
 
 import passnet
 from passnet.errors import BackendError, InputError
-from passnet.optimizer.backends.backends import BACKENDS, build_backend
-from passnet.optimizer.backends.dynamo_graph import build_graph
+from passnet.optimizer.backends.backend import build_backend
+from passnet.optimizer.backends.graphs import build_graph
+from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.fast_net import FastNet, copied
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.call.values import difference, flattened, nested

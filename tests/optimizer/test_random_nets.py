@@ -16,7 +16,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from passnet.errors import BackendError, PassnetError
-from passnet.optimizer.backends.backends import BACKENDS, Backend
+from passnet.optimizer.backends.backend import Backend
+from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.optimize import optimize_net
 from passnet.optimizer.settings import OptimizeSettings
 from passnet_audit.nets.audit import audit_case

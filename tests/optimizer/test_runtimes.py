@@ -2,7 +2,6 @@ import shutil
 import sys
 import threading
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,16 @@ import pytest
 import torch
 
 from passnet.errors import BackendError
-from passnet.optimizer.backends import runtimes
-from passnet.optimizer.backends.backends import BACKENDS, build_backend, load_backend
+from passnet.optimizer.backends import openvino as openvino_backend
+from passnet.optimizer.backends.backend import build_backend, load_backend
+from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.compare.agreement import EagerComparison
 from passnet.optimizer.optimize import optimize_net
 from passnet.optimizer.settings import OptimizeSettings
 from tests.optimizer.nets import block
+
+RUNTIMES = ("onnxruntime_frozen", "openvino_frozen")
 
 EACH_RUNTIME = pytest.mark.parametrize(
     "engine",
@@ -24,10 +26,10 @@ EACH_RUNTIME = pytest.mark.parametrize(
         pytest.param(
             name,
             marks=pytest.mark.skipif(
-                not runtimes.is_installed(name), reason="pip install 'passnet[runtimes]'"
+                bool(BACKENDS[name].missing), reason="pip install 'passnet[runtimes]'"
             ),
         )
-        for name in runtimes.RUNTIMES
+        for name in RUNTIMES
     ],
 )
 
@@ -151,20 +153,16 @@ def test_a_lower_precision_is_refused_or_found(engine: str, tmp_path: Path) -> N
     settings = {"INFERENCE_PRECISION_HINT": "bf16"}
     call = conv_call()
     build_backend(engine, BACKENDS[engine], call, tmp_path / engine)
-    built = runtimes.load_openvino(call, tmp_path / engine, engine, settings)
+    built = openvino_backend.load(call, tmp_path / engine, engine, settings)
     assert "is off by" in (EagerComparison(call).agreement(built).wrong or "")
 
 
 def test_what_is_not_installed_is_tried_only_if_named_and_then_refused() -> None:
-    packages = dict.fromkeys(runtimes.RUNTIMES, ("torch", "no_such_package"))
-    assert not set(packages) & set(OptimizeSettings().tried(packages=packages))
-    settings = OptimizeSettings(backends=tuple(packages), seconds=0.02)
-    backends = {
-        name: replace(BACKENDS[name], make=partial(make, packages=packages))
-        if name in packages and (make := BACKENDS[name].make)
-        else BACKENDS[name]
-        for name in BACKENDS
-    }
+    packages = "torch", "no_such_package"
+    absent = {name: replace(BACKENDS[name], packages=packages) for name in RUNTIMES}
+    backends = {**BACKENDS, **absent}
+    assert not set(RUNTIMES) & set(OptimizeSettings().tried(backends))
+    settings = OptimizeSettings(backends=RUNTIMES, seconds=0.02)
     calls = [((torch.ones(2),), {})]
     [form] = optimize_net(torch.relu, calls, settings, backends=backends).record.forms
     assert form.chosen == "eager"

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from passnet.optimizer.backends.backends import BACKENDS, Backend, build_backend
+from passnet.optimizer.backends.backend import Backend, build_backend
 from passnet.optimizer.backends.in_child import PROGRAM_FILE, read_program, save_program
+from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.fast_net import copied, fast_net
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.call.weight_file import LARGE_BYTES, WeightFile

@@ -66,6 +66,14 @@ def dynamo_settings(**settings: Any) -> AbstractContextManager[object]:
     return torch._dynamo.config.patch(**settings)
 
 
+def unspecialised_sizes() -> AbstractContextManager[object]:
+    """Return a context in which programs are exported for sizes of 1 too."""
+    import torch.fx.experimental._config
+
+    config: Any = torch.fx.experimental._config
+    return config.patch(backed_size_oblivious=True)
+
+
 def inductor_settings(settings: Mapping[str, Any]) -> AbstractContextManager[object]:
     """Return a context with these settings of Inductor (`torch._inductor.config`)."""
     from torch._inductor import config
@@ -151,7 +159,9 @@ def compile_files(program: Any, settings: Mapping[str, Any]) -> list[str]:
 
     args, kwargs = program.example_inputs
     options = {**settings, "aot_inductor.package": True}
-    files = torch._inductor.aot_compile(program.module(), args, kwargs, options=options)
+    # guards of sizes are checked at each call before
+    module = program.module(check_guards=False)
+    files = torch._inductor.aot_compile(module, args, kwargs, options=options)
     return [str(file) for file in files]  # type: ignore[union-attr] (a list, for packages)
 
 

@@ -2,7 +2,7 @@
 
 optimize, settings, tune  the story: every backend built, compared, timed, the best kept
 record, package           what an optimisation leaves behind, and the net on disk
-blocks                    time and ops of the modules within a net
+size_times, blocks        times at several sizes; of the modules within a net
 backends                  compilers and runtimes for a whole net
 compare                   agreement with eager torch, and timing side by side
 call                      the returned net: checks at each call, fallback to eager

@@ -17,15 +17,17 @@ from passnet.bench.environment import describe_environment
 from passnet.core.jobs.process import JobRunner
 from passnet.core.records.serialise import make_folder, write_json
 from passnet.errors import InputError
-from passnet.optimizer.backends.backends import BACKENDS, Backend
+from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.backends.in_child import prepare_children
+from passnet.optimizer.backends.registry import all_backends
 from passnet.optimizer.call.fast_net import Arguments, FastNet, copied, fast_net
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, name_of
 from passnet.optimizer.call.process_state import process_state_kept
+from passnet.optimizer.call.sizes import named_ranges, ranges_of_calls
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, KeptPass, read_kept_passes
 from passnet.optimizer.package import digest_of_weights, save_example, signature_folder
-from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
+from passnet.optimizer.record import RECORD_FILE, OptimizedRecord, SizeRange
 from passnet.optimizer.settings import DEFAULTS, OptimizeSettings
 from passnet.optimizer.tune import Progress, optimize_signature
 from passnet.version import __version__
@@ -52,13 +54,16 @@ def optimize_net(
     resume: bool = False,
     progress: Progress | None = None,
     write_page: PageWriter | None = None,
-    backends: Mapping[str, Backend] = BACKENDS,
+    backends: Mapping[str, Backend] | None = None,
     serves: str = "",
 ) -> Optimized:
     """Optimise a net for some calls, with the arguments and errors of `passnet.optimize`.
 
-    The backend `serves`, as an audit asks for it, is chosen if it is right, fast or not.
+    Calls that differ in sizes alone are served by one entry for all sizes between theirs, if any
+    backend serves that. `backends` are those by name; None for all. The backend `serves`, as an
+    audit asks for it, is chosen if it is right, fast or not.
     """
+    backends = all_backends() if backends is None else backends
     plan = {name: backends[name] for name in settings.tried(backends)}
     if out is None:
         folder = Path(tempfile.mkdtemp(prefix="passnet-optimized-"))
@@ -93,6 +98,23 @@ def _removed(path: Path) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
+_Group: TypeAlias = tuple[Arguments, tuple[SizeRange, ...], Sequence[Arguments]]
+"""A call, its sizes that vary, and the calls to serve singly if no backend serves these."""
+
+
+def _groups(
+    net: Callable[..., Any], calls: Sequence[Arguments], settings: OptimizeSettings
+) -> list[_Group]:
+    """Return the calls to serve, those that differ in sizes alone as one."""
+    if settings.dynamic:
+        return [
+            (call, named_ranges(settings.dynamic, tuple(call[0]), call[1], net), ())
+            for call in calls
+        ]
+    ranges = ranges_of_calls(calls) if len(calls) > 1 else ()
+    return [(calls[0], ranges, calls)] if ranges else [(call, (), ()) for call in calls]
+
+
 def _optimize_in(*asked: Any) -> Optimized:
     """Try all backends in a folder, and free the copy of the net, which holds itself."""
     try:
@@ -120,18 +142,24 @@ def _optimized(
         if any(backend.make is not None for backend in plan.values()):
             prepare_children(runner)
         net_copy, calls_copy, weight_file = copied(net, calls, weights)
-        for number, (args, kwargs) in enumerate(calls_copy):
-            home = signature_folder(folder, number)
+        groups = _groups(net_copy, calls_copy, settings)
+        while groups:
+            (args, kwargs), ranges, singly = groups.pop(0)
+            home = signature_folder(folder, len(signatures))
             make_folder(home)
             if keeps_examples:
                 save_example(home, tuple(args), kwargs)
-            call = NetCall(net_copy, args, kwargs, weight_file)
+            call = NetCall(net_copy, args, kwargs, weight_file, ranges)
             now = time.monotonic()
-            own = now + (deadline - now) / (len(calls) - number)
+            own = now + (deadline - now) / (len(groups) + 1 + bool(singly))
             num_folded = 1 + sum(built.is_frozen for built in built_backends)
             may_fold = num_folded == 1 or num_folded * call.num_bytes <= LARGE_BYTES
             asked = (call, home, plan, settings, own, progress, runner, serves, may_fold)
             signature, built = optimize_signature(*asked)
+            if built is None and singly:  # no backend serves all sizes
+                shutil.rmtree(home)
+                groups = [(each, (), ()) for each in singly]
+                continue
             signatures.append(signature)
             if built is not None:
                 built_backends.append(built)

@@ -12,7 +12,8 @@ import torch
 from passnet.bench.environment import describe_environment
 from passnet.core.records.serialise import read_json
 from passnet.errors import BackendError, InputError, boundary
-from passnet.optimizer.backends.backends import BACKENDS, Backend, load_backend, with_checks
+from passnet.optimizer.backends.backend import Backend, load_backend, with_checks
+from passnet.optimizer.backends.registry import all_backends
 from passnet.optimizer.call.fast_net import FastNet, copied, fast_net
 from passnet.optimizer.call.net_call import (
     BuiltBackend,
@@ -25,6 +26,7 @@ from passnet.optimizer.call.net_call import (
 from passnet.optimizer.call.process_state import process_state_kept
 from passnet.optimizer.compare.outputs import compare_outputs
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
+from passnet.optimizer.tune import chosen_backend
 
 EXAMPLE_FILE = "example.pt"
 
@@ -45,14 +47,14 @@ def save_example(folder: Path, args: tuple[Any, ...], kwargs: Mapping[str, Any])
 
 
 def load(
-    folder: str | Path, net: Callable[..., Any], backends: Mapping[str, Backend] = BACKENDS
+    folder: str | Path, net: Callable[..., Any], backends: Mapping[str, Backend] | None = None
 ) -> FastNet:
     """Load an optimised net from its folder, in seconds, in another process.
 
     Args:
         folder: written by `passnet.optimize(..., out=folder)`.
         net: the same net, built again; a copy of it runs.
-        backends: the backends by name.
+        backends: the backends by name; None for all.
 
     Raises:
         InputError: the folder fits neither this net with its folded weights nor this torch or CPU.
@@ -61,6 +63,7 @@ def load(
     if not (folder / RECORD_FILE).is_file():
         raise InputError(f"{folder}: holds no optimised net; give what passnet.optimize wrote")
     record = read_json(folder / RECORD_FILE, OptimizedRecord)
+    backends = all_backends() if backends is None else backends
     has_values = _check_fit(record, net, folder)
     built_backends: list[BuiltBackend] = []
     with process_state_kept():
@@ -71,20 +74,26 @@ def load(
                 args, kwargs = torch.load(home / EXAMPLE_FILE, weights_only=True)
             if signature.chosen == "eager":
                 continue
-            call = NetCall(net_copy, args, kwargs)
+            call = NetCall(net_copy, args, kwargs, ranges=signature.size_ranges)
             if call.refusal:
                 raise InputError(f"{folder}: {call.refusal}; when it was optimised it did not")
-            names = [name for name in (signature.chosen, signature.instead) if name]
+            by_size = [each.chosen for each in signature.sizes]
+            names = dict.fromkeys([signature.chosen, *by_size, signature.instead])
+            names = [name for name in names if name not in ("", "eager")]
             if not has_values:
                 names = [name for name in names if not backends[name].is_frozen]
             records = {engine.engine: engine for engine in signature.engines}
-            loaded: BuiltBackend | None = None
-            for name in reversed(names):
-                built = _loaded(name, backends[name], call, home / name, folder)
-                built = with_checks(built, record.freeze, records[name])
-                loaded = replace(built, instead=loaded)
-            if loaded is not None:
-                built_backends.append(loaded)
+            loaded = {
+                name: with_checks(
+                    _loaded(name, backends[name], call, home / name, folder),
+                    record.freeze,
+                    records[name],
+                )
+                for name in names
+            }
+            if loaded:
+                chosen = signature.chosen if signature.chosen in loaded else names[0]
+                built_backends.append(chosen_backend(replace(signature, chosen=chosen), loaded))
     return fast_net(net, built_backends, warns=len(built_backends) == len(record.forms))
 
 

@@ -33,6 +33,7 @@ class BackendRecord:
         compared_ms: for frozen weights, `ms` if they were compared at each call.
         bound: the largest magnitude of floats in arguments for which it is right; None for any.
         index_bounds: the least and greatest index allowed in each tensor, None for any.
+        filled_rows: whether each row along a tensor's last axis must hold more than zeros.
         speedup: over eager torch, as the returned net calls it, with its 95 % interval.
     """
 
@@ -51,6 +52,7 @@ class BackendRecord:
     speedup_low: float | None = None
     speedup_high: float | None = None
     says: str = ""
+    filled_rows: tuple[bool, ...] = ()
 
     @property
     def used_ms(self) -> float | None:
@@ -116,6 +118,44 @@ class BlockRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeRange:
+    """A size from `low` to `high` of some axes, which have the same size in every call.
+
+    `places` are pairs of a tensor's number among those of a call and an axis of it; `example` is
+    the size in the example.
+    """
+
+    name: str
+    low: int
+    high: int
+    example: int
+    places: tuple[tuple[int, int], ...]
+
+    def between(self, count: int) -> tuple[int, ...]:
+        """Return so many sizes at most, from the least to the greatest in equal ratios.
+
+        >>> SizeRange("length", 1, 512, 16, ()).between(4)
+        (1, 8, 64, 512)
+        """
+        steps = (self.low * (self.high / self.low) ** (n / (count - 1)) for n in range(count))
+        return tuple(sorted({*map(round, steps)}))
+
+
+@dataclass(frozen=True, slots=True)
+class SizeRecord:
+    """Times for some sizes, one of each range: `ms` of each backend that is kept, eager torch
+    included, and the fastest of them, with its speedup and 95 % interval.
+    """
+
+    sizes: tuple[int, ...]
+    chosen: str
+    ms: dict[str, float]
+    speedup: float
+    speedup_low: float
+    speedup_high: float
+
+
+@dataclass(frozen=True, slots=True)
 class SignatureRecord:
     """Inputs of one signature: the backends that were tried, and the chosen one.
 
@@ -126,6 +166,9 @@ class SignatureRecord:
         op_blocks: of each graph of the net the module of each op, "" for the net itself.
         uses_passes: a used backend has the chosen passes; None in older records.
         steadiness: of the rounds of the figures; None in older records.
+        size_ranges: the sizes that vary from call to call; `ms`, `eager_ms` and speedups are then
+            geometric means over `sizes`.
+        sizes: what was measured for each combination of sizes.
     """
 
     inputs: tuple[str, ...]
@@ -142,6 +185,8 @@ class SignatureRecord:
     op_blocks: tuple[tuple[str, ...], ...] = ()
     uses_passes: bool | None = None
     steadiness: Steadiness | None = None
+    size_ranges: tuple[SizeRange, ...] = ()
+    sizes: tuple[SizeRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

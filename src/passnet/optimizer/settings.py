@@ -1,25 +1,15 @@
 """Settings of an optimisation: backends, time, and promises about the net."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from passnet.agent.settings import LlmSettings
 from passnet.core.jobs.run_plan import seconds_of
 from passnet.errors import InputError
 
-USUAL = ("eager", "compile", "graph", "aot")
-"""Backends that are always tried, without `script_frozen`, which traces the net: other arguments
-may take other branches than the example.
-"""
-
-FOLDING = ("aot_frozen", "aot_autotune_frozen")
-"""Backends that fold weights in; runtimes that are installed are tried too."""
-
-FROZEN = ("compile_frozen",)
-"""Backends that are tried only where weights are constant."""
-
-WITH_PASSES = ("passes", "passes_compiled", "aot_passes", "aot_passes_frozen")
-"""Backends that are tried where authors of passes are named."""
+if TYPE_CHECKING:
+    from passnet.optimizer.backends.backend import Backend
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +38,12 @@ class OptimizeSettings:
     seconds: float = 2.0
     """Time each backend for this many seconds."""
 
+    dynamic: Mapping[Any, Any] = field(default_factory=dict)
+    """Serve all sizes in these ranges: {"batch": (1, 64)} of axis 0 and {"length": (1, 512)} of
+    axis 1, in every tensor that has the example's size there; {"input_ids": {1: (1, 512)}} of an
+    argument's axis. Axes of one range and size are taken to be the same in every call.
+    """
+
     backends: tuple[str, ...] | None = field(
         default=None, metadata={"option": "backend", "metavar": "NAME"}
     )
@@ -72,27 +68,23 @@ class OptimizeSettings:
         """The LLM with its settings."""
         return LlmSettings(self.llm) if isinstance(self.llm, str) else self.llm
 
-    def tried(
-        self,
-        backends: Collection[str] | None = None,
-        packages: Mapping[str, tuple[str, ...]] | None = None,
-    ) -> tuple[str, ...]:
-        """Return the names of the backends to try.
+    def tried(self, backends: "Mapping[str, Backend] | None" = None) -> tuple[str, ...]:
+        """Return the names of the backends to try, of all by default.
 
         Raises:
             InputError: a backend or an author is unknown, or no LLM can be asked here.
             AuthorError: this LLM cannot be asked at all (no key, no such provider).
         """
-        from passnet.optimizer.backends.backends import BACKENDS  # with torch, which takes a second
-        from passnet.optimizer.backends.runtimes import RUNTIMES, is_installed
+        from passnet.optimizer.backends.registry import all_backends  # with torch: a second
 
-        frozen = FROZEN if self.freeze else ()
-        passes = WITH_PASSES if self.authors or self.llm else ()
-        packages = RUNTIMES if packages is None else packages
-        runtimes = tuple(name for name in packages if is_installed(name, packages))
-        usual = {*USUAL, *FOLDING, *runtimes, *frozen, *passes}
-        names = self.backends or tuple(name for name in BACKENDS if name in usual)
-        backends = BACKENDS if backends is None else backends
+        backends = all_backends() if backends is None else backends
+        occasions = {"usual"} | ({"freeze"} if self.freeze else set())
+        occasions |= {"authors"} if self.authors or self.llm else set()
+        names = self.backends or tuple(
+            name
+            for name, backend in backends.items()
+            if backend.when in occasions and not backend.missing
+        )
         unknown = [name for name in names if name not in backends]
         if unknown:
             raise InputError(f"no backend {unknown[0]!r}; there are {', '.join(backends)}")

@@ -8,10 +8,12 @@ import errno
 import gc
 import shutil
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import accumulate, islice
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +23,24 @@ from passnet.core.jobs.process import JobRunner
 from passnet.core.records.folders import cache_folder
 from passnet.core.records.serialise import make_folder, read_json, write_json
 from passnet.errors import BackendError, PassnetError, StoppedError, boundary
-from passnet.judge.timing.rounds import RoundTimes, time_calls
-from passnet.optimizer.backends.backends import Backend, build_backend, load_backend, with_checks
+from passnet.judge.timing.rounds import time_calls
+from passnet.optimizer.backends.backend import Backend, build_backend, load_backend, with_checks
 from passnet.optimizer.blocks import block_times
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, leaf_in_words
+from passnet.optimizer.call.sizes import Sizes, compared_sizes, measured_sizes
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.compare.agreement import MAX_DRAWS_S, EagerComparison
-from passnet.optimizer.record import BackendRecord, RangesRecord, SignatureRecord, Steadiness
-from passnet.optimizer.settings import WITH_PASSES, OptimizeSettings
+from passnet.optimizer.compare.outputs import Agreement
+from passnet.optimizer.record import (
+    BackendRecord,
+    RangesRecord,
+    SignatureRecord,
+    SizeRecord,
+    Steadiness,
+)
+from passnet.optimizer.settings import OptimizeSettings
+from passnet.optimizer.size_times import SizeTimes
 
 BACKEND_FILE = "engine.json"
 """The record of a build, for resumed runs."""
@@ -44,6 +55,18 @@ TIMED_SHARE = 0.02
 
 DRAWS_SHARE = 0.1
 """The most of the budget for eager torch's calls on other arguments."""
+
+MEASURED_SHARE, COMPARED_SHARE = 0.005, 0.005
+"""The most of the budget for one call of eager torch at each size that is measured or compared."""
+
+MOST_OF_KIND = 2
+"""Sets of arguments of each kind in comparisons at other sizes than the example's."""
+
+GAIN_BY_SIZE = 1.05
+"""A backend is kept for some sizes alone if it is so much faster there than all others."""
+
+MOST_FOLDED = 2
+"""Backends with folded weights that are kept; of a net with large weights one is."""
 
 NUM_TIMED, NUM_LAST = 3, 5
 """Calls in the rounds of a backend, and in the last rounds, for which time is kept."""
@@ -135,14 +158,19 @@ def optimize_signature(
         trial.records[name] = _timed(trial.records[name], times)
     usable = {name: times.ms(_as_used(name)) for name in trial.alive}
     fastest = serves if serves in usable else min(usable, key=usable.__getitem__)
+    sizes = _by_size(call, trial, times, serves) if call.ranges else ()
+    if fastest == "eager":  # and for some sizes another one
+        fastest = next((each.chosen for each in sizes if each.chosen != "eager"), fastest)
     instead = _instead(fastest, trial.alive, usable)
-    speedup = times.speedup(_as_used(fastest), over=_plain("eager"))
+    used = {fastest, instead, *(each.chosen for each in sizes)}
+    names = [_as_used(each.chosen) for each in sizes] or [_as_used(fastest)]
+    speedup = times.fastest_speedup(names)
     ranges = trial.ranges
     signature = SignatureRecord(
         tuple(map(leaf_in_words, call.leaves)),
         fastest,
         tuple(trial.records.values()),
-        usable[fastest],
+        times.fastest_ms(names),
         usable["eager"],
         speedup.value,
         speedup.low,
@@ -151,15 +179,43 @@ def optimize_signature(
         ranges.ranges if ranges else (),
         instead,
         ranges.op_blocks if ranges else (),
-        not {fastest, instead}.isdisjoint(WITH_PASSES),
+        any(plan[name].when == "authors" for name in used - {""}),
         steadiness,
+        sizes=sizes,
+        size_ranges=call.ranges,
     )
     for name in plan:
-        if name not in (fastest, instead):
+        if name not in used:
             shutil.rmtree(folder / name, ignore_errors=True)
     if fastest == "eager":
         return signature, None
-    return signature, replace(trial.alive[fastest], instead=trial.alive.get(instead))
+    return signature, chosen_backend(signature, trial.alive)
+
+
+def chosen_backend(signature: SignatureRecord, built: Mapping[str, BuiltBackend]) -> BuiltBackend:
+    """Return the chosen backend of an input signature, with those that serve in its place."""
+    instead = built.get(signature.instead)
+    backends = {
+        name: one if name == signature.instead else replace(one, instead=instead)
+        for name, one in built.items()
+        if name != "eager"
+    }
+    by_size = tuple((each.sizes, backends.get(each.chosen)) for each in signature.sizes)
+    return replace(backends[signature.chosen], by_size=by_size)
+
+
+def _by_size(
+    call: NetCall, trial: "_Trial", times: SizeTimes, serves: str
+) -> tuple[SizeRecord, ...]:
+    """Return what was measured at each size, with the fastest backend there."""
+    records = []
+    for sizes, rounds in zip(trial.measured, times.rounds, strict=True):
+        ms = {name: rounds.ms(_as_used(name)) for name in trial.alive}
+        chosen = serves if serves in ms else min(ms, key=ms.__getitem__)
+        speedup = rounds.speedup(_as_used(chosen), over=_plain("eager"))
+        figures = speedup.value, speedup.low, speedup.high
+        records.append(SizeRecord(sizes, chosen, ms, *figures))
+    return tuple(records)
 
 
 def _refused(
@@ -203,11 +259,40 @@ class _Trial:
         seconds = max(self.deadline - time.monotonic(), 0.0)
         most_s = min(MAX_DRAWS_S, DRAWS_SHARE * seconds)
         self.comparison = EagerComparison(call, settings.finite, max_draws_s=most_s)
-        timed_s = min(settings.seconds, TIMED_SHARE * seconds)
-        least_s = LEAST_CALLS * self.comparison.eager_s
-        self.budget = Budget(seconds, self.deadline, max(timed_s, least_s))
+        self.measured: list[Sizes] = []
+        self.calls = [call]
+        self.others: list[EagerComparison] = []
+        if call.ranges:
+            self._take_other_sizes(seconds)
+        timed_s = min(settings.seconds, TIMED_SHARE * seconds) / len(self.calls)
+        eager_s = (
+            [each.seconds for each in self.calls] if call.ranges else [self.comparison.eager_s]
+        )
+        self.timed_s = [max(timed_s, LEAST_CALLS * each) for each in eager_s]
+        self.budget = Budget(seconds, self.deadline, sum(self.timed_s))
         # backends are then compared by their speedups, and the best is loaded again at the end
         self.is_large = self.call.num_bytes >= LARGE_BYTES
+
+    def _take_other_sizes(self, seconds: float) -> None:
+        """Take the sizes that are measured and compared, the cheapest first."""
+        call, settings = self.call, self.settings
+        a_number_s = self.comparison.eager_s / prod(call.sizes)
+        self.measured = _cheapest(measured_sizes(call.ranges), a_number_s, MEASURED_SHARE * seconds)
+        self.calls = [call.at(sizes) for sizes in self.measured]
+        compared = _cheapest(compared_sizes(call.ranges), a_number_s, COMPARED_SHARE * seconds)
+        for number, sizes in enumerate(compared, 1):
+            comparison = EagerComparison(
+                call.at(sizes), settings.finite, number, most_of_kind=MOST_OF_KIND
+            )
+            self.others.append(comparison)
+
+    def _agreement(self, built: BuiltBackend) -> Agreement:
+        """Compare a backend with eager torch, at other sizes too."""
+        found = self.comparison.agreement(built)
+        for other in self.others:
+            if found.wrong is None and (wrong := other.wrong_within(built, found)):
+                found = replace(found, wrong=f"{other.says}: {wrong}")
+        return found
 
     def tried(self, name: str, backend: Backend, share: float) -> BackendRecord:
         """Try a backend for a share of the time left, and keep it if it may be the best."""
@@ -218,7 +303,7 @@ class _Trial:
             return BackendRecord(name, "untried", reason)
         if backend.is_frozen and not self.may_fold:
             return BackendRecord(name, "untried", HOLDS_FOLDED)
-        if name in WITH_PASSES and self.ranges is None:
+        if backend.when == "authors" and self.ranges is None:
             self.ranges = self._choose_passes(self.budget.left_s(SHARE))
             return self.tried(name, backend, share)
         self._put_away()
@@ -230,17 +315,28 @@ class _Trial:
         self._drop_slower(times)
         return _timed(record, times)
 
-    def _drop_slower(self, times: RoundTimes) -> None:
-        """Keep eager torch, the fastest other, and the fastest that may run any values."""
+    def _drop_slower(self, times: SizeTimes) -> None:
+        """Keep eager torch, the fastest other, the fastest that may run any values, and those that
+        are fastest for some sizes.
+        """
         ms = {name: times.ms(_as_used(name)) for name in self.alive}
         if self.away:
             ms[self.away] = ms["eager"] / (self.records[self.away].speedup or 1.0)
         others = ms.keys() - {"eager"}
         kept = {"eager", *_fastest(others, ms), *_fastest(others & _for_all(self.alive), ms)}
+        used = [_as_used(name) for name in self.alive]
+        for name in times.fastest_somewhere(used, GAIN_BY_SIZE) & self.alive.keys():
+            folded = [other for other in kept if other == self.away or self._is_folded(other)]
+            most = 1 if self.is_large else MOST_FOLDED
+            if not self._is_folded(name) or len(folded) < most:
+                kept.add(name)
         self.away = self.away if self.away in kept else ""
         for name in self.records.keys() & self.alive.keys() - kept:  # not the one on trial
             self.records[name] = _timed(self.records[name], times)
         self._keep(kept)
+
+    def _is_folded(self, name: str) -> bool:
+        return name in self.alive and self.alive[name].is_frozen
 
     def _put_away(self) -> None:
         """Keep no folded weights of a large net while another backend is built."""
@@ -259,7 +355,8 @@ class _Trial:
         own, library = self.settings, self.settings.library
         home = Path(library) if library else cache_folder("library")
         authors = own.authors, own.asked
-        return passes_of_signature(self.call, self.folder, WITH_PASSES, home, *authors, seconds)
+        engines = tuple(name for name, each in self.plan.items() if each.when == "authors")
+        return passes_of_signature(self.call, self.folder, engines, home, *authors, seconds)
 
     def _built(
         self, name: str, backend: Backend, seconds: float
@@ -277,9 +374,11 @@ class _Trial:
             built = build_backend(name, backend, self.call, home, freeze, self.runner, seconds)
             built_s = self._note_build(backend, start)
             with boundary(BackendError, f"{name}, on other arguments"):
-                agreement = self.comparison.agreement(built)
-            if self.call.refusal and name != "eager":  # comparing may find a reason
-                raise BackendError(self.call.refusal)
+                agreement = self._agreement(built)
+            calls = [self.call, *self.calls, *(other.call for other in self.others)]
+            refusal = next((each.refusal for each in calls if each.refusal), None)
+            if refusal and name != "eager":  # comparing may find a reason
+                raise BackendError(refusal)
         except StoppedError as cause:  # a resumed run tries it again
             return BackendRecord(
                 name, "untried", str(cause), self._note_build(backend, start)
@@ -294,7 +393,8 @@ class _Trial:
             return record, None
         spent_s = time.monotonic() - start
         # of eager torch the other arguments are drawn, and called for the first time
-        compared_s = self.comparison.seconds if name == "eager" else spent_s - built_s
+        seconds = sum(each.seconds for each in (self.comparison, *self.others))
+        compared_s = seconds if name == "eager" else spent_s - built_s
         self.budget.compared_s = max(self.budget.compared_s, compared_s)
         record = BackendRecord(
             name,
@@ -306,6 +406,7 @@ class _Trial:
             bound=agreement.bound,
             index_bounds=agreement.index_bounds,
             says=built.says,
+            filled_rows=agreement.filled_rows,
         )
         write_json(file, record)
         return record, None if agreement.wrong else built
@@ -326,29 +427,28 @@ class _Trial:
         record = replace(record, status="wrong", reason=reason)
         return record, build_backend("eager", backend, self.call, self.folder / "eager")
 
-    def _time(self, fully: Collection[str]) -> RoundTimes:
-        """Time eager torch, and other backends as the returned net calls them.
+    def _time(self, fully: Collection[str]) -> SizeTimes:
+        """Time eager torch, and other backends as the returned net calls them, at each size.
 
         Some are timed fully: also as torch calls them, and with weights compared at each call.
         """
-        call = self.call
-
-        def run(net: Callable[..., Any]) -> Any:
-            return net(*call.args, **call.kwargs)
-
-        calls: dict[str, Callable[[], object]] = {_plain("eager"): partial(run, call.given)}
+        given = self.call.given
+        nets: dict[str, Callable[..., Any]] = {_plain("eager"): given}
         for name, built in self.alive.items():
             if name != "eager":
-                calls[name] = partial(run, FastNet(call.given, [built]))
-            if name in fully and built.is_frozen and not built.compares and call.is_on_cpu:
-                compared = replace(built, compares=True)
-                calls[_compared(name)] = partial(run, FastNet(call.given, [compared]))
+                nets[name] = FastNet(given, [built])
+            if name in fully and built.is_frozen and not built.compares and self.call.is_on_cpu:
+                nets[_compared(name)] = FastNet(given, [replace(built, compares=True)])
             if name in fully and built.plain is not None:
-                calls[_plain(name)] = partial(run, built.plain)
-        with torch.no_grad():
-            return time_calls(calls, self.budget.timed_s, always=(_plain("eager"),))
+                nets[_plain(name)] = built.plain
+        rounds = []
+        for call, seconds in zip(self.calls, self.timed_s, strict=True):
+            calls = {name: partial(net, *call.args, **call.kwargs) for name, net in nets.items()}
+            with torch.no_grad():
+                rounds.append(time_calls(calls, seconds, always=(_plain("eager"),)))
+        return SizeTimes(tuple(rounds), _plain("eager"))
 
-    def last_times(self) -> tuple[RoundTimes, Steadiness]:
+    def last_times(self) -> tuple[SizeTimes, Steadiness]:
         """Time what is kept; again where the machine is busy and there is time for that."""
         if self.away:
             with suppress(BackendError):
@@ -358,23 +458,20 @@ class _Trial:
                 self.alive[self.away] = with_checks(built, self.settings.freeze, record)
         start = time.monotonic()
         times = self._time(self.alive)
-        if _is_steady(times):
+        if times.are_steady(MAX_WIDTH, MAX_DRIFT):
             return times, "steady"
         now = time.monotonic()
         if now + (now - start) > self.budget.deadline:
             return times, "busy"
         times = self._time(self.alive)
-        return times, "repeated" if _is_steady(times) else "busy"
+        return times, "repeated" if times.are_steady(MAX_WIDTH, MAX_DRIFT) else "busy"
 
 
-def _is_steady(times: RoundTimes) -> bool:
-    for name in times.turns:
-        speedup = times.speedup(name, over=_plain("eager"))
-        if speedup.high - speedup.low > MAX_WIDTH * speedup.value:
-            return False
-        if abs(times.self_ratio(name) - 1) > MAX_DRIFT:
-            return False
-    return True
+def _cheapest(choices: Sequence[Sizes], a_number_s: float, most_s: float) -> list[Sizes]:
+    """Return the first sizes, whose calls take so many seconds together; at least one."""
+    spent = list(accumulate(a_number_s * prod(sizes) for sizes in choices))
+    count = sum(seconds <= most_s for seconds in spent)
+    return list(islice(choices, max(1, count)))
 
 
 def _fastest(names: Collection[str], ms: Mapping[str, float]) -> list[str]:
@@ -395,11 +492,11 @@ def _instead(name: str, built_backends: Mapping[str, BuiltBackend], ms: Mapping[
     return "" if best == "eager" else best
 
 
-def _timed(record: BackendRecord, times: RoundTimes) -> BackendRecord:
+def _timed(record: BackendRecord, times: SizeTimes) -> BackendRecord:
     """Return a record with times and speedup as the returned net calls the backend."""
     name, plain = record.engine, _plain(record.engine)
-    all_ms = {call: times.ms(call) for call in times.turns}
-    speedup = times.speedup(_as_used(name), over=_plain("eager"))
+    all_ms = {call: times.ms(call) for call in times.names}
+    speedup = times.speedup(_as_used(name))
     return replace(
         record,
         ms=all_ms.get(name),

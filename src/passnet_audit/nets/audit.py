@@ -14,7 +14,8 @@ from torch.utils._pytree import tree_map
 
 from passnet.errors import InputError, PassnetError
 from passnet.inductor.compiler import import_compilers
-from passnet.optimizer.backends.backends import BACKENDS, Backend
+from passnet.optimizer.backends.backend import Backend
+from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.optimize import Optimized, optimize_net
 from passnet.optimizer.settings import OptimizeSettings
 from passnet_audit.nets.case import CaseCall, Given, NetCase, called

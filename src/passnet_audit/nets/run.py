@@ -12,7 +12,7 @@ from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 from passnet.errors import InputError
-from passnet.optimizer.settings import WITH_PASSES, OptimizeSettings
+from passnet.optimizer.settings import OptimizeSettings
 from passnet_audit.nets.case import CaseFile
 from passnet_audit.nets.outcome import DEFAULT, CaseOutcome
 
@@ -62,11 +62,10 @@ def choices(names: Sequence[str]) -> tuple[str, ...]:
     Raises:
         InputError: there is no such backend.
     """
-    from passnet.optimizer.backends.backends import BACKENDS  # with torch, which takes a second
-    from passnet.optimizer.backends.runtimes import RUNTIMES, is_installed
+    from passnet.optimizer.backends.registry import BACKENDS  # with torch, which takes a second
 
-    left_out = {"eager", *WITH_PASSES, *(name for name in RUNTIMES if not is_installed(name))}
-    each = (DEFAULT, *(name for name in BACKENDS if name not in left_out))
+    own = [n for n, b in BACKENDS.items() if b.when != "authors" and not b.missing]
+    each = (DEFAULT, *(name for name in own if name != "eager"))
     for name in names:
         if name not in (EACH, DEFAULT, *BACKENDS):
             raise InputError(

@@ -1,7 +1,9 @@
 """Backends: compilers and runtimes for a whole net.
 
-backends      the backends by name, most of them torch's own
-in_child      work of foreign compilers in a child process
-dynamo_graph  Dynamo's graph, with or without passes, called without Dynamo, or as a program
-runtimes      OpenVINO and ONNX Runtime
+registry             all backends by name
+backend              the interface of a backend; building and loading one
+graphs               eager torch, the net's graph op by op, and the graph with passes
+aot, dynamo          AOTInductor, torch.compile
+onnxruntime, openvino, runtimes   other runtimes, and what these share
+in_child             work of foreign compilers in a child process
 """

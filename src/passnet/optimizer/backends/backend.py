@@ -1,58 +1,29 @@
-"""The backends by name, most of them torch's own; each loads from the files that it saves."""
+"""The interface of a backend, and how one is built, loaded and kept from this process.
+
+A backend is a file with a table `BACKENDS` of what this interface asks for; docs/backends.md shows
+how to write one.
+"""
 
 import os
 import shutil
 import time
-import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Literal, TypeAlias
 
 import torch
-from torch.utils._pytree import tree_leaves
 
 from passnet.core.jobs.process import JobRunner
 from passnet.errors import BackendError, PassError, boundary, naming
-from passnet.inductor.compiler import (
-    build_package,
-    compile_files,
-    compile_no_more,
-    inductor_settings,
-    load_package,
-    own_frame,
-    pack,
-)
-from passnet.optimizer.backends import runtimes
-from passnet.optimizer.backends.dynamo_graph import (
-    build_graph,
-    build_with_passes,
-    chosen_passes,
-    load_with_passes,
-    rewritten_program,
-)
-from passnet.optimizer.backends.in_child import (
-    MakeFile,
-    do_in_child,
-    in_fork,
-    read_program,
-    save_program,
-    with_repeated,
-)
-from passnet.optimizer.backends.runtimes import quiet
+from passnet.inductor.compiler import inductor_settings
+from passnet.optimizer.backends.in_child import MakeFile, do_in_child, quiet
 from passnet.optimizer.call.compiled_check import extension
-from passnet.optimizer.call.net_call import BuiltBackend, FlatNet, NetCall
-from passnet.optimizer.call.weight_file import LARGE_BYTES
+from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.compare.form import with_form
 from passnet.optimizer.record import BackendRecord
-from passnet.passes.backend import Residual
-from passnet.passes.kernel_op import kernels_of, load_kernels, write_kernels
-
-PACKAGE_FILE = "net.pt2"
-CONSTANTS_FILE = "constants.pt"
-SCRIPT_FILE = "net.pt"
 
 QUIET = {"autotune_num_choices_displayed": 0, "max_autotune_report_choices_stats": False}
 """Inductor's settings that silence autotuning."""
@@ -60,8 +31,14 @@ QUIET = {"autotune_num_choices_displayed": 0, "max_autotune_report_choices_stats
 ROOM_BYTES = 4 << 20
 """Room on the disk for the code of a package; weights come twice besides, as a child reads them."""
 
-Builder = Callable[[NetCall, Path, str], BuiltBackend]
+Builder: TypeAlias = Callable[[NetCall, Path, str], BuiltBackend]
 """Build or load a backend for a call, in a folder, by name; BackendError where it cannot."""
+
+
+Occasion: TypeAlias = Literal["usual", "freeze", "authors", "named"]
+"""usual: always, if its packages are installed; freeze: where weights are constant; authors: where
+authors of passes are named; named: only by its name.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +63,20 @@ class Backend:
 
     make: Callable[[NetCall, Path, str], MakeFile] | None = None
     """Returns the work of a child process that makes its files, and calls it once."""
+
+    when: Occasion = "usual"
+    """When it is tried without being named."""
+
+    packages: tuple[str, ...] = ()
+    """The packages that it needs besides torch."""
+
+    is_of_one_size: bool = False
+    """It cannot serve sizes that vary from call to call."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The packages that are not installed."""
+        return tuple(package for package in self.packages if find_spec(package) is None)
 
     @property
     def is_unstoppable(self) -> bool:
@@ -124,6 +115,11 @@ def build_backend(
         return backend.build(call, folder, name)
     if call.refusal:
         raise BackendError(call.refusal)
+    if missing := backend.missing:
+        names = " and ".join(missing)
+        raise BackendError(f"{names} is not installed; pip install 'passnet[runtimes]'")
+    if call.ranges and backend.is_of_one_size:
+        raise BackendError(f"{backend.says}: serves one size alone, and sizes vary here")
     if backend.is_frozen and not freeze and (reason := _why_not_compared(call)):
         raise BackendError(
             f"{reason}, so folded weights cannot be compared at each call; give freeze=True "
@@ -188,6 +184,5 @@ def with_checks(built: BuiltBackend, freeze: bool, record: BackendRecord) -> Bui
         compares=built.is_frozen and not freeze,
         bound=record.bound,
         index_bounds=record.index_bounds,
+        filled_rows=record.filled_rows,
     )
-
-

@@ -1,8 +1,9 @@
 """The check of a call: whether it fits a built backend, and if not, why.
 
 A call fits where its arguments are nested like the example's, its constants are equal, and its
-tensors are plain ones of the same dtype, device, layout, shape and strides (of dims larger than 1);
-where no mode, transform, autocast or gradient of torch is active; and where the net is unchanged.
+tensors are plain ones of the same dtype, device, layout, shape and strides (of dims larger than 1),
+or contiguous ones whose sizes are in ranges that were asked for; where no mode, transform, autocast
+or gradient of torch is active; and where the net is unchanged.
 """
 
 import reprlib
@@ -18,6 +19,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 from passnet.optimizer.call import net_state
 from passnet.optimizer.call.net_call import BuiltBackend
 from passnet.optimizer.call.values import argument_names, check_arguments, is_dense, is_plain
+from passnet.optimizer.record import SizeRange
 
 WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 """Dtypes whose values can be kept within bounds."""
@@ -51,7 +53,7 @@ CallCheck: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], "list[torch.T
 
 @dataclass(frozen=True, slots=True)
 class TensorSignature:
-    """The requirements on a tensor of a call."""
+    """The requirements on a tensor of a call; `varies` are pairs of an axis and a range's number."""
 
     dtype: torch.dtype
     device: torch.device
@@ -59,6 +61,7 @@ class TensorSignature:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     needs_gradient: bool
+    varies: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,8 @@ class InputSignature:
         storages: the storages that must have their former bytes.
         bound: the largest magnitude of a float in the arguments; None for any.
         index_bounds: for each leaf the least and greatest index allowed, None for any.
+        filled_rows: for each leaf whether every row along its last axis must hold more than zeros.
+        ranges: the sizes that vary from call to call.
     """
 
     args_spec: TreeSpec
@@ -91,6 +96,8 @@ class InputSignature:
     storages: tuple[net_state.RememberedStorage, ...] = ()
     bound: float | None = None
     index_bounds: tuple[tuple[int, int] | None, ...] = ()
+    filled_rows: tuple[bool, ...] = ()
+    ranges: tuple[SizeRange, ...] = ()
 
 
 def input_signature(net: torch.nn.Module, built: BuiltBackend) -> InputSignature:
@@ -106,14 +113,22 @@ def input_signature(net: torch.nn.Module, built: BuiltBackend) -> InputSignature
     with torch.inference_mode():
         ignored_keys = plain & ~torch._C._dispatch_keys(torch.empty(0)).raw_repr()
     leaves: list[Any] = []
+    number = 0  # among the tensors
     for leaf in built.leaves:
         if is_dense(leaf):
             keys = torch._C._dispatch_keys(leaf).raw_repr() & ~ignored_keys
             form = leaf.dtype, leaf.device, keys, leaf.shape, leaf.stride(), leaf.requires_grad
-            leaves.append(TensorSignature(*form))
+            places = [
+                (axis, index)
+                for index, size_range in enumerate(built.ranges)
+                for tensor, axis in size_range.places
+                if tensor == number
+            ]
+            leaves.append(TensorSignature(*form, tuple(places)))
+            number += 1
         else:
             leaves.append(leaf)
-    bounds = iter(built.index_bounds)
+    bounds, rows = iter(built.index_bounds), iter(built.filled_rows)
     weights = net_state.remember_weights(net, built.weights)
     return InputSignature(
         built.args_spec,
@@ -132,6 +147,8 @@ def input_signature(net: torch.nn.Module, built: BuiltBackend) -> InputSignature
         tuple(
             next(bounds, None) if isinstance(leaf, torch.Tensor) else None for leaf in built.leaves
         ),
+        tuple(isinstance(leaf, torch.Tensor) and next(rows, False) for leaf in built.leaves),
+        built.ranges,
     )
 
 
@@ -156,13 +173,14 @@ def find_misfit(
     leaves, spec = tree_flatten((args, kwargs))
     if spec != signature.args_spec:
         return Misfit.NESTING, "the inputs are other ones, or nested or ordered otherwise"
+    sizes: list[int | None] = [None] * len(signature.ranges)
     for index, (name, expected, leaf) in enumerate(
         zip(signature.names, signature.leaves, leaves, strict=True)
     ):
         if not isinstance(expected, TensorSignature):
             if not net_state.is_same(signature.examples[index], leaf):
                 return Misfit.CONSTANT, f"{name} is {_in_short(leaf)} and not {_in_short(expected)}"
-        elif misfit := _misfit_of_tensor(signature, expected, leaf):
+        elif misfit := _misfit_of_tensor(signature, expected, leaf, sizes):
             return misfit[0], f"{name} {misfit[1]}"
         elif (first := _first(leaves, leaf)) != signature.same_as[index]:
             if first == index:
@@ -191,6 +209,21 @@ def can_be_within(tensor: torch.Tensor) -> bool:
     return is_usual and tensor.device.type == "cpu" and is_dense_in_memory(tensor)
 
 
+def can_have_rows(tensor: torch.Tensor) -> bool:
+    """Return whether each call can check the rows of a tensor: bools or whole numbers in order."""
+    return tensor.dim() > 0 and can_be_within(tensor) and tensor.is_contiguous()
+
+
+def has_empty_row(tensors: Sequence[torch.Tensor], rows: Sequence[bool]) -> bool:
+    """Return whether one of the tensors that `rows` marks has a row of zeros along its last axis.
+
+    >>> has_empty_row([torch.tensor([[1, 0], [0, 0]])], [True])
+    True
+    """
+    pairs = zip(tensors, rows, strict=False)
+    return any(is_one and not bool(tensor.any(-1).all()) for tensor, is_one in pairs)
+
+
 def is_dense_in_memory(tensor: torch.Tensor) -> bool:
     """Return whether a tensor's elements fill a contiguous range of memory, each once."""
     expected = 1
@@ -202,7 +235,7 @@ def is_dense_in_memory(tensor: torch.Tensor) -> bool:
 
 
 def _misfit_of_tensor(
-    signature: InputSignature, expected: TensorSignature, leaf: Any
+    signature: InputSignature, expected: TensorSignature, leaf: Any, sizes: list[int | None]
 ) -> tuple[Misfit, str] | None:
     if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
         return Misfit.KIND, f"is {type(leaf).__name__} and not a plain tensor"
@@ -212,11 +245,40 @@ def _misfit_of_tensor(
         return Misfit.DEVICE, f"is on {leaf.device} and not on {expected.device}"
     if torch._C._dispatch_keys(leaf).raw_repr() & ~signature.ignored_keys != expected.keys:
         return Misfit.LAYOUT, "is not laid out as plain numbers (sparse, conjugated, nested)"
+    if expected.varies:
+        return _misfit_of_sizes(signature, expected, leaf, sizes)
     if leaf.shape != expected.shape:
         return Misfit.SHAPE, f"has shape {tuple(leaf.shape)} and not {tuple(expected.shape)}"
     strides = zip(leaf.shape, leaf.stride(), expected.strides, strict=True)
     if any(size > 1 and stride != former for size, stride, former in strides):
         return Misfit.STRIDES, f"has strides {leaf.stride()} and not {expected.strides}"
+    return None
+
+
+def _misfit_of_sizes(
+    signature: InputSignature,
+    expected: TensorSignature,
+    leaf: torch.Tensor,
+    sizes: list[int | None],
+) -> tuple[Misfit, str] | None:
+    """Check a shape whose sizes may vary; `sizes` are those of the ranges so far."""
+    varies = dict(expected.varies)
+    fixed = zip(leaf.shape, expected.shape, strict=False)
+    if leaf.dim() != len(expected.shape) or any(
+        size != former for axis, (size, former) in enumerate(fixed) if axis not in varies
+    ):
+        return Misfit.SHAPE, f"has shape {tuple(leaf.shape)} and not {tuple(expected.shape)}"
+    for axis, number in expected.varies:
+        size, allowed = leaf.shape[axis], signature.ranges[number]
+        if not allowed.low <= size <= allowed.high:
+            ends = f"{allowed.low} to {allowed.high}"
+            return Misfit.SHAPE, f"has size {size} on axis {axis}, which is not among {ends}"
+        if sizes[number] not in (None, size):
+            earlier = f"and an earlier one has {sizes[number]}"
+            return Misfit.SHAPE, f"has size {size} on axis {axis}, {earlier}"
+        sizes[number] = size
+    if not leaf.is_contiguous():
+        return Misfit.STRIDES, "is not contiguous"
     return None
 
 
@@ -280,6 +342,9 @@ def _misfit_of_values(
     for name, leaf, bounds in zip(signature.names, leaves, signature.index_bounds, strict=True):
         if bounds is not None and not bool(((leaf >= bounds[0]) & (leaf <= bounds[1])).all()):
             return Misfit.VALUES, f"{name} holds numbers beyond {bounds[0]} and {bounds[1]}"
+    for name, leaf, is_one in zip(signature.names, leaves, signature.filled_rows, strict=True):
+        if is_one and has_empty_row([leaf], [True]):
+            return Misfit.VALUES, f"{name} has a row of zeros"
     if signature.bound is not None:
         for name, leaf in zip(signature.names, leaves, strict=True):
             if isinstance(leaf, torch.Tensor) and leaf.is_floating_point():

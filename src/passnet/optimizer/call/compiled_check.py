@@ -56,7 +56,9 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
     make_check = extension().make_check
     constants = [not isinstance(leaf, TensorSignature) for leaf in signature.leaves]
     bounds = [limits or _ANY for limits in signature.index_bounds]
-    leaves = tuple(zip(signature.examples, constants, signature.same_as, bounds, strict=True))
+    varies = [getattr(leaf, "varies", ()) for leaf in signature.leaves]
+    of_leaves = signature.examples, constants, signature.same_as, bounds, varies
+    leaves = tuple(zip(*of_leaves, signature.filled_rows, strict=True))
     requirements = (
         leaves,
         tuple(former.entries for former in signature.modules if isinstance(former.entries, dict)),
@@ -75,6 +77,7 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
         tuple(storage.contents for storage in signature.storages),
         -1.0 if signature.bound is None else signature.bound,
         is_to_watch,
+        tuple((size_range.low, size_range.high) for size_range in signature.ranges),
     )
     nodes = _nodes(signature.args_spec)
     if nodes is not None:

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -20,6 +20,7 @@ from passnet.optimizer.call.call_check import (
 from passnet.optimizer.call.compiled_check import call_check, num_watched_bytes
 from passnet.optimizer.call.net_call import BuiltBackend, leaf_in_words, name_of
 from passnet.optimizer.call.net_state import is_moved
+from passnet.optimizer.call.sizes import Sizes, nearest, sizes_of
 from passnet.optimizer.call.values import OutputStructure, nested
 
 _log = logging.getLogger("passnet")
@@ -38,6 +39,9 @@ _ADVICE = {
 NO_BACKEND = object()
 """The sign of a call that the net itself runs."""
 
+MAX_SIZES = 4096
+"""Sizes of calls that are remembered."""
+
 _BUSY = max(Misfit) + 1
 _AS_IT_WAS = "the net runs as it was"
 
@@ -52,6 +56,18 @@ class _CheckedBackend:
     lock: threading.Lock
     unflatten: Callable[[Sequence[Any]], Any]
     instead: "_CheckedBackend | None"
+    by_size: Sequence[tuple[Sizes, "_CheckedBackend | None"]] = ()
+    known_sizes: dict[Sizes, "_CheckedBackend | None"] = field(default_factory=dict)
+
+    def at_size(self, tensors: Sequence[torch.Tensor]) -> "_CheckedBackend | None":
+        """Return the backend that is fastest for the sizes of a call; None for eager torch."""
+        sizes = sizes_of(self.built.ranges, tensors)
+        if sizes not in self.known_sizes:
+            if len(self.known_sizes) >= MAX_SIZES:
+                self.known_sizes.clear()
+            number = nearest(sizes, [measured for measured, _ in self.by_size])
+            self.known_sizes[sizes] = self.by_size[number][1]
+        return self.known_sizes[sizes]
 
 
 class Dispatch:
@@ -83,10 +99,16 @@ class Dispatch:
         misfit = 0
         for first in self._backends:
             backend, tensors = first, first.check(args, kwargs)
-            if isinstance(tensors, int) and tensors >= Misfit.VALUES and first.instead:
+            if first.by_size and not isinstance(tensors, int):
+                at_size = first.at_size(tensors)
+                if at_size is None:
+                    break  # eager torch is the fastest
+                if at_size.check is not first.check:
+                    backend, tensors = at_size, at_size.check(args, kwargs)
+            if isinstance(tensors, int) and tensors >= Misfit.VALUES and backend.instead:
                 if self._warns and tensors not in self._warned:
-                    self._warn(tensors, args, kwargs, f"{first.instead.built.engine} runs it")
-                backend, tensors = first.instead, first.instead.check(args, kwargs)
+                    self._warn(tensors, args, kwargs, f"{backend.instead.built.engine} runs it")
+                backend, tensors = backend.instead, backend.instead.check(args, kwargs)
             if isinstance(tensors, int):
                 misfit = max(misfit, tensors)
             elif not backend.lock.acquire(blocking=False):
@@ -161,7 +183,14 @@ def _checked(net: torch.nn.Module, built: BuiltBackend) -> _CheckedBackend:
     signature = input_signature(net, built)
     check, unflatten = call_check(signature), _unflatten(built.structure)
     instead = None if built.instead is None else _checked(net, built.instead)
-    return _CheckedBackend(built, signature, check, threading.Lock(), unflatten, instead)
+    first = _CheckedBackend(built, signature, check, threading.Lock(), unflatten, instead)
+    checked = {built.engine: first, **({instead.built.engine: instead} if instead else {})}
+    by_size: list[tuple[Sizes, _CheckedBackend | None]] = []
+    for sizes, other in built.by_size:
+        if other is not None and other.engine not in checked:
+            checked[other.engine] = _checked(net, other)
+        by_size.append((sizes, None if other is None else checked[other.engine]))
+    return replace(first, by_size=by_size)
 
 
 def _unflatten(structure: OutputStructure) -> Callable[[Sequence[Any]], Any]:
@@ -178,6 +207,11 @@ def _unflatten(structure: OutputStructure) -> Callable[[Sequence[Any]], Any]:
 def _in_words(backend: _CheckedBackend) -> str:
     """Describe the inputs of a backend, and how folded weights are checked."""
     words = ", ".join(map(leaf_in_words, backend.built.leaves))
+    for size_range in backend.built.ranges:
+        words += f", {size_range.name} from {size_range.low} to {size_range.high}"
+    others = {other.built.engine for _, other in backend.by_size if other is not None}
+    if others - {backend.built.engine}:
+        words += f", {' and '.join(sorted(others))} by size"
     if not backend.built.is_frozen:
         return words
     if not backend.built.compares:

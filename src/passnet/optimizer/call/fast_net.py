@@ -217,9 +217,15 @@ def served(built: BuiltBackend, net: torch.nn.Module) -> BuiltBackend:
     if built.bind is not None:
         built.bind(weights)
     instead = None if built.instead is None else served(built.instead, net)
-    return replace(
-        built, weights=weights, instead=instead, attributes=attributes_of(built.net), net=None
-    )
+    others = {built.engine: None} | ({} if instead is None else {instead.engine: instead})
+    for _, other in built.by_size:
+        if other is not None and other.engine not in others:
+            others[other.engine] = served(replace(other, instead=None), net)
+    attributes = attributes_of(built.net)
+    made = replace(built, weights=weights, instead=instead, attributes=attributes, net=None)
+    others[built.engine] = replace(made, by_size=())
+    by_size = tuple((sizes, other and others[other.engine]) for sizes, other in built.by_size)
+    return replace(made, by_size=by_size)
 
 
 def fast_net(

@@ -1,22 +1,25 @@
 """A net and a call of it, and one built backend for this input signature."""
 
+import copy
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from operator import is_not
 from typing import Any
 
 import torch
-from torch.export import ExportedProgram, export
+from torch.export import Dim, ExportedProgram, export
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from passnet.errors import BackendError, InputError, boundary
+from passnet.inductor.compiler import unspecialised_sizes
 from passnet.optimizer.call import effects
 from passnet.optimizer.call.foreign_tensors import constants_of_scripts, foreign_tensors
 from passnet.optimizer.call.held_objects import held_by
+from passnet.optimizer.call.sizes import Sizes, resized, sizes_of, traced_sizes
 from passnet.optimizer.call.values import (
     OutputStructure,
     argument_names,
@@ -28,6 +31,7 @@ from passnet.optimizer.call.values import (
     other_values,
 )
 from passnet.optimizer.call.weight_file import WeightFile
+from passnet.optimizer.record import SizeRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,13 @@ class BuiltBackend:
         compares: folded values are compared with the weights at each call.
         bound: the largest magnitude of a float in arguments, none of them NaN; None for any.
         index_bounds: the least and greatest index allowed in each tensor, None for any.
+        filled_rows: whether each row along a tensor's last axis must hold more than zeros.
         instead: the backend for calls that this one refuses for values of weights or arguments.
+        by_size: for sizes that were measured, the backend that is fastest there; None for eager.
         ends_process: it may end the process where eager torch raises an error.
         bind: makes it read other weights, by name, where it keeps its own references.
         net: the copy of the net that it was built from.
+        ranges: the sizes that vary from call to call.
         attributes: by module, attributes of the copy after its calls.
     """
 
@@ -62,17 +69,20 @@ class BuiltBackend:
     compares: bool = False
     bound: float | None = None
     index_bounds: tuple[tuple[int, int] | None, ...] = ()
+    filled_rows: tuple[bool, ...] = ()
     instead: "BuiltBackend | None" = None
+    by_size: tuple[tuple[Sizes, "BuiltBackend | None"], ...] = ()
     says: str = ""
     ends_process: bool = False
     bind: Callable[[Mapping[str, torch.Tensor]], None] | None = None
     net: torch.nn.Module | None = None
+    ranges: tuple[SizeRange, ...] = ()
     attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def is_bounded(self) -> bool:
         """True where it runs only some values of arguments."""
-        return self.bound is not None or bool(self.index_bounds)
+        return self.bound is not None or bool(self.index_bounds) or any(self.filled_rows)
 
     def __call__(self, tensors: list[torch.Tensor]) -> Any:
         """Return the outputs, nested as the net returns them."""
@@ -95,6 +105,7 @@ class NetCall:
     `written` names the weights and arguments that a call writes into. `refusal` is a sentence why
     no backend may serve the net, None where one may; calls for comparisons add to it, as outputs
     other than tensors must stay as in the example. `weight_file` holds weights for children.
+    `ranges` are sizes that vary from call to call.
 
     Raises:
         InputError: the net is in training mode, fails on these arguments, or returns no tensor;
@@ -107,7 +118,9 @@ class NetCall:
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
         weight_file: WeightFile | None = None,
+        ranges: tuple[SizeRange, ...] = (),
     ) -> None:
+        self.ranges = ranges
         self.given, self.net, self.weight_file = net, as_module(net), weight_file
         if self.net.training and net is self.net:
             raise InputError(
@@ -171,6 +184,28 @@ class NetCall:
             self._call_otherwise(self.net)
         if not self.refusal:
             self._call_in_inference_mode()
+
+    def at(self, sizes: Sizes) -> "NetCall":
+        """Return a call of the same net whose arguments have these sizes, and the example's values.
+
+        It takes the place of the first call for comparisons alone: `refusal` is of its own outputs.
+
+        Raises:
+            InputError: the net fails on them.
+        """
+        other = copy.copy(self)
+        other.leaves = self.filled(resized(self.tensors(), self.ranges, sizes))
+        other.args, other.kwargs = tree_unflatten(other.leaves, self.args_spec)
+        start = time.perf_counter()
+        try:
+            other.outputs = other.eager_outputs(other.leaves)
+        except Exception as cause:
+            of = ", ".join(f"{r.name} {size}" for r, size in zip(self.ranges, sizes, strict=True))
+            raise InputError(
+                f"the net fails on inputs of other sizes ({of}): {type(cause).__name__}: {cause}"
+            ) from cause
+        other.seconds = time.perf_counter() - start
+        return other
 
     def _call_in_inference_mode(self) -> None:
         """Refuse a net that reads tensors which nobody watches, or that returns other values in
@@ -281,6 +316,11 @@ class NetCall:
         """Return the tensors among the leaves."""
         return [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
 
+    @property
+    def sizes(self) -> Sizes:
+        """The sizes of the example, of each range one."""
+        return sizes_of(self.ranges, self.tensors())
+
     def weights_away(self) -> AbstractContextManager[None]:
         """Free the memory of weights that a file holds, while a child works."""
         file = self.weight_file
@@ -314,6 +354,7 @@ class NetCall:
             is_frozen,
             plain,
             net=self.net,
+            ranges=self.ranges,
         )
 
     @cached_property
@@ -324,10 +365,11 @@ class NetCall:
             for weight in flat.parameters():
                 weight._is_param = True  # type: ignore[attr-defined] (those of scripted modules)
             inputs: list[torch.Tensor] = []
-            for tensor in self.tensors():  # one that comes twice would be taken for one input
-                is_again = any(tensor is earlier for earlier in inputs)
+            # a size of 1 would be taken for a constant
+            for tensor in resized(self.tensors(), self.ranges, traced_sizes(self.ranges)):
+                is_again = any(tensor is earlier for earlier in inputs)  # or it were one input
                 inputs.append(tensor.clone() if is_again else tensor)
-            return export(flat, tuple(inputs), strict=False)
+            return exported(flat, inputs, self.ranges)
 
     @cached_property
     def distinct_outputs(self) -> dict[int, int]:
@@ -336,6 +378,27 @@ class NetCall:
         for number, output in enumerate(self.outputs):
             first.setdefault(id(output), number)
         return first
+
+
+def exported(
+    net: torch.nn.Module, tensors: Sequence[torch.Tensor], ranges: Sequence[SizeRange]
+) -> ExportedProgram:
+    """Return the program of a net of tensors, for all sizes of some ranges.
+
+    Export refuses a net that takes other branches for some of these sizes, except for a size of 1
+    where it cannot tell.
+    """
+    dims: list[dict[int, Any]] = [{} for _ in tensors]
+    for number, size_range in enumerate(ranges):
+        dim = Dim(f"size_{number}", min=size_range.low, max=size_range.high)
+        for position, axis in size_range.places:
+            dims[position][axis] = dim
+    if not ranges:
+        return export(net, tuple(tensors), strict=False)
+    shapes = (tuple(dims),)
+    with suppress(Exception), unspecialised_sizes():  # attention of torch asks whether a size is 1
+        return export(net, tuple(tensors), dynamic_shapes=shapes, strict=False)
+    return export(net, tuple(tensors), dynamic_shapes=shapes, strict=False)
 
 
 class FlatNet(torch.nn.Module):

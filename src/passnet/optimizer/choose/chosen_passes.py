@@ -10,7 +10,7 @@ import torch
 
 from passnet.agent.settings import LlmSettings
 from passnet.core.records.serialise import make_folder, read_json, write_json
-from passnet.optimizer.backends.dynamo_graph import CHOSEN_FOLDER, captured_graphs
+from passnet.optimizer.backends.graphs import CHOSEN_FOLDER, captured_graphs
 from passnet.optimizer.blocks import op_blocks
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, keep_passes

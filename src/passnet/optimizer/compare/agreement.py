@@ -3,6 +3,7 @@
 import math
 import resource
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +13,11 @@ from pathlib import Path
 
 import torch
 
-from passnet.optimizer.call.call_check import can_be_bounded, is_dense_in_memory
+from passnet.optimizer.call.call_check import (
+    can_be_bounded,
+    has_empty_row,
+    is_dense_in_memory,
+)
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.compare import fresh_values
 from passnet.optimizer.compare.float64_copy import copy_in_float64
@@ -58,8 +63,8 @@ class EagerComparison:
     """Compares backends with eager torch, each on the same arguments.
 
     With `finite`, arguments are neither NaN nor infinite, and indices not out of range. Further
-    arguments are drawn while their calls take no more than `max_draws_s`. `eager_s` is the time of
-    a call of eager torch.
+    arguments are drawn while their calls take no more than `max_draws_s`, or `most_of_kind` of each
+    kind. `eager_s` is the time of a call of eager torch.
     """
 
     def __init__(
@@ -69,8 +74,10 @@ class EagerComparison:
         seed: int = 0,
         max_exact_s: float = MAX_EXACT_S,
         max_draws_s: float = MAX_DRAWS_S,
+        most_of_kind: int | None = None,
     ) -> None:
-        self._call, self._finite, self._seed = call, finite, seed
+        self.call, self._finite, self._seed = call, finite, seed
+        self._most_of_kind = most_of_kind
         self._max_draws_s = max_draws_s
         example = [tensor.clone() for tensor in call.tensors()]
         self.eager_s, expected = math.inf, None
@@ -88,15 +95,25 @@ class EagerComparison:
     @cached_property
     def _drawn(self) -> list[tuple[ArgumentSet, list[torch.Tensor] | None]]:
         """Further arguments, with eager torch's outputs, None where it raises an error."""
-        num_bytes = sum(x.nbytes for x in (*self._call.tensors(), *self._call.outputs))
+        num_bytes = sum(x.nbytes for x in (*self.call.tensors(), *self.call.outputs))
         most = max(
             MIN_DRAWS,
             min(int(self._max_draws_s / max(self.eager_s, 1e-6)), MAX_BYTES // (num_bytes + 1)),
         )
-        kinds = fresh_values.draws(self._call, self._index_bounds, self._bound, self._seed)
+        kinds = fresh_values.draws(self.call, self._index_bounds, self._bound, self._seed)
         left_out = ("indices", "not finite") if self._finite else ()
-        kept = islice((draw for draw in kinds if draw.kind not in left_out), most)
+        kept = (draw for draw in kinds if draw.kind not in left_out)
+        if self._most_of_kind is None:
+            kept = islice(kept, most)
+        else:
+            kept = _few_of_each(kept, self._most_of_kind)
         return [(draw, self.try_eager(draw.tensors)) for draw in kept]
+
+    @property
+    def says(self) -> str:
+        """The sizes of this call, in words."""
+        pairs = zip(self.call.ranges, self.call.sizes, strict=True)
+        return "for " + " and ".join(f"{size_range.name} {size}" for size_range, size in pairs)
 
     @property
     def seconds(self) -> float:
@@ -110,13 +127,13 @@ class EagerComparison:
 
     def _in_float64(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
         """Return the outputs of a copy of the net in float64; None where it does not run."""
-        sizes = [2 * weight.nbytes for weight in self._call.weights.values()]
+        sizes = [2 * weight.nbytes for weight in self.call.weights.values()]
         if max(sizes, default=0) > max(sum(sizes) / 2, MAX_FLOAT64_BYTES):
             return None
         try:
             exact = [x.double() if x.is_floating_point() else x.clone() for x in tensors]
-            net = copy_in_float64(self._call.net)
-            outputs = self._call.eager_outputs(self._call.filled(exact), net)
+            net = copy_in_float64(self.call.net)
+            outputs = self.call.eager_outputs(self.call.filled(exact), net)
             return [output.clone() for output in outputs]
         except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
             return None
@@ -136,8 +153,18 @@ class EagerComparison:
 
         It must be right on all usual ones. Where it is wrong only for NaN, infinities and large
         values, a bound keeps these from it; where it is wrong for whole numbers or masks, bounds
-        on them do, within which it is compared again.
+        on them do, within which it is compared again. Where that is not enough, calls with an empty
+        row in a mask are kept from it too.
         """
+        found = self._agreement(built, ())
+        rows = fresh_values.masks_of_rows(self.call) if found.wrong else ()
+        if not any(rows):
+            return found
+        within = self._agreement(built, rows)
+        return found if within.wrong else replace(within, filled_rows=rows)
+
+    def _agreement(self, built: BuiltBackend, rows: Sequence[bool]) -> Agreement:
+        """Compare a backend where these tensors, if any, have no row of zeros."""
         draw, expected = self._sets[0]
         first = self._difference(built, draw, expected, self._exact)
         if first.wrong:
@@ -146,6 +173,8 @@ class EagerComparison:
             return replace(first, wrong=wrong)
         error, wrongs = first.error, {}
         for draw, expected in self._drawn:
+            if has_empty_row(draw.tensors, rows):
+                continue
             found = self._difference(built, draw, expected)
             error = max(error, found.error) if draw.kind == "usual" else error
             if found.wrong:
@@ -155,18 +184,34 @@ class EagerComparison:
         first = replace(first, error=error)
         bounds: NumberBounds = ()
         if wrong := wrongs.get("indices"):
-            bounds = self._bounds_within(built, self._index_choices)
+            bounds = self._bounds_within(built, self._index_choices, rows)
             if not bounds:
                 return replace(first, wrong=wrong)
         if wrong := wrongs.get("mask"):
-            masks = fresh_values.mask_bounds(self._call)
-            bounds = self._bounds_within(built, [_joined(bounds, masks)]) if masks else ()
+            masks = fresh_values.mask_bounds(self.call)
+            bounds = self._bounds_within(built, [_joined(bounds, masks)], rows) if masks else ()
             if not bounds:
                 return replace(first, wrong=wrong)
         wrong = wrongs.get("not finite") or wrongs.get("large")
         if wrong and not self._can_be_bounded:
             return replace(first, wrong=wrong)
         return replace(first, bound=self._bound if wrong else None, index_bounds=bounds)
+
+    def wrong_within(self, built: BuiltBackend, found: Agreement) -> str | None:
+        """Return why a backend is wrong for the sizes of this call, within bounds found for others;
+        None where it is right.
+        """
+        left_out = {"large", "not finite"} if found.bound is not None else set()
+        left_out |= {"indices", "mask"} if found.index_bounds else set()
+        rows = found.filled_rows
+        for draw, expected in [*self._sets, *self._drawn]:
+            if draw.kind not in left_out and not has_empty_row(draw.tensors, rows):
+                wrong = self._difference(built, draw, expected).wrong
+                if wrong:
+                    return wrong
+        if found.index_bounds and not self._is_right_within(built, found.index_bounds, rows):
+            return "it has other values than eager torch"
+        return None
 
     def _difference(
         self,
@@ -205,7 +250,7 @@ class EagerComparison:
     def _stale_weights(self, built: BuiltBackend) -> str | None:
         """Return a difference after an update of weights, which the backend must read."""
         draw = self._sets[0][0]
-        with _other_values(self._call.weights.values()) as changed:
+        with _other_values(self.call.weights.values()) as changed:
             expected = self.try_eager(draw.tensors) if changed else None
             if expected is None:
                 return None
@@ -216,7 +261,7 @@ class EagerComparison:
     def _index_bounds(self) -> NumberBounds:
         """The whole numbers that eager torch takes."""
         return fresh_values.index_bounds(
-            self._call, lambda tensors: self.try_eager(tensors) is not None
+            self.call, lambda tensors: self.try_eager(tensors) is not None
         )
 
     @cached_property
@@ -224,24 +269,29 @@ class EagerComparison:
         """Bounds on whole numbers, the widest first: those of eager torch, masks of zeros and ones,
         those of the example.
         """
-        wide, tensors = self._index_bounds, self._call.tensors()
+        wide, tensors = self._index_bounds, self.call.tensors()
         own = tuple((int(x.min()), int(x.max())) if may_index(x) else None for x in tensors)
         masks = tuple(
             (0, 1) if is_mask(x) and ends else ends for x, ends in zip(tensors, wide, strict=False)
         )
         return list(dict.fromkeys((wide, masks, own))) if wide else []
 
-    def _bounds_within(self, built: BuiltBackend, choices: Sequence[NumberBounds]) -> NumberBounds:
+    def _bounds_within(
+        self, built: BuiltBackend, choices: Sequence[NumberBounds], rows: Sequence[bool]
+    ) -> NumberBounds:
         """Return the first bounds within which a backend is right; empty if there are none."""
         for bounds in choices:
-            if any(bounds) and self._is_right_within(built, bounds):
+            if any(bounds) and self._is_right_within(built, bounds, rows):
                 return bounds
         return ()
 
-    def _is_right_within(self, built: BuiltBackend, bounds: NumberBounds) -> bool:
-        within = [fresh_values.drawn_within(self._call, bounds, seed) for seed in range(NUM_WITHIN)]
-        padded = [tensors for _, tensors in fresh_values.padded_within(self._call, bounds, 0)]
-        for tensors in (*within, *padded):
+    def _is_right_within(
+        self, built: BuiltBackend, bounds: NumberBounds, rows: Sequence[bool]
+    ) -> bool:
+        within = [fresh_values.drawn_within(self.call, bounds, seed) for seed in range(NUM_WITHIN)]
+        padded = [tensors for _, tensors in fresh_values.padded_within(self.call, bounds, 0)]
+        for drawn in (*within, *padded):
+            tensors = fresh_values.with_filled_rows(drawn, rows)
             expected = self.try_eager(tensors)
             draw = ArgumentSet("indices", "", tensors)
             if self._difference(built, draw, expected).wrong:
@@ -253,10 +303,19 @@ class EagerComparison:
         try:
             copies = [tensor.clone() for tensor in tensors]
             with _spare_memory():
-                outputs = self._call.eager_outputs(self._call.filled(copies))
+                outputs = self.call.eager_outputs(self.call.filled(copies))
             return [output.clone() for output in outputs]
         except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
             return None
+
+
+def _few_of_each(draws: Iterable[ArgumentSet], count: int) -> Iterator[ArgumentSet]:
+    """Yield the first arguments of each kind."""
+    seen: Counter[str] = Counter()
+    for draw in draws:
+        seen[draw.kind] += 1
+        if seen[draw.kind] <= count:
+            yield draw
 
 
 @contextmanager

@@ -11,8 +11,10 @@ import torch
 
 from passnet.errors import BackendError
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
+from passnet.optimizer.call.sizes import traced_sizes
 
 RunBackend = Callable[[list[torch.Tensor]], Sequence[Any]]
+StridesOf = Callable[[Sequence[int]], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ def with_form(call: NetCall, built: BuiltBackend) -> BuiltBackend:
     Outputs are laid out anew, and views are made of what eager torch makes them of, only where the
     backend's own outputs for the example lie otherwise.
     """
+    if call.ranges:  # axes of size 1 have no order in memory
+        call = call.at(traced_sizes(call.ranges))
     with torch.no_grad():
         outputs = list(built.run(call.tensors()))
     if not all(isinstance(output, torch.Tensor) for output in outputs):
@@ -51,19 +55,45 @@ def with_form(call: NetCall, built: BuiltBackend) -> BuiltBackend:
     for number, output in enumerate(call.outputs):
         if number not in views and not _is_dense(output):
             raise BackendError(f"output {number} of the net overlaps itself or has gaps in memory")
-    layouts = [(tuple(output.shape), output.stride()) for output in call.outputs]
-    return replace(built, run=_laid_out(built.run, layouts, views, dict(call.weights)))
+    if call.ranges and not all(view.is_itself for view in views.values()):
+        raise BackendError("the net returns a view, whose place in memory varies with its size")
+    strides = [_strides_of(output, bool(call.ranges)) for output in call.outputs]
+    return replace(built, run=_laid_out(built.run, strides, views, dict(call.weights)))
+
+
+def _strides_of(output: torch.Tensor, varies: bool) -> StridesOf:
+    """Return a function of a shape that returns an output's strides."""
+    if not varies:
+        return lambda shape: output.stride()
+    order = _order(output)
+    return lambda shape: _strides(shape, order)
+
+
+def _order(tensor: torch.Tensor) -> list[int]:
+    """Return the axes of a tensor from the outermost in memory to the innermost."""
+    steps = [(stride, size > 1) for stride, size in zip(tensor.stride(), tensor.shape, strict=True)]
+    return sorted(range(tensor.dim()), key=steps.__getitem__, reverse=True)
+
+
+def _strides(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of a dense tensor whose axes have this order in memory."""
+    strides, step = [1] * len(shape), 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(strides)
 
 
 def _laid_out(
     run: RunBackend,
-    layouts: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+    strides_of: Sequence[StridesOf],
     views: Mapping[int, _View],
     weights: Mapping[str, torch.Tensor],
 ) -> RunBackend:
     def run_laid_out(tensors: list[torch.Tensor]) -> Sequence[Any]:
         outputs = list(run(tensors))
-        for number, (shape, strides) in enumerate(layouts):
+        for number, of_shape in enumerate(strides_of):
+            shape = outputs[number].shape
             view = views.get(number)
             if view is not None:
                 kind, name = view.of
@@ -71,7 +101,7 @@ def _laid_out(
                 offset = base.storage_offset() + view.offset
                 view_of_it = base.detach().as_strided(view.shape, view.strides, offset)
                 outputs[number] = base if view.is_itself else view_of_it
-            elif outputs[number].stride() != strides:
+            elif outputs[number].stride() != (strides := of_shape(shape)):
                 laid = torch.empty_strided(
                     shape, strides, dtype=outputs[number].dtype, device=outputs[number].device
                 )

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import torch
 
-from passnet.optimizer.call.call_check import can_be_within
+from passnet.optimizer.call.call_check import can_be_within, can_have_rows, has_empty_row
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.compare.tensor_changes import FLOATS, MASKS, NOT_FINITE, TensorChange, pad
 
@@ -216,6 +216,23 @@ def mask_bounds(call: NetCall) -> NumberBounds:
     )
     is_checked = all(map(can_be_within, (x for x, b in zip(tensors, bounds, strict=True) if b)))
     return bounds if any(bounds) and is_checked else ()
+
+
+def masks_of_rows(call: NetCall) -> tuple[bool, ...]:
+    """Return which tensors are masks none of whose rows, along the last axis, is all zeros."""
+    return tuple(
+        is_mask(x) and can_have_rows(x) and not has_empty_row([x], [True]) for x in call.tensors()
+    )
+
+
+def with_filled_rows(tensors: list[torch.Tensor], rows: Sequence[bool]) -> list[torch.Tensor]:
+    """Return tensors whose rows of zeros begin with a one, where `rows` says so."""
+    made = list(tensors)
+    for number, (tensor, is_mask_of_rows) in enumerate(zip(tensors, rows, strict=False)):
+        if is_mask_of_rows:
+            made[number] = tensor.clone()
+            made[number][..., 0] |= ~tensor.any(-1)
+    return made
 
 
 def may_index(tensor: torch.Tensor) -> bool:

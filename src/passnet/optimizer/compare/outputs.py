@@ -26,8 +26,8 @@ FOLDED = 4.0
 class Agreement:
     """The largest relative errors of a backend, and why it is wrong.
 
-    `eager_error` is eager torch's against float64, None where the net does not run in it. `bound`
-    and `index_bounds` are as in `BuiltBackend`.
+    `eager_error` is eager torch's against float64, None where the net does not run in it. `bound`,
+    `index_bounds` and `filled_rows` are as in `BuiltBackend`.
     """
 
     error: float
@@ -35,6 +35,7 @@ class Agreement:
     wrong: str | None = None
     bound: float | None = None
     index_bounds: NumberBounds = ()
+    filled_rows: tuple[bool, ...] = ()
 
 
 def compare_outputs(

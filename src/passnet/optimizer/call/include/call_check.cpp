@@ -66,6 +66,13 @@ struct Leaf {
   bool needs_gradient;
   int64_t same_as;
   int64_t least, most;  // whole numbers that it may hold
+  bool has_filled_rows;  // each along the last axis holds more than zeros
+  std::vector<int64_t> varies;  // of each axis the number of its range, or -1; empty if none varies
+};
+
+// A size that varies from call to call, and what it is in the call that is looked at.
+struct Range {
+  int64_t low, high, now;
 };
 
 struct Dict {
@@ -223,6 +230,7 @@ struct Given {
 struct Check {
   Node args, kwargs;
   std::vector<Leaf> leaves;
+  std::vector<Range> ranges;
   std::vector<Dict> dicts;
   std::vector<List> lists;
   std::vector<Class> classes;
@@ -285,7 +293,23 @@ bool flatten(const Node& node, PyObject* value, std::vector<PyObject*>& leaves) 
   return true;
 }
 
-int misfit_of_leaf(const Check& check, const Leaf& leaf, PyObject* value,
+int misfit_of_sizes(std::vector<Range>& ranges, const Leaf& leaf, const c10::TensorImpl* impl) {
+  auto sizes = impl->sizes();
+  if (sizes.size() != leaf.sizes.size()) return SHAPE;
+  for (size_t i = 0; i < sizes.size(); i++) {
+    if (leaf.varies[i] < 0) {
+      if (sizes[i] != leaf.sizes[i]) return SHAPE;
+      continue;
+    }
+    Range& range = ranges[leaf.varies[i]];
+    if (sizes[i] < range.low || sizes[i] > range.high) return SHAPE;
+    if (range.now >= 0 && range.now != sizes[i]) return SHAPE;
+    range.now = sizes[i];
+  }
+  return impl->is_contiguous() ? FITS : STRIDES;
+}
+
+int misfit_of_leaf(Check& check, const Leaf& leaf, PyObject* value,
                    const std::vector<PyObject*>& given, size_t index) {
   if (leaf.constant) {
     if (value == leaf.constant) return FITS;
@@ -301,11 +325,15 @@ int misfit_of_leaf(const Check& check, const Leaf& leaf, PyObject* value,
   if (impl->dtype() != leaf.dtype) return DTYPE;
   if (impl->device() != leaf.device) return DEVICE;
   if ((impl->key_set().raw_repr() & ~check.ignored_keys) != leaf.keys) return LAYOUT;
-  auto sizes = impl->sizes();
-  if (sizes != c10::IntArrayRef(leaf.sizes)) return SHAPE;
-  auto strides = impl->strides();
-  for (size_t i = 0; i < sizes.size(); i++)
-    if (sizes[i] > 1 && strides[i] != leaf.strides[i]) return STRIDES;
+  if (!leaf.varies.empty()) {
+    if (int found = misfit_of_sizes(check.ranges, leaf, impl)) return found;
+  } else {
+    auto sizes = impl->sizes();
+    if (sizes != c10::IntArrayRef(leaf.sizes)) return SHAPE;
+    auto strides = impl->strides();
+    for (size_t i = 0; i < sizes.size(); i++)
+      if (sizes[i] > 1 && strides[i] != leaf.strides[i]) return STRIDES;
+  }
   int64_t same_as = index;
   for (size_t i = 0; i < index; i++)
     if (given[i] == value) {
@@ -456,6 +484,19 @@ bool is_between_bounds(const Leaf& leaf, c10::TensorImpl* impl) {
   }
 }
 
+// Whether every row along the last axis has a byte that is not zero; rows follow each other.
+bool are_rows_filled(const c10::TensorImpl* impl) {
+  const char* row = static_cast<const char*>(data_of(const_cast<c10::TensorImpl*>(impl))) +
+                    impl->storage_offset() * static_cast<int64_t>(impl->itemsize());
+  auto sizes = impl->sizes();
+  if (sizes.empty() || !impl->is_contiguous()) return false;
+  int64_t length = sizes.back() * static_cast<int64_t>(impl->itemsize());
+  if (!length) return !impl->numel();
+  for (int64_t left = impl->numel() / sizes.back(); left; left--, row += length)
+    if (std::all_of(row, row + length, [](char byte) { return !byte; })) return false;
+  return true;
+}
+
 // How often torch counted an update of a weight.
 uint64_t num_updates(const std::vector<Weight>& weights) {
   uint64_t updates = 0;
@@ -467,6 +508,10 @@ int misfit_of_values(Check& check, const std::vector<PyObject*>& given) {
   for (size_t i = 0; i < given.size(); i++)
     if (!check.leaves[i].constant &&
         !is_between_bounds(check.leaves[i], unpack(given[i]).unsafeGetTensorImpl()))
+      return VALUES;
+  for (size_t i = 0; i < given.size(); i++)
+    if (!check.leaves[i].constant && check.leaves[i].has_filled_rows &&
+        !are_rows_filled(unpack(given[i]).unsafeGetTensorImpl()))
       return VALUES;
   if (check.bound >= 0)
     for (size_t i = 0; i < given.size(); i++)
@@ -494,6 +539,7 @@ int misfit_of_values(Check& check, const std::vector<PyObject*>& given) {
 int misfit(Check& check, PyObject* args, PyObject* kwargs, std::vector<PyObject*>& given) {
   if (int found = misfit_of_thread(check)) return found;
   if (!flatten(check.args, args, given) || !flatten(check.kwargs, kwargs, given)) return NESTING;
+  for (Range& range : check.ranges) range.now = -1;
   for (size_t i = 0; i < given.size(); i++)
     if (int found = misfit_of_leaf(check, check.leaves[i], given[i], given, i)) return found;
   if (int found = misfit_of_gradients(check, given)) return found;
@@ -555,17 +601,17 @@ PyMethodDef methods[] = {
 PyTypeObject check_type = {PyVarObject_HEAD_INIT(nullptr, 0) "passnet_call_check.Check"};
 
 // check(args, kwargs, leaves, dicts, lists, classes, modules, weights, ignored_keys, is_frozen, is_same,
-// look_at_net, bytes, bound, is_to_watch); see compiled_check.py
+// look_at_net, bytes, bound, is_to_watch, ranges); see compiled_check.py
 PyObject* make_check(PyObject*, PyObject* held) {
   PyObject *args, *kwargs, *leaves, *dicts, *lists, *classes, *modules, *weights;
-  PyObject *is_same, *look_at_net, *bytes;
+  PyObject *is_same, *look_at_net, *bytes, *ranges;
   unsigned long long ignored_keys;
   int is_frozen, is_to_watch;
   double bound;
-  if (!PyArg_ParseTuple(held, "OOO!O!O!O!O!O!KpOOO!dp", &args, &kwargs, &PyTuple_Type, &leaves,
+  if (!PyArg_ParseTuple(held, "OOO!O!O!O!O!O!KpOOO!dpO!", &args, &kwargs, &PyTuple_Type, &leaves,
                         &PyTuple_Type, &dicts, &PyTuple_Type, &lists, &PyTuple_Type, &classes,
                         &PyTuple_Type, &modules, &PyTuple_Type, &weights, &ignored_keys, &is_frozen,
-                        &is_same, &look_at_net, &PyTuple_Type, &bytes, &bound, &is_to_watch))
+                        &is_same, &look_at_net, &PyTuple_Type, &bytes, &bound, &is_to_watch, &PyTuple_Type, &ranges))
     return nullptr;
   try {
     auto check = std::make_unique<Check>();
@@ -579,11 +625,11 @@ PyObject* make_check(PyObject*, PyObject* held) {
     check->is_same = is_same;
     check->look_at_net = look_at_net;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(leaves); i++) {
-      PyObject *value, *is_constant;
+      PyObject *value, *is_constant, *varies, *has_filled_rows;
       Leaf leaf{};
       long long same_as, least, most;
-      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(leaves, i), "OOL(LL)", &value, &is_constant, &same_as,
-                            &least, &most))
+      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(leaves, i), "OOL(LL)O!O", &value, &is_constant, &same_as,
+                            &least, &most, &PyTuple_Type, &varies, &has_filled_rows))
         return nullptr;
       if (is_constant == Py_True) {
         leaf.constant = value;
@@ -598,8 +644,20 @@ PyObject* make_check(PyObject*, PyObject* held) {
         leaf.same_as = same_as;
         leaf.least = least;
         leaf.most = most;
+        leaf.has_filled_rows = has_filled_rows == Py_True;
+        if (PyTuple_GET_SIZE(varies)) leaf.varies.assign(leaf.sizes.size(), -1);
+        for (Py_ssize_t j = 0; j < PyTuple_GET_SIZE(varies); j++) {
+          long long axis, number;
+          if (!PyArg_ParseTuple(PyTuple_GET_ITEM(varies, j), "LL", &axis, &number)) return nullptr;
+          leaf.varies.at(axis) = number;
+        }
       }
       check->leaves.push_back(std::move(leaf));
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(ranges); i++) {
+      long long low, high;
+      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(ranges, i), "LL", &low, &high)) return nullptr;
+      check->ranges.push_back({low, high, -1});
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dicts); i++)
       check->dicts.push_back({reinterpret_cast<PyDictObject*>(PyTuple_GET_ITEM(dicts, i)), 0});

@@ -1,13 +1,14 @@
-"""The graph that Dynamo captures of a net, called without Dynamo: op by op, or rewritten by passes.
+"""Eager torch, and the graph that Dynamo captures of a net, called without Dynamo.
 
 Of a net with graph breaks all graphs are rewritten, and called by Dynamo. Functions raise
 BackendError where a net cannot be run like this.
 """
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from passnet.data.capture.capture import CapturedGraph, module_graph
 from passnet.data.capture.trace import Segment, Trace
 from passnet.errors import BackendError, CaptureError, GraphError, boundary
 from passnet.inductor.compiler import dynamo_settings, own_frame
+from passnet.optimizer.backends.backend import Backend
+from passnet.optimizer.backends.in_child import with_repeated
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, weights_of
 from passnet.optimizer.call.values import difference, flattened
 from passnet.passes.apply.first_call import noting_first_calls
@@ -126,9 +129,22 @@ def net_graph(call: NetCall) -> NetGraph:
     return NetGraph(run.module, run.arguments, inputs, outputs)
 
 
+def build_eager(call: NetCall, folder: Path, name: str) -> BuiltBackend:
+    """Return the net itself."""
+    return call.built(name, lambda tensors: call.eager_outputs(call.filled(tensors)))
+
+
 def build_graph(call: NetCall, folder: Path, name: str) -> BuiltBackend:
-    """Return the graph of a net as it is."""
-    return _rewritten(call, name, net_graph(call), (), "eager")
+    """Return the graph of a net as it is: that of Dynamo, or of export where sizes vary."""
+    if not call.ranges:
+        return _rewritten(call, name, net_graph(call), (), "eager")
+    module = call.exported_flat.module(check_guards=False)  # ranges are checked before
+
+    def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
+        with torch.no_grad():
+            return module(*tensors)
+
+    return call.built(name, with_repeated(call, run))
 
 
 def _rewritten(
@@ -262,3 +278,22 @@ def rewritten_program(call: NetCall, passes: Sequence[Path]) -> ExportedProgram:
         texts = "; ".join(sorted({*map(str, failures)}))
         raise BackendError(f"no pass can be in a package: {texts}")
     return program
+
+
+def _passes(says: str, residual: Residual) -> Backend:
+    return Backend(
+        says,
+        partial(build_with_passes, residual=residual),
+        partial(load_with_passes, residual=residual),
+        is_inductor=residual == "inductor",
+        when="authors",
+        is_of_one_size=True,
+    )
+
+
+BACKENDS: Mapping[str, Backend] = {
+    "eager": Backend("eager torch", build_eager, build_eager),
+    "graph": Backend("the graph of the net, op by op", build_graph, build_graph),
+    "passes": _passes("the graph with passes, the rest op by op", "eager"),
+    "passes_compiled": _passes("the graph with passes, the rest by Inductor", "inductor"),
+}

@@ -1,0 +1,75 @@
+"""torch.compile, and TorchScript's optimizer."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from passnet.inductor.compiler import compile_no_more, own_frame
+from passnet.optimizer.backends.backend import Backend, Occasion
+from passnet.optimizer.call.net_call import BuiltBackend, FlatNet, NetCall
+from passnet.optimizer.call.sizes import compared_sizes, traced_sizes
+
+SCRIPT_FILE = "net.pt"
+
+
+def _compiled(
+    call: NetCall, folder: Path, name: str, options: Mapping[str, Any], mode: str | None = None
+) -> BuiltBackend:
+    settings: dict[str, Any] = {"mode": mode} if mode else {"options": dict(options) or None}
+    frame = own_frame(call.given)
+    compiled: Any = torch.compile(frame, dynamic=bool(call.ranges) or None, **settings)
+    # the first call is of a size that is no constant to Dynamo
+    sizes = [traced_sizes(call.ranges), *compared_sizes(call.ranges)[:2]] if call.ranges else []
+    for each in [call.at(size) for size in sizes] or [call]:
+        each.eager(each.leaves, compiled)
+        with torch.inference_mode():  # Dynamo's guards tell these calls apart
+            each.eager(each.leaves, compiled)
+            each.eager(each.filled([tensor.clone() for tensor in each.tensors()]), compiled)
+    compile_no_more(frame)
+
+    def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
+        return call.eager_outputs(call.filled(tensors), compiled)
+
+    return call.built(name, run, "freezing" in options, compiled)
+
+
+def _build_script(call: NetCall, folder: Path, name: str) -> BuiltBackend:
+    flat = FlatNet(call).eval()
+    traced = torch.jit.trace(flat, tuple(call.tensors()), strict=False, check_trace=False)
+    torch.jit.save(torch.jit.freeze(traced), folder / SCRIPT_FILE)
+    return _load_script(call, folder, name)
+
+
+def _load_script(call: NetCall, folder: Path, name: str) -> BuiltBackend:
+    # weights in oneDNN's layouts cannot be saved, so they are laid out anew
+    script: Any = torch.jit.optimize_for_inference(torch.jit.load(folder / SCRIPT_FILE))
+    built = call.built(name, lambda tensors: script(*tensors), is_frozen=True)
+    for _ in range(3):  # it specialises itself in its first calls
+        built.run(call.tensors())
+    return built
+
+
+def _compile(says: str, when: Occasion, mode: str | None = None, **options: Any) -> Backend:
+    build = partial(_compiled, options=options, mode=mode)
+    return Backend(says, build, build, bool(options.get("freezing")), is_inductor=True, when=when)
+
+
+BACKENDS: Mapping[str, Backend] = {
+    "compile": _compile("torch.compile", "usual"),
+    "compile_frozen": _compile("torch.compile with freezing", "freeze", freezing=True),
+    "compile_autotune": _compile(
+        "torch.compile, max-autotune", "named", mode="max-autotune-no-cudagraphs"
+    ),
+    "script_frozen": Backend(
+        "torch.jit.optimize_for_inference",
+        _build_script,
+        _load_script,
+        is_frozen=True,
+        when="named",
+        is_of_one_size=True,
+    ),
+}
+"""`script_frozen` traces the net, so other arguments may take other branches than the example."""

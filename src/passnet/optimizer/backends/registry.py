@@ -1,0 +1,45 @@
+"""All backends by name: ours, and those that other packages bring."""
+
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+
+from passnet.errors import InputError, boundary
+from passnet.optimizer.backends import aot, dynamo, graphs, onnxruntime, openvino
+from passnet.optimizer.backends.backend import Backend
+
+GROUP = "passnet.backends"
+"""The entry points of other packages: each names a mapping of names to backends."""
+
+_OWN = {
+    name: backend
+    for module in (graphs, onnxruntime, openvino, aot, dynamo)
+    for name, backend in module.BACKENDS.items()
+}
+
+_ORDER = (
+    *("eager", "graph", "onnxruntime_frozen", "openvino_frozen", "aot", "aot_frozen", "compile"),
+    *("compile_frozen", "aot_autotune_frozen", "script_frozen", "passes", "passes_compiled"),
+    *("aot_passes", "aot_passes_frozen", "compile_autotune"),
+)
+
+BACKENDS: Mapping[str, Backend] = {name: _OWN[name] for name in _ORDER}
+"""Our backends by name, in the order of trial: the cheap and strong ones first. `compile`, which
+cannot be stopped, comes after AOTInductor, whose time tells how long it may take.
+"""
+
+
+def all_backends() -> dict[str, Backend]:
+    """Return our backends, and those of installed packages after them.
+
+    Raises:
+        InputError: a package's backends cannot be loaded, or have names that are taken.
+    """
+    found = dict(BACKENDS)
+    for point in entry_points(group=GROUP):
+        with boundary(InputError, f"the backends of {point.value}"):
+            own = dict(point.load())
+        for name, backend in own.items():
+            if name in found or not isinstance(backend, Backend):
+                raise InputError(f"{point.value}: {name!r} is taken, or is no Backend")
+            found[name] = backend
+    return found
