@@ -53,7 +53,7 @@ CallCheck: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], "list[torch.T
 
 @dataclass(frozen=True, slots=True)
 class TensorSignature:
-    """The requirements on a tensor of a call; `varies` are pairs of an axis and a range's number."""
+    """The requirements on a tensor of a call; `varies`: pairs of an axis and a range's number."""
 
     dtype: torch.dtype
     device: torch.device

@@ -153,15 +153,17 @@ class EagerComparison:
 
         It must be right on all usual ones. Where it is wrong only for NaN, infinities and large
         values, a bound keeps these from it; where it is wrong for whole numbers or masks, bounds
-        on them do, within which it is compared again. Where that is not enough, calls with an empty
-        row in a mask are kept from it too.
+        on them do, within which it is compared again. Where that is not enough, or would leave but
+        one value in a mask, calls with an empty row in a mask are kept from it instead.
         """
         found = self._agreement(built, ())
-        rows = fresh_values.masks_of_rows(self.call) if found.wrong else ()
-        if not any(rows):
+        rows = fresh_values.masks_of_rows(self.call)
+        if not any(rows) or not (found.wrong or _is_of_one_value(found.index_bounds, rows)):
             return found
         within = self._agreement(built, rows)
-        return found if within.wrong else replace(within, filled_rows=rows)
+        if within.wrong or _is_of_one_value(within.index_bounds, rows):
+            return found
+        return replace(within, filled_rows=rows)
 
     def _agreement(self, built: BuiltBackend, rows: Sequence[bool]) -> Agreement:
         """Compare a backend where these tensors, if any, have no row of zeros."""
@@ -307,6 +309,12 @@ class EagerComparison:
             return [output.clone() for output in outputs]
         except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
             return None
+
+
+def _is_of_one_value(bounds: NumberBounds, masks: Sequence[bool]) -> bool:
+    """Return whether bounds leave a mask but one value."""
+    pairs = zip(bounds, masks, strict=False)
+    return any(is_mask and ends and ends[0] == ends[1] for ends, is_mask in pairs)
 
 
 def _few_of_each(draws: Iterable[ArgumentSet], count: int) -> Iterator[ArgumentSet]:
