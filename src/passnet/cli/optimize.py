@@ -41,6 +41,26 @@ class InputSize(click.ParamType):
         return found[1], int(found[2])
 
 
+class SizeInterval(click.ParamType):
+    """Sizes that vary, such as batch=1..64, or input_ids:1=1..512 for an axis of one argument."""
+
+    name = "sizes"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int | None, tuple[int, int]]:
+        """The name, the axis, and the least and greatest size.
+
+        Raises:
+            click.BadParameter: it is no such text.
+        """
+        found = re.fullmatch(r"(\w+)(?::(\d))?=(\d{1,9})\.\.(\d{1,9})", str(value))
+        if not found:
+            self.fail(f"{value!r} is no range of sizes; write batch=1..64.", param, ctx)
+        axis = None if found[2] is None else int(found[2])
+        return found[1], axis, (int(found[3]), int(found[4]))
+
+
 def _optimize_settings() -> OptimizeSettings:
     from passnet.optimizer.settings import OptimizeSettings
 
@@ -57,6 +77,13 @@ class OptimizeOptions:
         (), option="size", type=InputSize(), metavar="AXIS=N"
     )
     """Repeat the inputs along this axis up to this size, such as batch=8."""
+
+    dynamic: tuple[tuple[str, int | None, tuple[int, int]], ...] = opt.field(
+        (), type=SizeInterval(), metavar="NAME=A..B"
+    )
+    """Serve all sizes from A to B: of batch (axis 0) or length (axis 1) of all inputs of the
+    example's size there, or of an axis of one input, as in input_ids:1=1..512.
+    """
 
     out: Path | None = None
     """Keep the result in this folder, for `passnet.load`."""
@@ -137,4 +164,11 @@ def _settings(options: OptimizeOptions) -> OptimizeSettings:
     if options.llm_settings.base_url and not options.llm:
         raise InputError("--base-url is the endpoint of an LLM; give --llm PROVIDER/NAME too")
     llm = replace(options.llm_settings, name=options.llm) if options.llm else None
-    return replace(options.settings, backends=options.settings.backends or None, llm=llm)
+    dynamic: dict[str, Any] = {}
+    for name, axis, sizes in options.dynamic:
+        if axis is None:
+            dynamic[name] = sizes
+        else:
+            dynamic.setdefault(name, {})[axis] = sizes
+    named = options.settings.backends or None
+    return replace(options.settings, backends=named, llm=llm, dynamic=dynamic)

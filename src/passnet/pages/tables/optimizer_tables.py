@@ -15,12 +15,38 @@ STEADINESS = {
 
 
 def optimized_tables(record: OptimizedRecord) -> list[Table]:
-    """Return the tables of every input signature: its ranges, if there are any, and backends."""
+    """Return the tables of every input signature: ranges of ops and sizes, if any, and backends."""
     return [
         table
         for form in record.forms
-        for table in (*([_range_table(form)] if form.ranges else []), _form_table(record, form))
+        for table in (
+            *([_range_table(form)] if form.ranges else []),
+            *([_size_table(form)] if form.sizes else []),
+            _form_table(record, form),
+        )
     ]
+
+
+def _size_table(form: SignatureRecord) -> Table:
+    """Return the table of the sizes that were measured."""
+    rows = [
+        (
+            *map(str, each.sizes),
+            each.chosen,
+            in_ms(each.ms[each.chosen]),
+            in_ms(each.ms["eager"]),
+            interval(each.speedup, each.speedup_low, each.speedup_high),
+        )
+        for each in form.sizes
+    ]
+    served = " and ".join(f"{r.name} from {r.low} to {r.high}" for r in form.size_ranges)
+    return Table(
+        "Sizes",
+        (*(r.name for r in form.size_ranges), "fastest", "ms", "eager's ms", "over eager (95 %)"),
+        rows,
+        f"One entry serves {served}. A call runs the backend that is fastest at the nearest of "
+        "these sizes.",
+    )
 
 
 def _form_table(record: OptimizedRecord, form: SignatureRecord) -> Table:
@@ -48,7 +74,8 @@ def _form_table(record: OptimizedRecord, form: SignatureRecord) -> Table:
         f"{form.chosen} is used: {gain} times as fast as eager PyTorch. eager's ms: in the same "
         "rounds. torch's ms: as torch calls the backend, without our checks. error: the largest "
         "relative error of an output, against float64 where the net runs in it. over eager: of the "
-        f"returned net, with its interval.{STEADINESS.get(form.steadiness or '', '')}",
+        f"returned net, with its interval.{' Times are means over sizes.' * bool(form.sizes)}"
+        f"{STEADINESS.get(form.steadiness or '', '')}",
     )
 
 
