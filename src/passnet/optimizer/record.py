@@ -12,6 +12,9 @@ BackendStatus: TypeAlias = Literal["ok", "refused", "wrong", "untried"]
 torch's. untried: the budget was spent, before it began or while it was built.
 """
 
+Precision: TypeAlias = Literal["int8", "bf16", "fp16"]
+"""A lower precision than the net's own, in which a backend computes products at least."""
+
 Steadiness: TypeAlias = Literal["steady", "repeated", "busy"]
 """The machine while the last rounds were timed. repeated: the first ones were disturbed. busy: the
 repeated ones too, or there was no time to repeat them.
@@ -34,6 +37,8 @@ class BackendRecord:
         bound: the largest magnitude of floats in arguments for which it is right; None for any.
         index_bounds: the least and greatest index allowed in each tensor, None for any.
         filled_rows: whether each row along a tensor's last axis must hold more than zeros.
+        precision: the lower precision in which it computes; None for the net's own.
+        metric: the user's metric of it.
         speedup: over eager torch, as the returned net calls it, with its 95 % interval.
     """
 
@@ -53,6 +58,8 @@ class BackendRecord:
     speedup_high: float | None = None
     says: str = ""
     filled_rows: tuple[bool, ...] = ()
+    precision: Precision | None = None
+    metric: float | None = None
 
     @property
     def used_ms(self) -> float | None:
@@ -169,6 +176,7 @@ class SignatureRecord:
         size_ranges: the sizes that vary from call to call; `ms`, `eager_ms` and speedups are then
             geometric means over `sizes`.
         sizes: what was measured for each combination of sizes.
+        allowed_error: the relative error that the user allows; None where none is.
     """
 
     inputs: tuple[str, ...]
@@ -187,6 +195,7 @@ class SignatureRecord:
     steadiness: Steadiness | None = None
     size_ranges: tuple[SizeRange, ...] = ()
     sizes: tuple[SizeRecord, ...] = ()
+    allowed_error: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,21 @@
 """Settings of an optimisation: backends, time, and promises about the net."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from passnet.agent.settings import LlmSettings
 from passnet.core.jobs.run_plan import seconds_of
 from passnet.errors import InputError
+from passnet.optimizer.record import Precision
 
 if TYPE_CHECKING:
     from passnet.optimizer.backends.backend import Backend
+
+
+ALLOWED_ERROR = 5e-2
+"""The relative error that is allowed where a lower precision is asked for without a tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,23 @@ class OptimizeSettings:
     argument's axis. Axes of one range and size are taken to be the same in every call.
     """
 
+    precision: tuple[Precision, ...] = ()
+    """Allow backends that compute in int8, bf16 or fp16, within the tolerance."""
+
+    tolerance: float | None = None
+    """Allow relative errors up to this, such as 1e-2, in any precision: of floats the root mean
+    square of the error of an output over that of eager torch's, of whole numbers the share of
+    other elements. 5e-2 where `precision` is given alone.
+    """
+
+    evaluate: Callable[[Callable[..., Any]], float] | None = None
+    """Your metric, greater is better: takes a net and returns a number. A backend of a lower
+    precision is used only if it loses at most `may_lose`.
+    """
+
+    may_lose: float = 0.0
+    """What a lower precision may lose of the metric."""
+
     backends: tuple[str, ...] | None = field(
         default=None, metadata={"option": "backend", "metavar": "NAME"}
     )
@@ -62,6 +85,19 @@ class OptimizeSettings:
     """An LLM that writes passes too, `provider/name` or how it is asked; the net's folder keeps its
     answers.
     """
+
+    @property
+    def allowed_error(self) -> float | None:
+        """The relative error that is allowed; None where only the net's own precision is."""
+        if self.tolerance is not None or not (self.precision or self.evaluate):
+            return self.tolerance
+        return ALLOWED_ERROR if self.evaluate is None else math.inf
+
+    def allows(self, precision: Precision | None) -> bool:
+        """Return whether backends of a precision are tried; None is the net's own."""
+        if precision is None or precision in self.precision:
+            return True
+        return not self.precision and self.allowed_error is not None
 
     @property
     def asked(self) -> LlmSettings | None:
@@ -83,7 +119,7 @@ class OptimizeSettings:
         names = self.backends or tuple(
             name
             for name, backend in backends.items()
-            if backend.when in occasions and not backend.missing
+            if backend.when in occasions and not backend.missing and self.allows(backend.precision)
         )
         unknown = [name for name in names if name not in backends]
         if unknown:

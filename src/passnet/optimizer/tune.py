@@ -22,7 +22,7 @@ import torch
 from passnet.core.jobs.process import JobRunner
 from passnet.core.records.folders import cache_folder
 from passnet.core.records.serialise import make_folder, read_json, write_json
-from passnet.errors import BackendError, PassnetError, StoppedError, boundary
+from passnet.errors import BackendError, InputError, PassnetError, StoppedError, boundary
 from passnet.judge.timing.rounds import time_calls
 from passnet.optimizer.backends.backend import Backend, build_backend, load_backend, with_checks
 from passnet.optimizer.blocks import block_times
@@ -183,6 +183,7 @@ def optimize_signature(
         steadiness,
         sizes=sizes,
         size_ranges=call.ranges,
+        allowed_error=settings.allowed_error,
     )
     for name in plan:
         if name not in used:
@@ -253,12 +254,16 @@ class _Trial:
     away: str = ""
     """The fastest backend of a large net, while it is on the disk alone."""
     ranges: RangesRecord | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         call, settings = self.call, self.settings
         seconds = max(self.deadline - time.monotonic(), 0.0)
         most_s = min(MAX_DRAWS_S, DRAWS_SHARE * seconds)
-        self.comparison = EagerComparison(call, settings.finite, max_draws_s=most_s)
+        allowed = settings.allowed_error
+        self.comparison = EagerComparison(
+            call, settings.finite, max_draws_s=most_s, allowed=allowed
+        )
         self.measured: list[Sizes] = []
         self.calls = [call]
         self.others: list[EagerComparison] = []
@@ -270,6 +275,8 @@ class _Trial:
         )
         self.timed_s = [max(timed_s, LEAST_CALLS * each) for each in eager_s]
         self.budget = Budget(seconds, self.deadline, sum(self.timed_s))
+        if settings.evaluate is not None:
+            self.metrics["eager"] = self._metric(call.given)
         # backends are then compared by their speedups, and the best is loaded again at the end
         self.is_large = self.call.num_bytes >= LARGE_BYTES
 
@@ -282,17 +289,32 @@ class _Trial:
         compared = _cheapest(compared_sizes(call.ranges), a_number_s, COMPARED_SHARE * seconds)
         for number, sizes in enumerate(compared, 1):
             comparison = EagerComparison(
-                call.at(sizes), settings.finite, number, most_of_kind=MOST_OF_KIND
+                call.at(sizes),
+                settings.finite,
+                number,
+                most_of_kind=MOST_OF_KIND,
+                allowed=settings.allowed_error,
             )
             self.others.append(comparison)
 
     def _agreement(self, built: BuiltBackend) -> Agreement:
         """Compare a backend with eager torch, at other sizes too."""
         found = self.comparison.agreement(built)
+        if built.precision is not None and self.settings.evaluate is not None:
+            self.metrics[built.engine] = self._metric(FastNet(self.call.given, [built]))
+            lost = self.metrics["eager"] - self.metrics[built.engine]
+            if not lost <= self.settings.may_lose:
+                return replace(found, wrong=f"the metric loses {lost:.3g}")
         for other in self.others:
             if found.wrong is None and (wrong := other.wrong_within(built, found)):
                 found = replace(found, wrong=f"{other.says}: {wrong}")
         return found
+
+    def _metric(self, net: Callable[..., Any]) -> float:
+        """Return the user's metric of a net."""
+        assert self.settings.evaluate is not None
+        with torch.no_grad(), boundary(InputError, "the function `evaluate` failed"):
+            return float(self.settings.evaluate(net))
 
     def tried(self, name: str, backend: Backend, share: float) -> BackendRecord:
         """Try a backend for a share of the time left, and keep it if it may be the best."""
@@ -407,6 +429,8 @@ class _Trial:
             index_bounds=agreement.index_bounds,
             says=built.says,
             filled_rows=agreement.filled_rows,
+            precision=backend.precision,
+            metric=self.metrics.get(name),
         )
         write_json(file, record)
         return record, None if agreement.wrong else built

@@ -23,13 +23,24 @@ from passnet.optimizer.backends.in_child import (
 )
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.call.weight_file import LARGE_BYTES
+from passnet.optimizer.record import Precision
 from passnet.passes.kernel_op import kernels_of, load_kernels, write_kernels
 
 PACKAGE_FILE, CONSTANTS_FILE = "net.pt2", "constants.pt"
 
 
-def _make_aot(call: NetCall, folder: Path, name: str, options: Mapping[str, Any]) -> MakeFile:
+def _make_aot(
+    call: NetCall,
+    folder: Path,
+    name: str,
+    options: Mapping[str, Any],
+    precision: Precision | None = None,
+) -> MakeFile:
     """Export a net, and return the work of a child that compiles it into a package."""
+    if precision is not None:
+        if not torch.cpu._is_avx512_bf16_supported():
+            raise BackendError(f"this processor has no arithmetic in {precision}")
+        call = call.in_autocast(torch.bfloat16)
     save_program(call, folder)
     torch.save(dict(call.exported_flat.constants), folder / CONSTANTS_FILE)
     return partial(_compile_package, folder, options)
@@ -131,15 +142,20 @@ def _called(built: BuiltBackend, *args: Any, **kwargs: Any) -> Any:
     return built([leaf for leaf in leaves if isinstance(leaf, torch.Tensor)])
 
 
-def _aot(says: str, with_passes: bool = False, **options: Any) -> Backend:
+def _aot(
+    says: str,
+    with_passes: bool = False,
+    precision: Precision | None = None,
+    **options: Any,
+) -> Backend:
     is_frozen = bool(options.get("freezing"))
     load = partial(_load_aot, is_frozen=is_frozen, with_passes=with_passes)
     if with_passes:
         build = partial(_build_aot_with_passes, options=options)
         of_passes: dict[str, Any] = {"when": "authors", "is_of_one_size": True}
         return Backend(says, build, load, is_frozen, is_inductor=True, **of_passes)
-    make = partial(_make_aot, options=options)
-    return Backend(says, load, load, is_frozen, is_inductor=True, make=make)
+    make = partial(_make_aot, options=options, precision=precision)
+    return Backend(says, load, load, is_frozen, is_inductor=True, make=make, precision=precision)
 
 
 BACKENDS: Mapping[str, Backend] = {
@@ -147,6 +163,9 @@ BACKENDS: Mapping[str, Backend] = {
     "aot_frozen": _aot("AOTInductor with freezing", freezing=True),
     "aot_autotune_frozen": _aot(
         "AOTInductor with freezing and max_autotune", freezing=True, max_autotune=True
+    ),
+    "aot_bf16": _aot(
+        "AOTInductor with freezing, products in bfloat16", precision="bf16", freezing=True
     ),
     "aot_passes": _aot("AOTInductor, of the graph with passes", with_passes=True),
     "aot_passes_frozen": _aot(

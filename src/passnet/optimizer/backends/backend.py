@@ -23,7 +23,7 @@ from passnet.optimizer.backends.in_child import MakeFile, do_in_child, quiet
 from passnet.optimizer.call.compiled_check import extension
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.compare.form import with_form
-from passnet.optimizer.record import BackendRecord
+from passnet.optimizer.record import BackendRecord, Precision
 
 QUIET = {"autotune_num_choices_displayed": 0, "max_autotune_report_choices_stats": False}
 """Inductor's settings that silence autotuning."""
@@ -63,6 +63,9 @@ class Backend:
 
     make: Callable[[NetCall, Path, str], MakeFile] | None = None
     """Returns the work of a child process that makes its files, and calls it once."""
+
+    precision: Precision | None = None
+    """A lower precision than the net's own in which it computes, where the user allows that."""
 
     when: Occasion = "usual"
     """When it is tried without being named."""
@@ -174,7 +177,11 @@ def _with_form(call: NetCall, backend: Backend, built: BuiltBackend) -> BuiltBac
     # a package prints pages of C++
     is_shared = torch.get_num_threads() > 1 or backend.make is not None
     ends = backend.is_inductor and call.is_on_cpu and is_shared
-    return replace(with_form(call, built), ends_process=ends or backend.is_unchecked)
+    return replace(
+        with_form(call, built),
+        ends_process=ends or backend.is_unchecked,
+        precision=backend.precision,
+    )
 
 
 def with_checks(built: BuiltBackend, freeze: bool, record: BackendRecord) -> BuiltBackend:

@@ -1,9 +1,10 @@
-"""ONNX Runtime, on the processor."""
+"""ONNX Runtime, on the processor: in float32, and with products or convolutions in int8."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -24,20 +25,110 @@ from passnet.optimizer.backends.runtimes import (
     saved_file,
 )
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
+from passnet.optimizer.compare.fresh_values import fresh_tensors
 
-NET_FILE = "net.onnx"
+Rounding: TypeAlias = Callable[[Path], None]
+"""Round numbers in the net's file in a folder."""
+
+PACKAGES = ("onnxruntime", "onnx", "onnxscript")
+
+NET_FILE, SAMPLES_FILE = "net.onnx", "samples.pt"
+
+DYNAMIC_OPS = ("MatMul", "Gemm", "LSTM")
+"""Ops whose weights are rounded to int8 once, and inputs at each call."""
+
+STATIC_OPS = ("Conv", "MatMul", "Gemm")
+"""Ops whose inputs are rounded by scales that samples of arguments gave."""
+
+NUM_SAMPLES = 8
 
 
-def make(call: NetCall, folder: Path, name: str) -> MakeFile:
+def make(call: NetCall, folder: Path, name: str, rounds: Rounding | None = None) -> MakeFile:
     """Export a net, and return the work of a child that makes a file for ONNX Runtime of it."""
     check_call(call, name)
     save_program(call, folder)
-    return partial(_convert, folder)
+    if rounds is _round_statically:
+        samples = [fresh_tensors(call, seed) for seed in range(NUM_SAMPLES)]
+        torch.save([call.tensors(), *samples], folder / SAMPLES_FILE)
+    return partial(_convert, folder, rounds)
 
 
-def _convert(folder: Path) -> None:
+def _convert(folder: Path, rounds: Rounding | None) -> None:
     arrays = in_fork(_save, folder)  # the exporter never frees weights
+    if rounds is not None:
+        in_fork(rounds, folder)
     _open(folder / NET_FILE)([torch.from_numpy(array) for array in arrays])
+
+
+def _round_dynamically(folder: Path) -> None:
+    """Round weights of products to int8, by output channels."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    with _rounded(folder) as (path, rounded):
+        quantize_dynamic(
+            path,
+            rounded,
+            op_types_to_quantize=[*DYNAMIC_OPS],
+            per_channel=True,
+            weight_type=QuantType.QInt8,
+        )
+
+
+def _round_statically(folder: Path) -> None:
+    """Round weights and inputs of convolutions and products to int8."""
+    from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
+
+    class Samples(CalibrationDataReader):
+        """The samples of arguments, by the names that inputs have in the file."""
+
+        def __init__(self, path: Path) -> None:
+            import onnx
+
+            names = [port.name for port in onnx.load(path, load_external_data=False).graph.input]
+            samples = torch.load(folder / SAMPLES_FILE, weights_only=True)
+            self._left = iter(
+                [
+                    {name: array_of(sample[position_of(name)]) for name in names}
+                    for sample in samples
+                ]
+            )
+
+        def get_next(self) -> Any:
+            """Return the next sample; None after the last one."""
+            return next(self._left, None)
+
+    with _rounded(folder) as (path, rounded):
+        quantize_static(
+            path,
+            rounded,
+            Samples(path),
+            op_types_to_quantize=[*STATIC_OPS],
+            per_channel=True,
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+        )
+
+
+@contextmanager
+def _rounded(folder: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield the net's file and a new one, which takes its place."""
+    path, rounded = folder / NET_FILE, folder / f"rounded-{NET_FILE}"
+    yield path, rounded
+    for old in folder.glob(f"{NET_FILE}*"):
+        old.unlink()
+    rounded.rename(path)
+
+
+def _int8(says: str, rounds: Rounding) -> Backend:
+    return Backend(
+        says,
+        load,
+        load,
+        is_frozen=True,
+        make=partial(make, rounds=rounds),
+        precision="int8",
+        packages=PACKAGES,
+    )
 
 
 def _save(folder: Path) -> list[Any]:
@@ -83,6 +174,10 @@ BACKENDS: Mapping[str, Backend] = {
         load,
         is_frozen=True,
         make=make,
-        packages=("onnxruntime", "onnx", "onnxscript"),
-    )
+        packages=PACKAGES,
+    ),
+    "onnxruntime_int8": _int8("ONNX Runtime, products in int8", _round_dynamically),
+    "onnxruntime_static_int8": _int8(
+        "ONNX Runtime, convolutions and products in int8", _round_statically
+    ),
 }

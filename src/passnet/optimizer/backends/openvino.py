@@ -29,6 +29,7 @@ from passnet.optimizer.backends.runtimes import (
     saved_file,
 )
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
+from passnet.optimizer.record import Precision
 
 NET_FILE = "net.xml"
 
@@ -42,19 +43,34 @@ SETTINGS: Mapping[str, Any] = {
 """By default it may compute in bfloat16, and bind its threads to cores."""
 
 
-def make(call: NetCall, folder: Path, name: str) -> MakeFile:
+LOWER: Mapping[Precision, Mapping[str, Any]] = {
+    "bf16": {**SETTINGS, "EXECUTION_MODE_HINT": "PERFORMANCE", "INFERENCE_PRECISION_HINT": "bf16"},
+    "fp16": {**SETTINGS, "EXECUTION_MODE_HINT": "PERFORMANCE", "INFERENCE_PRECISION_HINT": "f16"},
+}
+"""Settings for a lower precision, and what OpenVINO says of processors that have it."""
+
+CAPABILITIES: Mapping[Precision, str] = {"bf16": "BF16", "fp16": "FP16"}
+
+
+def make(call: NetCall, folder: Path, name: str, precision: Precision | None = None) -> MakeFile:
     """Export a net, and return the work of a child that makes OpenVINO's files of it."""
     check_call(call, name)
     if any(tensor.dtype is torch.float64 for tensor in all_tensors(call)):
         raise BackendError("OpenVINO computes float64 as float32")
+    settings = SETTINGS
+    if precision is not None:
+        found = import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+        if CAPABILITIES[precision] not in found:
+            raise BackendError(f"this processor has no arithmetic in {precision}")
+        settings = LOWER[precision]
     save_program(call, folder)
-    return partial(_convert, folder)
+    return partial(_convert, folder, settings)
 
 
-def _convert(folder: Path) -> None:
+def _convert(folder: Path, settings: Mapping[str, Any]) -> None:
     tensors = _save(folder)
     gc.collect()  # the converted program holds itself, and its weights
-    _open(folder / NET_FILE, SETTINGS)(tensors)
+    _open(folder / NET_FILE, settings)(tensors)
 
 
 def import_openvino() -> Any:
@@ -124,14 +140,22 @@ def load(
     return call.built(name, with_repeated(call, run), is_frozen=True)
 
 
-BACKENDS: Mapping[str, Backend] = {
-    "openvino_frozen": Backend(
-        "OpenVINO",
-        load,
-        load,
+def _openvino(says: str, precision: Precision | None = None) -> Backend:
+    open_net = load if precision is None else partial(load, settings=LOWER[precision])
+    return Backend(
+        says,
+        open_net,
+        open_net,
         is_frozen=True,
         is_unchecked=True,
-        make=make,
+        make=partial(make, precision=precision),
+        precision=precision,
         packages=("openvino",),
     )
+
+
+BACKENDS: Mapping[str, Backend] = {
+    "openvino_frozen": _openvino("OpenVINO"),
+    "openvino_bf16": _openvino("OpenVINO in bfloat16", "bf16"),
+    "openvino_fp16": _openvino("OpenVINO in float16", "fp16"),
 }

@@ -31,7 +31,7 @@ from passnet.optimizer.call.values import (
     other_values,
 )
 from passnet.optimizer.call.weight_file import WeightFile
-from passnet.optimizer.record import SizeRange
+from passnet.optimizer.record import Precision, SizeRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ class BuiltBackend:
         bind: makes it read other weights, by name, where it keeps its own references.
         net: the copy of the net that it was built from.
         ranges: the sizes that vary from call to call.
+        precision: a lower precision than the net's own in which it computes.
         attributes: by module, attributes of the copy after its calls.
     """
 
@@ -77,6 +78,7 @@ class BuiltBackend:
     bind: Callable[[Mapping[str, torch.Tensor]], None] | None = None
     net: torch.nn.Module | None = None
     ranges: tuple[SizeRange, ...] = ()
+    precision: Precision | None = None
     attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -121,6 +123,7 @@ class NetCall:
         ranges: tuple[SizeRange, ...] = (),
     ) -> None:
         self.ranges = ranges
+        self.autocast: torch.dtype | None = None
         self.given, self.net, self.weight_file = net, as_module(net), weight_file
         if self.net.training and net is self.net:
             raise InputError(
@@ -279,7 +282,9 @@ class NetCall:
     def eager(self, leaves: Sequence[Any], net: Callable[..., Any] | None = None) -> Any:
         """Call the net, or a replacement for it, with these leaves."""
         args, kwargs = tree_unflatten(list(leaves), self.args_spec)
-        with torch.no_grad():
+        lower = self.autocast
+        context = nullcontext() if lower is None else torch.autocast("cpu", dtype=lower)
+        with torch.no_grad(), context:
             return (self.net if net is None else net)(*args, **kwargs)
 
     def eager_outputs(
@@ -371,6 +376,13 @@ class NetCall:
                 inputs.append(tensor.clone() if is_again else tensor)
             return exported(flat, inputs, self.ranges)
 
+    def in_autocast(self, dtype: torch.dtype) -> "NetCall":
+        """Return the same call of the net in autocast, whose program is to be exported."""
+        other = copy.copy(self)
+        other.autocast = dtype
+        vars(other).pop("exported_flat", None)
+        return other
+
     @cached_property
     def distinct_outputs(self) -> dict[int, int]:
         """The first position of each output, by its identity."""
@@ -412,6 +424,7 @@ class FlatNet(torch.nn.Module):
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return the outputs of the net, flat."""
         outputs = self._call.eager_outputs(self._call.filled(tensors))
+        outputs = [o.to(own.dtype) for o, own in zip(outputs, self._call.outputs, strict=True)]
         return tuple(outputs if self._numbers is None else (outputs[n] for n in self._numbers))
 
 

@@ -64,7 +64,8 @@ class EagerComparison:
 
     With `finite`, arguments are neither NaN nor infinite, and indices not out of range. Further
     arguments are drawn while their calls take no more than `max_draws_s`, or `most_of_kind` of each
-    kind. `eager_s` is the time of a call of eager torch.
+    kind. `allowed` is the relative error that a backend of a lower precision may have. `eager_s` is
+    the time of a call of eager torch.
     """
 
     def __init__(
@@ -75,7 +76,9 @@ class EagerComparison:
         max_exact_s: float = MAX_EXACT_S,
         max_draws_s: float = MAX_DRAWS_S,
         most_of_kind: int | None = None,
+        allowed: float | None = None,
     ) -> None:
+        self._allowed = allowed
         self.call, self._finite, self._seed = call, finite, seed
         self._most_of_kind = most_of_kind
         self._max_draws_s = max_draws_s
@@ -175,7 +178,7 @@ class EagerComparison:
             return replace(first, wrong=wrong)
         error, wrongs = first.error, {}
         for draw, expected in self._drawn:
-            if has_empty_row(draw.tensors, rows):
+            if has_empty_row(draw.tensors, rows) or not self._counts(draw, built):
                 continue
             found = self._difference(built, draw, expected)
             error = max(error, found.error) if draw.kind == "usual" else error
@@ -207,13 +210,20 @@ class EagerComparison:
         left_out |= {"indices", "mask"} if found.index_bounds else set()
         rows = found.filled_rows
         for draw, expected in [*self._sets, *self._drawn]:
-            if draw.kind not in left_out and not has_empty_row(draw.tensors, rows):
+            is_served = draw.kind not in left_out and not has_empty_row(draw.tensors, rows)
+            if is_served and self._counts(draw, built):
                 wrong = self._difference(built, draw, expected).wrong
                 if wrong:
                     return wrong
         if found.index_bounds and not self._is_right_within(built, found.index_bounds, rows):
             return "it has other values than eager torch"
         return None
+
+    def _counts(self, draw: ArgumentSet, built: BuiltBackend) -> bool:
+        """Return whether a backend must be right on some arguments: one of a lower precision on
+        those like the example, and those that are kept from it otherwise.
+        """
+        return built.precision is None or not draw.says or draw.kind not in ("usual", "small")
 
     def _difference(
         self,
@@ -236,6 +246,10 @@ class EagerComparison:
             return Agreement(0.0, None, wrong)
         if expected is None:
             return Agreement(0.0, None, f"{case}it does not fail, and eager torch does")
+        if built.precision is not None:
+            allowed = math.inf if draw.kind in ("large", "not finite") else self._allowed or 0.0
+            found = compare_outputs(outputs, expected, exact, built.is_frozen, allowed)
+            return replace(found, wrong=found.wrong and case + found.wrong)
         found = compare_outputs(outputs, expected, exact, built.is_frozen)
         if draw.kind == "small" and not found.wrong and any(map(_is_kept, outputs, expected)):
             return replace(found, wrong=f"{case}it keeps numbers that eager torch makes zero")
