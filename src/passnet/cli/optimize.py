@@ -94,6 +94,8 @@ class OptimizeOptions:
         "threads",
         "freeze",
         "finite",
+        "precision",
+        "tolerance",
         "backends",
         "authors",
         "library",

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from markupsafe import Markup
 
 from passnet.core.records.serialise import encode, write_text
 from passnet.optimizer.choose.kept_passes import KeptPass
 from passnet.optimizer.record import OptimizedRecord, SignatureRecord
+from passnet.pages.figures.speed_figure import speed_figure
 from passnet.pages.optimizer.net_blocks import NetBlock, net_blocks
 from passnet.pages.site.pages import render
 from passnet.pages.tables.cells import threads_in_words
@@ -98,6 +100,7 @@ def _signature_part(form: SignatureRecord, number: int, net: str) -> dict[str, A
         "backends": sorted(engines, key=lambda pair: -(pair[1].speedup or 0.0)),
         "longest_ms": max((engine.used_ms or 0.0 for engine in form.engines), default=0.0),
         "blocks": [*_block_rows(root, total_ms)] if root.within or root.replaced else [],
+        "speeds": "" if form.allowed_error is None else Markup(speed_figure(form)),
         "ranges": [(n, form.ranges[n]) for n in sorted(savings, key=savings.__getitem__)],
     }
 

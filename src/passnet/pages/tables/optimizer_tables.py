@@ -1,6 +1,7 @@
 """Tables of an optimised net: its backends, and the ranges for which passes were tried."""
 
 from passnet.optimizer.record import BackendRecord, OptimizedRecord, SignatureRecord
+from passnet.pages.figures.speed_figure import errors_in_words, fastest_by_error
 from passnet.pages.tables.cells import formatted, in_ms, interval, ops_in_words, threads_in_words
 from passnet.pages.tables.tables import Table
 
@@ -43,7 +44,7 @@ def _size_table(form: SignatureRecord) -> Table:
     return Table(
         "Sizes",
         (*(r.name for r in form.size_ranges), "fastest", "ms", "eager's ms", "over eager (95 %)"),
-        rows,
+        [*rows],
         f"One entry serves {served}. A call runs the backend that is fastest at the nearest of "
         "these sizes.",
     )
@@ -75,8 +76,17 @@ def _form_table(record: OptimizedRecord, form: SignatureRecord) -> Table:
         "rounds. torch's ms: as torch calls the backend, without our checks. error: the largest "
         "relative error of an output, against float64 where the net runs in it. over eager: of the "
         f"returned net, with its interval.{' Times are means over sizes.' * bool(form.sizes)}"
+        f"{_bought(form)}"
         f"{STEADINESS.get(form.steadiness or '', '')}",
     )
+
+
+def _bought(form: SignatureRecord) -> str:
+    """Return what the allowed error buys, as a sentence, where one is allowed."""
+    if form.allowed_error is None:
+        return ""
+    allowed = formatted(form.allowed_error, ".0e")
+    return f" Errors up to {allowed} are allowed: {errors_in_words(fastest_by_error(form))}."
 
 
 def _range_table(form: SignatureRecord) -> Table:
