@@ -51,8 +51,10 @@ WITH_TORCH = (
 FOR_PASS_FOLDERS = ("prompts", "include")
 """Folders of code that is copied into pass folders: no part of the package."""
 
-MODULE_NAME = re.compile(rf"(passnet|{'|'.join(BESIDE)})(?!\.(?:authors|commands)$)(\.\w+)+(:\w+)?")
-"""A module of ours, or an object in one; two names are groups of entry points."""
+MODULE_NAME = re.compile(
+    rf"(passnet|{'|'.join(BESIDE)})(?!\.(?:authors|backends|commands)$)(\.\w+)+(:\w+)?"
+)
+"""A module of ours, or an object in one; three names are groups of entry points."""
 
 
 def layer(path: Path) -> str:

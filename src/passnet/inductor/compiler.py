@@ -67,7 +67,7 @@ def dynamo_settings(**settings: Any) -> AbstractContextManager[object]:
 
 
 def unspecialised_sizes() -> AbstractContextManager[object]:
-    """Return a context in which programs are exported for sizes of 1 too."""
+    """Return a context to export programs in that run sizes of 1 too."""
     import torch.fx.experimental._config
 
     config: Any = torch.fx.experimental._config

@@ -105,7 +105,7 @@ _Group: TypeAlias = tuple[Arguments, tuple[SizeRange, ...], Sequence[Arguments]]
 def _groups(
     net: Callable[..., Any], calls: Sequence[Arguments], settings: OptimizeSettings
 ) -> list[_Group]:
-    """Return the calls to serve, those that differ in sizes alone as one."""
+    """Return the calls to serve, with ranges where calls differ in sizes alone."""
     if settings.dynamic:
         return [
             (call, named_ranges(settings.dynamic, tuple(call[0]), call[1], net), ())

@@ -28,7 +28,7 @@ from passnet.optimizer.backends.backend import Backend, build_backend, load_back
 from passnet.optimizer.blocks import block_times
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, leaf_in_words
-from passnet.optimizer.call.sizes import Sizes, compared_sizes, measured_sizes
+from passnet.optimizer.call.sizes import CallSizes, compared_sizes, measured_sizes
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.compare.agreement import MAX_DRAWS_S, EagerComparison
 from passnet.optimizer.compare.outputs import Agreement
@@ -110,9 +110,7 @@ class Budget:
     clock: Callable[[], float] = time.monotonic
 
     def left_s(self, share: float) -> float:
-        """Return the seconds that a backend may build: a share of what is left, if it can then be
-        compared and timed.
-        """
+        """Return the seconds that a backend may build before it is compared and timed."""
         left_s = self.deadline - self.clock() - NUM_LAST * self.timed_s
         return min(share * left_s, left_s - self.compared_s - NUM_TIMED * self.timed_s)
 
@@ -194,7 +192,7 @@ def optimize_signature(
 
 
 def chosen_backend(signature: SignatureRecord, built: Mapping[str, BuiltBackend]) -> BuiltBackend:
-    """Return the chosen backend of an input signature, with those that serve in its place."""
+    """Return the chosen backend of an input signature and its substitutes."""
     instead = built.get(signature.instead)
     backends = {
         name: one if name == signature.instead else replace(one, instead=instead)
@@ -208,7 +206,7 @@ def chosen_backend(signature: SignatureRecord, built: Mapping[str, BuiltBackend]
 def _by_size(
     call: NetCall, trial: "_Trial", times: SizeTimes, serves: str
 ) -> tuple[SizeRecord, ...]:
-    """Return what was measured at each size, with the fastest backend there."""
+    """Return the times and the fastest backend at each size."""
     records = []
     for sizes, rounds in zip(trial.measured, times.rounds, strict=True):
         ms = {name: rounds.ms(_as_used(name)) for name in trial.alive}
@@ -264,7 +262,7 @@ class _Trial:
         self.comparison = EagerComparison(
             call, settings.finite, max_draws_s=most_s, allowed=allowed
         )
-        self.measured: list[Sizes] = []
+        self.measured: list[CallSizes] = []
         self.calls = [call]
         self.others: list[EagerComparison] = []
         if call.ranges:
@@ -338,9 +336,7 @@ class _Trial:
         return _timed(record, times)
 
     def _drop_slower(self, times: SizeTimes) -> None:
-        """Keep eager torch, the fastest other, the fastest that may run any values, and those that
-        are fastest for some sizes.
-        """
+        """Keep eager torch and the fastest: of all, of those for any values, and at some size."""
         ms = {name: times.ms(_as_used(name)) for name in self.alive}
         if self.away:
             ms[self.away] = ms["eager"] / (self.records[self.away].speedup or 1.0)
@@ -473,7 +469,7 @@ class _Trial:
         return SizeTimes(tuple(rounds), _plain("eager"))
 
     def last_times(self) -> tuple[SizeTimes, Steadiness]:
-        """Time what is kept; again where the machine is busy and there is time for that."""
+        """Time what is kept, twice if the machine is busy and there is time."""
         if self.away:
             with suppress(BackendError):
                 backend, home = self.plan[self.away], self.folder / self.away
@@ -491,7 +487,7 @@ class _Trial:
         return times, "repeated" if times.are_steady(MAX_WIDTH, MAX_DRIFT) else "busy"
 
 
-def _cheapest(choices: Sequence[Sizes], a_number_s: float, most_s: float) -> list[Sizes]:
+def _cheapest(choices: Sequence[CallSizes], a_number_s: float, most_s: float) -> list[CallSizes]:
     """Return the first sizes, whose calls take so many seconds together; at least one."""
     spent = list(accumulate(a_number_s * prod(sizes) for sizes in choices))
     count = sum(seconds <= most_s for seconds in spent)

@@ -1,4 +1,4 @@
-"""All backends by name: ours, and those that other packages bring."""
+"""All backends by name, with those of other packages."""
 
 from collections.abc import Mapping
 from importlib.metadata import entry_points
@@ -31,7 +31,7 @@ cannot be stopped, comes after AOTInductor, whose time tells how long it may tak
 
 
 def all_backends() -> dict[str, Backend]:
-    """Return our backends, and those of installed packages after them.
+    """Return our backends and then those of installed packages.
 
     Raises:
         InputError: a package's backends cannot be loaded, or have names that are taken.

@@ -261,7 +261,7 @@ def _misfit_of_sizes(
     leaf: torch.Tensor,
     sizes: list[int | None],
 ) -> tuple[Misfit, str] | None:
-    """Check a shape whose sizes may vary; `sizes` are those of the ranges so far."""
+    """Check a shape with sizes that vary against the `sizes` of earlier tensors."""
     varies = dict(expected.varies)
     fixed = zip(leaf.shape, expected.shape, strict=False)
     if leaf.dim() != len(expected.shape) or any(

@@ -20,7 +20,7 @@ from passnet.optimizer.call.call_check import (
 from passnet.optimizer.call.compiled_check import call_check, num_watched_bytes
 from passnet.optimizer.call.net_call import BuiltBackend, leaf_in_words, name_of
 from passnet.optimizer.call.net_state import is_moved
-from passnet.optimizer.call.sizes import Sizes, nearest, sizes_of
+from passnet.optimizer.call.sizes import CallSizes, nearest, sizes_of
 from passnet.optimizer.call.values import OutputStructure, nested
 
 _log = logging.getLogger("passnet")
@@ -40,7 +40,7 @@ NO_BACKEND = object()
 """The sign of a call that the net itself runs."""
 
 MAX_SIZES = 4096
-"""Sizes of calls that are remembered."""
+"""CallSizes of calls that are remembered."""
 
 _BUSY = max(Misfit) + 1
 _AS_IT_WAS = "the net runs as it was"
@@ -56,8 +56,8 @@ class _CheckedBackend:
     lock: threading.Lock
     unflatten: Callable[[Sequence[Any]], Any]
     instead: "_CheckedBackend | None"
-    by_size: Sequence[tuple[Sizes, "_CheckedBackend | None"]] = ()
-    known_sizes: dict[Sizes, "_CheckedBackend | None"] = field(default_factory=dict)
+    by_size: Sequence[tuple[CallSizes, "_CheckedBackend | None"]] = ()
+    known_sizes: dict[CallSizes, "_CheckedBackend | None"] = field(default_factory=dict)
 
     def at_size(self, tensors: Sequence[torch.Tensor]) -> "_CheckedBackend | None":
         """Return the backend that is fastest for the sizes of a call; None for eager torch."""
@@ -185,7 +185,7 @@ def _checked(net: torch.nn.Module, built: BuiltBackend) -> _CheckedBackend:
     instead = None if built.instead is None else _checked(net, built.instead)
     first = _CheckedBackend(built, signature, check, threading.Lock(), unflatten, instead)
     checked = {built.engine: first, **({instead.built.engine: instead} if instead else {})}
-    by_size: list[tuple[Sizes, _CheckedBackend | None]] = []
+    by_size: list[tuple[CallSizes, _CheckedBackend | None]] = []
     for sizes, other in built.by_size:
         if other is not None and other.engine not in checked:
             checked[other.engine] = _checked(net, other)

@@ -19,7 +19,7 @@ from passnet.inductor.compiler import unspecialised_sizes
 from passnet.optimizer.call import effects
 from passnet.optimizer.call.foreign_tensors import constants_of_scripts, foreign_tensors
 from passnet.optimizer.call.held_objects import held_by
-from passnet.optimizer.call.sizes import Sizes, resized, sizes_of, traced_sizes
+from passnet.optimizer.call.sizes import CallSizes, resized, sizes_of, traced_sizes
 from passnet.optimizer.call.values import (
     OutputStructure,
     argument_names,
@@ -72,7 +72,7 @@ class BuiltBackend:
     index_bounds: tuple[tuple[int, int] | None, ...] = ()
     filled_rows: tuple[bool, ...] = ()
     instead: "BuiltBackend | None" = None
-    by_size: tuple[tuple[Sizes, "BuiltBackend | None"], ...] = ()
+    by_size: tuple[tuple[CallSizes, "BuiltBackend | None"], ...] = ()
     says: str = ""
     ends_process: bool = False
     bind: Callable[[Mapping[str, torch.Tensor]], None] | None = None
@@ -188,7 +188,7 @@ class NetCall:
         if not self.refusal:
             self._call_in_inference_mode()
 
-    def at(self, sizes: Sizes) -> "NetCall":
+    def at(self, sizes: CallSizes) -> "NetCall":
         """Return a call of the same net whose arguments have these sizes, and the example's values.
 
         It takes the place of the first call for comparisons alone: `refusal` is of its own outputs.
@@ -322,7 +322,7 @@ class NetCall:
         return [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
 
     @property
-    def sizes(self) -> Sizes:
+    def sizes(self) -> CallSizes:
         """The sizes of the example, of each range one."""
         return sizes_of(self.ranges, self.tensors())
 

@@ -1,4 +1,4 @@
-"""Sizes that vary from call to call: their ranges, and arguments of other sizes."""
+"""CallSizes that vary from call to call: their ranges, and arguments of other sizes."""
 
 import inspect
 import math
@@ -20,14 +20,14 @@ from passnet.errors import InputError
 from passnet.optimizer.call.values import argument_names, is_dense, is_plain
 from passnet.optimizer.record import SizeRange
 
-Sizes: TypeAlias = tuple[int, ...]
+CallSizes: TypeAlias = tuple[int, ...]
 """One size for each range."""
 
 AXES: Mapping[str, int] = {"batch": 0, "length": 1}
 """The axes that names of ranges mean in every tensor that has the example's size there."""
 
 NUM_OF_ONE, NUM_OF_MORE = 5, 3
-"""Sizes of a range for which times are taken: of the only one, and of each of several."""
+"""CallSizes of a range for which times are taken: of the only one, and of each of several."""
 
 MOST_MEASURED = 9
 """The most combinations of sizes for which times are taken."""
@@ -80,7 +80,7 @@ def named_ranges(
 def ranges_of_calls(
     calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]],
 ) -> tuple[SizeRange, ...]:
-    """Return the ranges of the sizes in which calls differ; empty where they differ in more.
+    """Return ranges of the sizes that differ between calls, or none if more differs.
 
     Axes with the same sizes in all calls share a range.
     """
@@ -111,13 +111,13 @@ def ranges_of_calls(
     )
 
 
-def sizes_of(ranges: Sequence[SizeRange], tensors: Sequence[torch.Tensor]) -> Sizes:
+def sizes_of(ranges: Sequence[SizeRange], tensors: Sequence[torch.Tensor]) -> CallSizes:
     """Return the sizes of a call."""
     return tuple(tensors[r.places[0][0]].shape[r.places[0][1]] for r in ranges)
 
 
 def resized(
-    tensors: Sequence[torch.Tensor], ranges: Sequence[SizeRange], sizes: Sizes
+    tensors: Sequence[torch.Tensor], ranges: Sequence[SizeRange], sizes: CallSizes
 ) -> list[torch.Tensor]:
     """Return tensors of other sizes, whose values are the example's, repeated or cut off."""
     made = list(tensors)
@@ -129,12 +129,12 @@ def resized(
     return [same.setdefault(id(was), now) for was, now in zip(tensors, made, strict=True)]
 
 
-def traced_sizes(ranges: Sequence[SizeRange]) -> Sizes:
-    """Return sizes of which none is 1, as compilers take that for a constant."""
+def traced_sizes(ranges: Sequence[SizeRange]) -> CallSizes:
+    """Return sizes greater than 1, which compilers take for a constant."""
     return tuple(r.example if r.example > 1 else max(r.low, 2) for r in ranges)
 
 
-def compared_sizes(ranges: Sequence[SizeRange]) -> list[Sizes]:
+def compared_sizes(ranges: Sequence[SizeRange]) -> list[CallSizes]:
     """Return sizes other than the example's for comparisons, the cheapest first.
 
     Each range has its ends, while the others have their least size, and an odd size between.
@@ -146,7 +146,7 @@ def compared_sizes(ranges: Sequence[SizeRange]) -> list[Sizes]:
     return sorted(found.keys() - {example}, key=math.prod)
 
 
-def measured_sizes(ranges: Sequence[SizeRange]) -> list[Sizes]:
+def measured_sizes(ranges: Sequence[SizeRange]) -> list[CallSizes]:
     """Return the sizes for which times are taken, the cheapest first."""
     count = NUM_OF_ONE if len(ranges) == 1 else NUM_OF_MORE
     found = [*product(*(r.between(count) for r in ranges))]
@@ -159,7 +159,7 @@ def measured_sizes(ranges: Sequence[SizeRange]) -> list[Sizes]:
     return found
 
 
-def nearest(sizes: Sizes, measured: Sequence[Sizes]) -> int:
+def nearest(sizes: CallSizes, measured: Sequence[CallSizes]) -> int:
     """Return the number of the measured sizes nearest to some, by the ratios between them."""
 
     def distance(number: int) -> float:

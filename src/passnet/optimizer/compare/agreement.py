@@ -282,9 +282,7 @@ class EagerComparison:
 
     @cached_property
     def _index_choices(self) -> list[NumberBounds]:
-        """Bounds on whole numbers, the widest first: those of eager torch, masks of zeros and ones,
-        those of the example.
-        """
+        """Bounds on whole numbers: eager torch's, masks of zeros and ones, the example's."""
         wide, tensors = self._index_bounds, self.call.tensors()
         own = tuple((int(x.min()), int(x.max())) if may_index(x) else None for x in tensors)
         masks = tuple(
