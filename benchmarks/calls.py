@@ -5,23 +5,31 @@ but the call itself is timed; each gets its turn in every round. Hot: in a loop 
 one call after 64 MiB of other memory were read, the worst that a call finds after a large net.
 
 A second table is of folded weights that may change: the check with the kernel telling which pages
-were written, and with all bytes summed.
+were written, and with all bytes summed. A third one is of a small net in runtimes: as their guides
+call them, with tensors of torch in and out, and as the returned net does.
 """
 
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 from rich.console import Console
 from torch.utils._pytree import tree_flatten
 
+from passnet.optimizer.backends.backend import build_backend
+from passnet.optimizer.backends.openvino import import_openvino
+from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.call_check import input_signature, python_check
 from passnet.optimizer.call.compiled_check import compiled_check, num_watched_bytes
-from passnet.optimizer.call.fast_net import FastNet
-from passnet.optimizer.call.net_call import BuiltBackend, weights_of
+from passnet.optimizer.call.fast_net import FastNet, served
+from passnet.optimizer.call.net_call import BuiltBackend, NetCall, weights_of
+from passnet.optimizer.call.values import flattened
 from passnet.pages.tables.tables import Table, print_table
 
 NUM_WEIGHTS = (10, 300)
@@ -90,7 +98,7 @@ def folded_table() -> Table:
             net.register_buffer(f"weight_{number}", torch.randn(mib * 2**18))
         leaves, args_spec = tree_flatten(((x,), {}))
         entry = BuiltBackend(
-            "empty", args_spec, tuple(leaves), lambda tensors: tensors, tree_flatten(x)[1],
+            "empty", args_spec, tuple(leaves), lambda tensors: tensors, flattened(x)[1],
             weights_of(net), is_frozen=True, compares=True,
         )  # fmt: skip
         form = input_signature(net, entry)
@@ -109,11 +117,59 @@ def folded_table() -> Table:
     return table
 
 
+def runtimes_table(folder: Path) -> Table:
+    """One row for each installed runtime."""
+    table = Table(
+        "A call of an MLP of 50, 256, 256 and 1 features, one row, in microseconds",
+        ("runtime", "eager", "by hand", "ours", "ours, weights compared"),
+        note=f"Medians of {NUM_ROUNDS} interleaved rounds, one thread.",
+    )
+    torch.set_num_threads(1)
+    sizes = (50, 256, 256, 1)
+    layers = [
+        layer
+        for pair in zip(sizes, sizes[1:], strict=False)
+        for layer in (torch.nn.Linear(*pair), torch.nn.ReLU())
+    ]
+    net, x = torch.nn.Sequential(*layers[:-1]).eval(), torch.randn(1, 50)
+    for name, by_hand in {"onnxruntime_frozen": _onnxruntime, "openvino_frozen": _openvino}.items():
+        if BACKENDS[name].missing:
+            continue
+        with torch.no_grad():
+            built = build_backend(name, BACKENDS[name], NetCall(net, (x,), {}), folder / name)
+            plain = FastNet(net, [served(built, net)])
+            compared = FastNet(net, [replace(served(built, net), compares=True)])
+            ways = [partial(call, x) for call in (net, by_hand(folder / name), plain, compared)]
+            hot: list[list[float]] = [[] for _ in ways]
+            for _ in range(NUM_ROUNDS):
+                for times, call in zip(hot, ways, strict=True):
+                    times.append(_hot_us(call))
+        table.rows.append((name, *(f"{statistics.median(times):.1f}" for times in hot)))
+    return table
+
+
+def _onnxruntime(folder: Path) -> Callable[[torch.Tensor], torch.Tensor]:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(folder / "net.onnx"), options)
+    name = session.get_inputs()[0].name
+    return lambda x: torch.from_numpy(session.run(None, {name: x.numpy()})[0])
+
+
+def _openvino(folder: Path) -> Callable[[torch.Tensor], torch.Tensor]:
+    core = import_openvino().Core()
+    settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY"}
+    net = core.compile_model(core.read_model(folder / "net.xml"), "CPU", settings)
+    return lambda x: torch.from_numpy(net([x.numpy()])[0])
+
+
 def _ways(net: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> dict[str, Callable[[], Any]]:
     args, out = tuple(inputs), torch.zeros(3, 4)
     leaves, args_spec = tree_flatten((args, {}))
     entry = BuiltBackend(
-        "empty", args_spec, tuple(leaves), lambda tensors: (out,), tree_flatten(out)[1],
+        "empty", args_spec, tuple(leaves), lambda tensors: (out,), flattened(out)[1],
         weights_of(net),
     )  # fmt: skip
     form, fast = input_signature(net, entry), FastNet(net, [entry])
@@ -160,5 +216,6 @@ def _cold_us(call: Callable[[], Any], memory: torch.Tensor) -> float:
 
 
 if __name__ == "__main__":
-    for each in (calls_table(), folded_table()):
-        print_table(Console(width=100), each)
+    with TemporaryDirectory() as made, torch.no_grad():
+        for each in (calls_table(), folded_table(), runtimes_table(Path(made))):
+            print_table(Console(width=100), each)

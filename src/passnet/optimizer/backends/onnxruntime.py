@@ -42,6 +42,9 @@ STATIC_OPS = ("Conv", "MatMul", "Gemm")
 
 NUM_SAMPLES = 8
 
+COPIED_BYTES = 2**16
+"""Outputs up to this size are copied, which takes less time than to bind new memory."""
+
 
 def make(call: NetCall, folder: Path, name: str, rounds: Rounding | None = None) -> MakeFile:
     """Export a net, and return the work of a child that makes a file for ONNX Runtime of it."""
@@ -140,7 +143,8 @@ def _save(folder: Path) -> list[Any]:
     return list(map(array_of, tensors))
 
 
-def _open(path: Path) -> RunTensors:
+def _open(path: Path, call: NetCall | None = None) -> RunTensors:
+    """Open a net's file; with the call, of which sizes do not vary, its calls are thin."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -152,6 +156,8 @@ def _open(path: Path) -> RunTensors:
     options.add_session_config_entry("session.force_spinning_stop", "1")
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     inputs = [(port.name, position_of(port.name)) for port in session.get_inputs()]
+    if call is not None and not call.ranges and (thin := _thin_run(session, inputs, call)):
+        return thin
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
         arrays = {name: array_of(tensors[position]) for name, position in inputs}
@@ -161,9 +167,50 @@ def _open(path: Path) -> RunTensors:
     return run
 
 
+def _thin_run(session: Any, inputs: Sequence[tuple[str, int]], call: NetCall) -> RunTensors | None:
+    """Return a function that lets ONNX Runtime read and write torch's memory; None if it cannot.
+
+    It calls what the classes of `onnxruntime` wrap, which takes a third less time.
+    """
+    outputs = [call.outputs[number] for number in call.distinct_outputs.values()]
+    if not all(tensor.numel() for tensor in (*call.tensors(), *outputs)):
+        return None
+    try:
+        from onnxruntime.capi.onnxruntime_pybind11_state import OrtDevice
+
+        device = OrtDevice(OrtDevice.cpu(), OrtDevice.default_memory(), 0)
+        binding, run_bound = session.io_binding()._iobinding, session._sess.run_with_iobinding
+        bind_input, bind_output = binding.bind_input, binding.bind_output
+    except (ImportError, AttributeError):  # of another version
+        return None
+    tensors = call.tensors()
+    given = [(n, name, array_of(tensors[n]).dtype.type, [*tensors[n].shape]) for name, n in inputs]
+    names = [port.name for port in session.get_outputs()]
+    with torch.inference_mode(False):
+        results = [torch.empty(output.shape, dtype=output.dtype) for output in outputs]
+    large = []
+    for number, (name, result) in enumerate(zip(names, results, strict=True)):
+        form = name, device, array_of(result).dtype.type, [*result.shape]
+        bind_output(*form, result.data_ptr())
+        if result.nbytes > COPIED_BYTES:
+            large.append((number, form))
+
+    def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
+        held = [tensors[position].contiguous() for position, *_ in given]
+        for (_, name, dtype, shape), tensor in zip(given, held, strict=True):
+            bind_input(name, device, dtype, shape, tensor.data_ptr())
+        for number, form in large:
+            results[number] = torch.empty_like(results[number])
+            bind_output(*form, results[number].data_ptr())
+        run_bound(binding, None)
+        return [x if x.nbytes > COPIED_BYTES else x.clone() for x in results]
+
+    return run
+
+
 def load(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     """Load the net by ONNX Runtime from its folder."""
-    run = _open(saved_file(call, folder / NET_FILE, name))
+    run = _open(saved_file(call, folder / NET_FILE, name), call)
     return call.built(name, with_repeated(call, run), is_frozen=True)
 
 
