@@ -146,7 +146,10 @@ def test_each_error_buys_the_fastest_backend() -> None:
     assert "Speed by the error" not in plain
 
 
-RUNTIMES = ("onnxruntime_int8", "onnxruntime_static_int8", "openvino_bf16", "openvino_fp16")
+RUNTIMES = (
+    *("onnxruntime_int8", "onnxruntime_static_int8", "openvino_bf16", "openvino_fp16"),
+    *("openvino_int8", "openvino_int8_weights"),
+)
 
 
 @pytest.mark.slow

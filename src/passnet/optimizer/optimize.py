@@ -26,6 +26,8 @@ from passnet.optimizer.call.process_state import process_state_kept
 from passnet.optimizer.call.sizes import named_ranges, ranges_of_calls
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, KeptPass, read_kept_passes
+from passnet.optimizer.decoding.step import is_decoder
+from passnet.optimizer.decoding.step_plan import StepPlan, step_plan
 from passnet.optimizer.package import digest_of_weights, save_example, signature_folder
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord, SizeRange
 from passnet.optimizer.settings import DEFAULTS, OptimizeSettings
@@ -98,21 +100,35 @@ def _removed(path: Path) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
-_Group: TypeAlias = tuple[Arguments, tuple[SizeRange, ...], Sequence[Arguments]]
-"""A call, its sizes that vary, and the calls to serve singly if no backend serves these."""
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A call to serve, the sizes of it that vary, and calls to serve singly if none serves these.
+
+    Of a decoder the call is a step, with its plan.
+    """
+
+    net: Callable[..., Any]
+    call: Arguments
+    ranges: tuple[SizeRange, ...] = ()
+    singly: Sequence[Arguments] = ()
+    plan: StepPlan | None = None
 
 
 def _groups(
     net: Callable[..., Any], calls: Sequence[Arguments], settings: OptimizeSettings
 ) -> list[_Group]:
     """Return the calls to serve, with ranges where calls differ in sizes alone."""
+    if is_decoder(net):
+        plan = step_plan(net, settings.dynamic)
+        example = tuple(plan.example(plan.traced)), {}
+        return [_Group(plan.step, example, plan.ranges, calls, plan)]
     if settings.dynamic:
         return [
-            (call, named_ranges(settings.dynamic, tuple(call[0]), call[1], net), ())
+            _Group(net, call, named_ranges(settings.dynamic, tuple(call[0]), call[1], net))
             for call in calls
         ]
     ranges = ranges_of_calls(calls) if len(calls) > 1 else ()
-    return [(calls[0], ranges, calls)] if ranges else [(call, (), ()) for call in calls]
+    return [_Group(net, calls[0], ranges, calls)] if ranges else [_Group(net, c) for c in calls]
 
 
 def _optimize_in(*asked: Any) -> Optimized:
@@ -136,7 +152,7 @@ def _optimized(
     """Try all backends in a folder, for one input signature after the other."""
     deadline = time.monotonic() + settings.budget_s
     built_backends: list[BuiltBackend] = []
-    signatures = []
+    signatures, decodes = [], False
     weights = folder / WEIGHT_FILE
     with process_state_kept(settings.threads), JobRunner() as runner, _removed(weights):
         if any(backend.make is not None for backend in plan.values()):
@@ -144,22 +160,24 @@ def _optimized(
         net_copy, calls_copy, weight_file = copied(net, calls, weights)
         groups = _groups(net_copy, calls_copy, settings)
         while groups:
-            (args, kwargs), ranges, singly = groups.pop(0)
+            group = groups.pop(0)
+            args, kwargs = group.call
             home = signature_folder(folder, len(signatures))
             make_folder(home)
             if keeps_examples:
                 save_example(home, tuple(args), kwargs)
-            call = NetCall(net_copy, args, kwargs, weight_file, ranges)
+            call = NetCall(group.net, args, kwargs, weight_file, group.ranges, group.plan)
             now = time.monotonic()
-            own = now + (deadline - now) / (len(groups) + 1 + bool(singly))
+            own = now + (deadline - now) / (len(groups) + 1 + bool(group.singly))
             num_folded = 1 + sum(built.is_frozen for built in built_backends)
             may_fold = num_folded == 1 or num_folded * call.num_bytes <= LARGE_BYTES
             asked = (call, home, plan, settings, own, progress, runner, serves, may_fold)
             signature, built = optimize_signature(*asked)
-            if built is None and singly:  # no backend serves all sizes
+            if built is None and group.singly:  # no backend serves all sizes
                 shutil.rmtree(home)
-                groups = [(each, (), ()) for each in singly]
+                groups = [_Group(net_copy, each) for each in group.singly]
                 continue
+            decodes = group.plan is not None
             signatures.append(signature)
             if built is not None:
                 built_backends.append(built)
@@ -173,6 +191,7 @@ def _optimized(
             describe_environment(),
             tuple(signatures),
             __version__,
+            decodes,
         )
     warns = len(built_backends) == len(signatures)
-    return Optimized(fast_net(net, built_backends, warns), record)
+    return Optimized(fast_net(net, built_backends, warns, decodes), record)

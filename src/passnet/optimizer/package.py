@@ -25,6 +25,7 @@ from passnet.optimizer.call.net_call import (
 )
 from passnet.optimizer.call.process_state import process_state_kept
 from passnet.optimizer.compare.outputs import compare_outputs
+from passnet.optimizer.decoding.step_plan import step_plan
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
 from passnet.optimizer.tune import chosen_backend
 
@@ -68,13 +69,15 @@ def load(
     built_backends: list[BuiltBackend] = []
     with process_state_kept():
         net_copy, *_ = copied(net, ())
+        plan = step_plan(net_copy) if record.decodes else None
+        own = net_copy if plan is None else plan.step
         for number, signature in enumerate(record.forms):
             home = signature_folder(folder, number)
             with boundary(InputError, f"{home / EXAMPLE_FILE}: cannot be read; optimise again"):
                 args, kwargs = torch.load(home / EXAMPLE_FILE, weights_only=True)
             if signature.chosen == "eager":
                 continue
-            call = NetCall(net_copy, args, kwargs, ranges=signature.size_ranges)
+            call = NetCall(own, args, kwargs, ranges=signature.size_ranges, plan=plan)
             if call.refusal:
                 raise InputError(f"{folder}: {call.refusal}; when it was optimised it did not")
             by_size = [each.chosen for each in signature.sizes]
@@ -94,7 +97,8 @@ def load(
             if loaded:
                 chosen = signature.chosen if signature.chosen in loaded else names[0]
                 built_backends.append(chosen_backend(replace(signature, chosen=chosen), loaded))
-    return fast_net(net, built_backends, warns=len(built_backends) == len(record.forms))
+    warns = len(built_backends) == len(record.forms)
+    return fast_net(net, built_backends, warns, record.decodes)
 
 
 def _loaded(name: str, backend: Backend, call: NetCall, home: Path, folder: Path) -> BuiltBackend:

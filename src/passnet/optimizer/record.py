@@ -203,7 +203,8 @@ class OptimizedRecord:
     """An optimised net.
 
     `weights` is a digest of the names, shapes and dtypes of its weights; `values` of their values,
-    where a backend folds them in, else "". `freeze` promises that weights will not change.
+    where a backend folds them in, else "". `freeze` promises that weights will not change. Where it
+    `decodes`, forms are of a decoder's steps.
     """
 
     net: str
@@ -214,3 +215,4 @@ class OptimizedRecord:
     environment: Environment
     forms: tuple[SignatureRecord, ...]
     passnet: str
+    decodes: bool = False

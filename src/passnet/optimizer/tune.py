@@ -281,10 +281,12 @@ class _Trial:
     def _take_other_sizes(self, seconds: float) -> None:
         """Take the sizes that are measured and compared, the cheapest first."""
         call, settings = self.call, self.settings
-        a_number_s = self.comparison.eager_s / prod(call.sizes)
-        self.measured = _cheapest(measured_sizes(call.ranges), a_number_s, MEASURED_SHARE * seconds)
+        a_number_s = self.comparison.eager_s / _num_numbers(call.sizes)
+        measured = call.plan.measured if call.plan else measured_sizes(call.ranges)
+        compared = call.plan.compared if call.plan else compared_sizes(call.ranges)
+        self.measured = _cheapest(measured, a_number_s, MEASURED_SHARE * seconds)
         self.calls = [call.at(sizes) for sizes in self.measured]
-        compared = _cheapest(compared_sizes(call.ranges), a_number_s, COMPARED_SHARE * seconds)
+        compared = _cheapest(compared, a_number_s, COMPARED_SHARE * seconds)
         for number, sizes in enumerate(compared, 1):
             comparison = EagerComparison(
                 call.at(sizes),
@@ -487,9 +489,14 @@ class _Trial:
         return times, "repeated" if times.are_steady(MAX_WIDTH, MAX_DRIFT) else "busy"
 
 
+def _num_numbers(sizes: CallSizes) -> int:
+    """Return what a call's time grows with: the product of the first two sizes, or the one size."""
+    return prod(sizes[:2])
+
+
 def _cheapest(choices: Sequence[CallSizes], a_number_s: float, most_s: float) -> list[CallSizes]:
     """Return the first sizes, whose calls take so many seconds together; at least one."""
-    spent = list(accumulate(a_number_s * prod(sizes) for sizes in choices))
+    spent = list(accumulate(a_number_s * _num_numbers(sizes) for sizes in choices))
     count = sum(seconds <= most_s for seconds in spent)
     return list(islice(choices, max(1, count)))
 

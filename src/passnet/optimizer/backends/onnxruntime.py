@@ -1,10 +1,10 @@
 """ONNX Runtime, on the processor: in float32, and with products or convolutions in int8."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
@@ -18,29 +18,26 @@ from passnet.optimizer.backends.in_child import (
     with_repeated,
 )
 from passnet.optimizer.backends.runtimes import (
+    Rounding,
     array_of,
     check_call,
     input_name,
     position_of,
+    read_samples,
+    save_samples,
     saved_file,
 )
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
-from passnet.optimizer.compare.fresh_values import fresh_tensors
-
-Rounding: TypeAlias = Callable[[Path], None]
-"""Round numbers in the net's file in a folder."""
 
 PACKAGES = ("onnxruntime", "onnx", "onnxscript")
 
-NET_FILE, SAMPLES_FILE = "net.onnx", "samples.pt"
+NET_FILE = "net.onnx"
 
 DYNAMIC_OPS = ("MatMul", "Gemm", "LSTM")
 """Ops whose weights are rounded to int8 once, and inputs at each call."""
 
 STATIC_OPS = ("Conv", "MatMul", "Gemm")
 """Ops whose inputs are rounded by scales that samples of arguments gave."""
-
-NUM_SAMPLES = 8
 
 COPIED_BYTES = 2**16
 """Outputs up to this size are copied, which takes less time than to bind new memory."""
@@ -51,8 +48,7 @@ def make(call: NetCall, folder: Path, name: str, rounds: Rounding | None = None)
     check_call(call, name)
     save_program(call, folder)
     if rounds is _round_statically:
-        samples = [fresh_tensors(call, seed) for seed in range(NUM_SAMPLES)]
-        torch.save([call.tensors(), *samples], folder / SAMPLES_FILE)
+        save_samples(call, folder)
     return partial(_convert, folder, rounds)
 
 
@@ -88,12 +84,9 @@ def _round_statically(folder: Path) -> None:
             import onnx
 
             names = [port.name for port in onnx.load(path, load_external_data=False).graph.input]
-            samples = torch.load(folder / SAMPLES_FILE, weights_only=True)
             self._left = iter(
-                [
-                    {name: array_of(sample[position_of(name)]) for name in names}
-                    for sample in samples
-                ]
+                {name: array_of(sample[position_of(name)]) for name in names}
+                for sample in read_samples(folder)
             )
 
         def get_next(self) -> Any:

@@ -15,17 +15,21 @@ from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.backends.in_child import (
     MakeFile,
     RunTensors,
+    in_fork,
     read_program,
     save_program,
     with_repeated,
 )
 from passnet.optimizer.backends.runtimes import (
+    Rounding,
     all_tensors,
     array_of,
     check_call,
     input_name,
     is_own,
     position_of,
+    read_samples,
+    save_samples,
     saved_file,
 )
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
@@ -43,45 +47,92 @@ SETTINGS: Mapping[str, Any] = {
 """By default it may compute in bfloat16, and bind its threads to cores."""
 
 
+_FAST = {**SETTINGS, "EXECUTION_MODE_HINT": "PERFORMANCE"}
+
 LOWER: Mapping[Precision, Mapping[str, Any]] = {
-    "bf16": {**SETTINGS, "EXECUTION_MODE_HINT": "PERFORMANCE", "INFERENCE_PRECISION_HINT": "bf16"},
-    "fp16": {**SETTINGS, "EXECUTION_MODE_HINT": "PERFORMANCE", "INFERENCE_PRECISION_HINT": "f16"},
+    "int8": _FAST,
+    "bf16": {**_FAST, "INFERENCE_PRECISION_HINT": "bf16"},
+    "fp16": {**_FAST, "INFERENCE_PRECISION_HINT": "f16"},
 }
 """Settings for a lower precision, and what OpenVINO says of processors that have it."""
 
-CAPABILITIES: Mapping[Precision, str] = {"bf16": "BF16", "fp16": "FP16"}
+CAPABILITIES: Mapping[Precision | None, str] = {"bf16": "BF16", "fp16": "FP16"}
+
+ATTENTION = {"ScaledDotProductAttention", "MVN"}
+"""Ops of transformers, whose activations have outliers that rounding must spare."""
 
 
-def make(call: NetCall, folder: Path, name: str, precision: Precision | None = None) -> MakeFile:
+def make(
+    call: NetCall,
+    folder: Path,
+    name: str,
+    precision: Precision | None = None,
+    rounds: Rounding | None = None,
+) -> MakeFile:
     """Export a net, and return the work of a child that makes OpenVINO's files of it."""
     check_call(call, name)
     if any(tensor.dtype is torch.float64 for tensor in all_tensors(call)):
         raise BackendError("OpenVINO computes float64 as float32")
-    settings = SETTINGS
-    if precision is not None:
+    if precision in CAPABILITIES:
         found = import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         if CAPABILITIES[precision] not in found:
             raise BackendError(f"this processor has no arithmetic in {precision}")
-        settings = LOWER[precision]
+    settings = SETTINGS if precision is None else LOWER[precision]
     save_program(call, folder)
-    return partial(_convert, folder, settings)
+    if rounds is _round_all:
+        save_samples(call, folder)
+    return partial(_convert, folder, settings, rounds)
 
 
-def _convert(folder: Path, settings: Mapping[str, Any]) -> None:
+def _convert(folder: Path, settings: Mapping[str, Any], rounds: Rounding | None) -> None:
     tensors = _save(folder)
+    if rounds is not None:
+        in_fork(rounds, folder)
     gc.collect()  # the converted program holds itself, and its weights
     _open(folder / NET_FILE, settings)(tensors)
 
 
 def import_openvino() -> Any:
     """Import OpenVINO without its telemetry, which starts a thread and may report to its makers."""
-    if not {"openvino", "openvino_telemetry"} & {*sys.modules}:
+    return _import_quietly("openvino", "openvino.tools.ovc")
+
+
+def _import_quietly(name: str, *others: str) -> Any:
+    if not {name, "openvino_telemetry"} & {*sys.modules}:
         sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
         try:
-            import_module("openvino.tools.ovc")
+            for each in (*others, name):
+                import_module(each)
         finally:
             del sys.modules["openvino_telemetry"]
-    return import_module("openvino")
+    return import_module(name)
+
+
+def _round_all(folder: Path) -> None:
+    """Round weights and inputs of products and convolutions to int8, by samples of arguments."""
+    nncf, core = _import_quietly("nncf"), import_openvino().Core()
+    net = core.read_model(folder / NET_FILE)
+    positions = [position_of(name) for port in net.inputs for name in port.names if is_own(name)]
+    samples = [[array_of(sample[n]) for n in positions] for sample in read_samples(folder)]
+    ops = {op.get_type_name() for op in net.get_ops()}
+    kind = nncf.ModelType.TRANSFORMER if ops & ATTENTION else None
+    rounded = nncf.quantize(net, nncf.Dataset(samples), model_type=kind, subset_size=len(samples))
+    _replace(folder, rounded)
+
+
+def _round_weights(folder: Path) -> None:
+    """Round weights of products to int8, by output channels."""
+    nncf, core = _import_quietly("nncf"), import_openvino().Core()
+    net = core.read_model(folder / NET_FILE)
+    _replace(folder, nncf.compress_weights(net, mode=nncf.CompressWeightsMode.INT8_SYM))
+
+
+def _replace(folder: Path, net: Any) -> None:
+    """Let a net take the place of the one in its file, which it may have mapped."""
+    rounded = folder / f"rounded-{NET_FILE}"
+    import_openvino().save_model(net, rounded, compress_to_fp16=False)
+    for suffix in (".xml", ".bin"):
+        rounded.with_suffix(suffix).replace((folder / NET_FILE).with_suffix(suffix))
 
 
 def _save(folder: Path) -> list[torch.Tensor]:
@@ -140,7 +191,9 @@ def load(
     return call.built(name, with_repeated(call, run), is_frozen=True)
 
 
-def _openvino(says: str, precision: Precision | None = None) -> Backend:
+def _openvino(
+    says: str, precision: Precision | None = None, rounds: Rounding | None = None
+) -> Backend:
     open_net = load if precision is None else partial(load, settings=LOWER[precision])
     return Backend(
         says,
@@ -148,9 +201,9 @@ def _openvino(says: str, precision: Precision | None = None) -> Backend:
         open_net,
         is_frozen=True,
         is_unchecked=True,
-        make=partial(make, precision=precision),
+        make=partial(make, precision=precision, rounds=rounds),
         precision=precision,
-        packages=("openvino",),
+        packages=("openvino", *(("nncf",) if rounds else ())),
     )
 
 
@@ -158,4 +211,6 @@ BACKENDS: Mapping[str, Backend] = {
     "openvino_frozen": _openvino("OpenVINO"),
     "openvino_bf16": _openvino("OpenVINO in bfloat16", "bf16"),
     "openvino_fp16": _openvino("OpenVINO in float16", "fp16"),
+    "openvino_int8": _openvino("OpenVINO, products in int8", "int8", _round_all),
+    "openvino_int8_weights": _openvino("OpenVINO, weights in int8", "int8", _round_weights),
 }

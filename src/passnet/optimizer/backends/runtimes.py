@@ -4,20 +4,41 @@ They take the net from `torch.export` with its weights folded in, and save it in
 process. They read inputs in torch's memory, as numpy arrays.
 """
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from passnet.errors import BackendError
 from passnet.optimizer.call.call_check import flushes_denormals
 from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.compare.fresh_values import fresh_tensors
 
 DTYPES = {
     *(torch.float64, torch.float32, torch.float16, torch.bool),
     *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8),
 }
 """The dtypes that tensors of a call may have: numpy has no bfloat16."""
+
+
+Rounding: TypeAlias = Callable[[Path], None]
+"""Round numbers in a net's file in a folder."""
+
+SAMPLES_FILE, NUM_SAMPLES = "samples.pt", 8
+"""Arguments by which a child chooses scales: the example's, and so many sets like them."""
+
+
+def save_samples(call: NetCall, folder: Path) -> None:
+    """Save samples of arguments for a child."""
+    samples = [fresh_tensors(call, seed) for seed in range(NUM_SAMPLES)]
+    torch.save([call.tensors(), *samples], folder / SAMPLES_FILE)
+
+
+def read_samples(folder: Path) -> list[list[torch.Tensor]]:
+    """Read the samples of arguments."""
+    samples: list[list[torch.Tensor]] = torch.load(folder / SAMPLES_FILE, weights_only=True)
+    return samples
 
 
 def check_call(call: NetCall, name: str) -> None:

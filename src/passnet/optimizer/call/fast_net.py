@@ -62,16 +62,23 @@ class FastNet(torch.nn.Module):
             bare: FastNet = object.__new__(kind)
             return bare if is_bare else kind(net, *args, **kwargs)
         module = as_module(_unwrapped(net))
-        dispatch = Dispatch(module, *args, **kwargs)
+        dispatch = kwargs.pop("dispatch", Dispatch)(module, *args, **kwargs)
         made = object.__new__(_fast_class(module))
         object.__setattr__(made, "__dict__", vars(module))
         object.__setattr__(made, "_passnet", dispatch)
         return made
 
     def __init__(
-        self, net: Callable[..., Any], backends: Sequence[BuiltBackend] = (), warns: bool = True
+        self,
+        net: Callable[..., Any],
+        backends: Sequence[BuiltBackend] = (),
+        warns: bool = True,
+        dispatch: Callable[..., Dispatch] = Dispatch,
     ) -> None:
-        """Take a net, its backends, and whether to log why a call fits none: `__new__` is done."""
+        """Take a net, its backends, whether to log why a call fits none, and their dispatch.
+
+        `__new__` does all of it.
+        """
 
     def __init_subclass__(cls) -> None:
         """Keep the net's class from taking notice of a subclass."""
@@ -229,8 +236,18 @@ def served(built: BuiltBackend, net: torch.nn.Module) -> BuiltBackend:
 
 
 def fast_net(
-    net: Callable[..., Any], built_backends: Sequence[BuiltBackend], warns: bool
+    net: Callable[..., Any],
+    built_backends: Sequence[BuiltBackend],
+    warns: bool,
+    decodes: bool = False,
 ) -> FastNet:
-    """Return the user's net with backends that were built from its copy."""
+    """Return the user's net with backends that were built from its copy, or of its steps."""
     module = as_module(_unwrapped(net))
-    return FastNet(module, [served(built, module) for built in built_backends], warns)
+    if not decodes:
+        return FastNet(module, [served(built, module) for built in built_backends], warns)
+    from passnet.optimizer.decoding.dispatch import DecoderDispatch
+    from passnet.optimizer.decoding.step import DecoderStep
+
+    step = DecoderStep(module)
+    own = [served(built, step) for built in built_backends]
+    return FastNet(module, own, warns, dispatch=DecoderDispatch)

@@ -17,6 +17,9 @@ OF_MODULES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward
 _OF_TORCH = frozenset(vars(torch.nn.Module()))
 """Attributes of every module, whose containers are of torch."""
 
+OF_GENERATE = frozenset({"generation_config", "_previous_max_cache_length"})
+"""Attributes that `generate` of transformers reads and sets, and calls of the net do not read."""
+
 MOST = 20_000
 """The most objects that are looked at; a net that holds more is watched in these alone."""
 
@@ -45,7 +48,7 @@ def held_by(net: torch.nn.Module) -> HeldObjects:
     weights = {id(tensor) for tensor in (*net.parameters(), *net.buffers())}
     for path, module in net.named_modules():
         for name, value in vars(module).items():
-            if name not in _OF_TORCH:
+            if name not in _OF_TORCH | OF_GENERATE:
                 _add(f"{path}.{name}" if path else name, value, held, seen, weights)
     return held
 

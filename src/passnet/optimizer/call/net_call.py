@@ -3,12 +3,12 @@
 import copy
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from operator import is_not
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch.export import Dim, ExportedProgram, export
@@ -91,6 +91,28 @@ class BuiltBackend:
         return nested(self.structure, self.run(tensors))
 
 
+class CallPlan(Protocol):
+    """The sizes and arguments of a net whose arguments depend on each other."""
+
+    @property
+    def bounds(self) -> tuple[tuple[int, int] | None, ...]:
+        """The whole numbers that eager torch takes in each tensor, None for any."""
+
+    @property
+    def measured(self) -> list[CallSizes]:
+        """The sizes for which times are taken."""
+
+    @property
+    def compared(self) -> list[CallSizes]:
+        """The sizes for comparisons, besides the example's."""
+
+    def example(self, sizes: CallSizes) -> list[torch.Tensor]:
+        """Return arguments of some sizes."""
+
+    def draws(self, sizes: CallSizes, seed: int) -> Iterator[Any]:
+        """Yield further sets of arguments of some sizes (`compare.fresh_values.ArgumentSet`)."""
+
+
 def leaf_in_words(leaf: Any) -> str:
     """Return the dtype and shape of a tensor, or a constant, as text."""
     if isinstance(leaf, torch.Tensor):
@@ -107,7 +129,7 @@ class NetCall:
     `written` names the weights and arguments that a call writes into. `refusal` is a sentence why
     no backend may serve the net, None where one may; calls for comparisons add to it, as outputs
     other than tensors must stay as in the example. `weight_file` holds weights for children.
-    `ranges` are sizes that vary from call to call.
+    `ranges` are sizes that vary from call to call; `plan` says which arguments it has for some.
 
     Raises:
         InputError: the net is in training mode, fails on these arguments, or returns no tensor;
@@ -121,8 +143,9 @@ class NetCall:
         kwargs: Mapping[str, Any],
         weight_file: WeightFile | None = None,
         ranges: tuple[SizeRange, ...] = (),
+        plan: CallPlan | None = None,
     ) -> None:
-        self.ranges = ranges
+        self.ranges, self.plan = ranges, plan
         self.autocast: torch.dtype | None = None
         self.given, self.net, self.weight_file = net, as_module(net), weight_file
         if self.net.training and net is self.net:
@@ -197,7 +220,7 @@ class NetCall:
             InputError: the net fails on them.
         """
         other = copy.copy(self)
-        other.leaves = self.filled(resized(self.tensors(), self.ranges, sizes))
+        other.leaves = self.filled(self.tensors_of(sizes))
         other.args, other.kwargs = tree_unflatten(other.leaves, self.args_spec)
         start = time.perf_counter()
         try:
@@ -209,6 +232,12 @@ class NetCall:
             ) from cause
         other.seconds = time.perf_counter() - start
         return other
+
+    def tensors_of(self, sizes: CallSizes) -> list[torch.Tensor]:
+        """Return arguments of some sizes."""
+        if self.plan is not None:
+            return self.plan.example(sizes)
+        return resized(self.tensors(), self.ranges, sizes)
 
     def _call_in_inference_mode(self) -> None:
         """Refuse a net that reads tensors which nobody watches, or that returns other values in
@@ -371,7 +400,7 @@ class NetCall:
                 weight._is_param = True  # type: ignore[attr-defined] (those of scripted modules)
             inputs: list[torch.Tensor] = []
             # a size of 1 would be taken for a constant
-            for tensor in resized(self.tensors(), self.ranges, traced_sizes(self.ranges)):
+            for tensor in self.tensors_of(traced_sizes(self.ranges)):
                 is_again = any(tensor is earlier for earlier in inputs)  # or it were one input
                 inputs.append(tensor.clone() if is_again else tensor)
             return exported(flat, inputs, self.ranges)

@@ -160,7 +160,7 @@ def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
             same = is_same if is_attribute else is_
             states = [state[name] for state in (before, former.later) if name in state]
             is_known = name in now and any(same(state, now[name]) for state in states)
-            if name not in _OF_TORCH and not is_known:
+            if name not in _OF_TORCH | OF_GENERATE and not is_known:
                 return _change_in_words(former, str(name), now.get(name))
     return None
 
