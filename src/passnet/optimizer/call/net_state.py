@@ -16,7 +16,7 @@ import torch
 from torch.nn.utils import parametrize
 
 from passnet.errors import InputError
-from passnet.optimizer.call.held_objects import OF_MODULES, held_by
+from passnet.optimizer.call.held_objects import OF_GENERATE, OF_MODULES, held_by
 from passnet.optimizer.call.net_call import state_tensors
 from passnet.optimizer.call.values import is_plain
 

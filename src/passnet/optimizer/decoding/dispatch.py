@@ -57,12 +57,12 @@ class DecoderDispatch(Dispatch):
     def _step_of(self, ids: torch.Tensor, keep: int, cache: Any, kwargs: dict[str, Any]) -> Any:
         (batch, length), past = ids.shape, int(cache.get_seq_length())
         pairs = zip(cache.layers, self._empty[::2], self._empty[1::2], strict=True)
-        pasts = [
-            past_of(layer, past, length, tuple(x.expand(batch, -1, -1, -1) for x in empty))
-            for layer, *empty in pairs
-        ]
-        if any(each is None for each in pasts):
-            return NO_BACKEND
+        pasts = []
+        for layer, *empty in pairs:
+            own = past_of(layer, past, length, tuple(x.expand(batch, -1, -1, -1) for x in empty))
+            if own is None:
+                return NO_BACKEND
+            pasts.append(own)
         slots = {}
         for is_sliding, own in zip(self._step.slides, pasts, strict=True):
             if is_sliding not in slots:
@@ -108,7 +108,7 @@ class DecoderDispatch(Dispatch):
             if any(self._step.slides):
                 return None
             cache.layers.extend(DynamicLayer() for _ in range(count))
-        slides = tuple(layer.is_sliding for layer in cache.layers)
+        slides = tuple(getattr(layer, "is_sliding", False) for layer in cache.layers)
         return cache if slides == self._step.slides else None
 
     def _shown(self, mask: Any, batch: int, length: int) -> Any:

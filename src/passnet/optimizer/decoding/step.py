@@ -1,6 +1,6 @@
 """A decoder as a net of tensors alone: new tokens, masks, and the keys and values of the past.
 
-A step neither joins past and new keys nor copies the past, so that may lie in a buffer with room for
+A step neither joins past and new keys nor copies the past, which may lie in a buffer with room for
 more. In eager torch, for comparisons, it calls the decoder as it is; while it is traced, with an
 attention that takes both parts.
 """
@@ -49,7 +49,8 @@ def slides(net: Any) -> tuple[bool, ...]:
 def _layer_forms(net: Any) -> list[tuple[type, bool]]:
     from transformers import DynamicCache
 
-    return [(type(layer), layer.is_sliding) for layer in DynamicCache(config=net.config).layers]
+    layers: list[Any] = DynamicCache(config=net.config).layers
+    return [(type(layer), getattr(layer, "is_sliding", False)) for layer in layers]
 
 
 def _known_layers() -> tuple[type, ...]:
@@ -99,7 +100,7 @@ class DecoderStep(torch.nn.Module):
                 return_dict=True,
                 **cache,
             )
-        return outputs.logits, *(tensor for layer in layers for tensor in layer.new)
+        return outputs.logits, *(tensor.contiguous() for layer in layers for tensor in layer.new)
 
 
 @contextmanager
@@ -139,21 +140,21 @@ def _layer_type() -> type:
             super().__init__()
             self.past, self.is_traced = (keys, values), is_traced
             self.is_sliding, self.is_initialized = is_sliding, True
-            self.new: tuple[torch.Tensor, ...] = ()
+            self.new: Any = ()
 
-        def lazy_initialization(self, *_: Any) -> None:
+        def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
             """Do nothing: the past is given."""
 
         def update(
-            self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any
-        ) -> tuple[torch.Tensor, ...]:
+            self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+        ) -> tuple[torch.Tensor, torch.Tensor]:
             """Take the new keys and values, and return those to attend to."""
             self.new = key_states, value_states
             if self.is_traced:
                 _layers[id(key_states)] = self
                 return self.new
-            pairs = zip(self.past, self.new, strict=True)
-            return tuple(torch.cat(pair, 2) for pair in pairs)
+            keys, values = self.past
+            return torch.cat([keys, key_states], 2), torch.cat([values, value_states], 2)
 
         def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
             """Return the length of all keys, and where they begin."""

@@ -31,13 +31,15 @@ class StepPlan:
     heads: tuple[tuple[int, int, int], ...]
     vocabulary: int
     window: int
+    num_positions: int
     dtype: torch.dtype
 
     @property
     def bounds(self) -> NumberBounds:
-        """The ids that eager torch takes."""
+        """The ids and positions that eager torch takes."""
         num_tensors = 3 + 2 * len(self.step.kinds) + 2 * len(self.heads)
-        return ((0, self.vocabulary - 1), *[None] * (num_tensors - 1))
+        positions = 0, self.num_positions - 1
+        return (0, self.vocabulary - 1), positions, *[None] * (num_tensors - 2)
 
     def sizes(self, batch: int, length: int, past: int, keep: int = 1) -> CallSizes:
         """Return the sizes of a step, within the ranges."""
@@ -89,7 +91,8 @@ class StepPlan:
         masks = masks_of(
             kinds, None, [own if kind else slots for kind in kinds], new, self.window, batch
         )
-        tensors = [ids, new[None].repeat(batch, 1), torch.arange(length - keep, length), *masks]
+        positions = new.clamp(max=self.num_positions - 1)[None].repeat(batch, 1)
+        tensors = [ids, positions, torch.arange(length - keep, length), *masks]
         for is_sliding, (heads, of_keys, of_values) in zip(
             self.step.slides, self.heads, strict=True
         ):
@@ -112,7 +115,7 @@ class StepPlan:
             past[-1, ..., : past.shape[-1] // 2] = False  # each token attends to itself still
         yield ArgumentSet("usual", "with padding", padded)
         far = self.example(sizes, seed + 5)
-        far[1] += 1000
+        far[1] = (far[1] + self.num_positions // 2).clamp(max=self.num_positions - 1)
         yield ArgumentSet("usual", "at far positions", far)
 
 
@@ -150,9 +153,7 @@ def step_plan(net: Any, asked: Mapping[Any, Any] | None = None) -> StepPlan:
     length += [(number, 3) for number, _ in of_masks[1::2]]
     rows = [(0, 0), (1, 0), *((number, 0) for number in numbers)]
     ranges = [
-        SizeRange(
-            "batch", lows["batch"], highs["batch"], 2, ((0, 0), (1, 0), *((n, 0) for n in numbers))
-        ),
+        SizeRange("batch", lows["batch"], highs["batch"], 2, tuple(rows)),
         SizeRange("length", lows["length"], highs["length"], 5, tuple(length)),
         SizeRange("past", 0, min(most, MOST_PAST) + BLOCK, 9, past_of(False)),
     ]
@@ -161,7 +162,7 @@ def step_plan(net: Any, asked: Mapping[Any, Any] | None = None) -> StepPlan:
     ranges.append(SizeRange("logits", 1, highs["length"], 3, ((2, 0),)))
     kept = tuple(r for r in ranges if r.places)
     vocabulary = net.get_input_embeddings().num_embeddings
-    return StepPlan(step, kept, heads, vocabulary, window, net.dtype)
+    return StepPlan(step, kept, heads, vocabulary, window, most, net.dtype)
 
 
 def _heads(net: Any, step: DecoderStep) -> tuple[tuple[int, int, int], ...]:

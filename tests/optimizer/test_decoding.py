@@ -1,0 +1,241 @@
+"""Decoders of transformers: the tokens of `generate`, and what a step leaves in a user's cache."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import passnet
+from passnet.data.capture.mismatched_wheels import import_with_torchvision
+from passnet.errors import InputError
+from passnet.optimizer.backends.registry import BACKENDS
+from passnet.optimizer.optimize import Optimized, optimize_net
+from passnet.optimizer.settings import OptimizeSettings
+
+transformers = pytest.importorskip("transformers")
+import_with_torchvision("transformers")
+
+TINY: dict[str, Any] = {
+    "vocab_size": 97,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 256,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+}
+IDS = torch.tensor([[5, 17, 3, 80, 41, 9, 33]])
+PADDED = torch.tensor([[0, 0, 0, 80, 41, 9, 33], [5, 17, 3, 80, 41, 9, 33]])
+SHOWN = (PADDED != 0).long()
+NEW = {"max_new_tokens": 12, "do_sample": False}
+
+
+def llama() -> Any:
+    torch.manual_seed(0)
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**TINY)).eval()
+
+
+def qwen() -> Any:
+    torch.manual_seed(0)
+    return transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**TINY, head_dim=8)).eval()
+
+
+def gemma() -> Any:
+    torch.manual_seed(0)
+    kinds = ["sliding_attention", "full_attention"]
+    own = {"head_dim": 8, "sliding_window": 6, "layer_types": kinds}
+    return transformers.Gemma3ForCausalLM(transformers.Gemma3TextConfig(**TINY, **own)).eval()
+
+
+def gpt2() -> Any:
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(
+        vocab_size=97, n_embd=32, n_layer=2, n_head=4, n_positions=256, bos_token_id=1,
+        eos_token_id=None,
+    )  # fmt: skip
+    return transformers.GPT2LMHeadModel(config).eval()
+
+
+def made(net: Any, engine: str, out: Path | None = None) -> Optimized:
+    settings = OptimizeSettings(
+        backends=(engine,), seconds=0.02, budget_s=300, dynamic={"batch": (1, 4), "length": (1, 16)}
+    )
+    return optimize_net(net, [((IDS,), {})], settings, out, serves=engine)
+
+
+@pytest.fixture(scope="module")
+def optimized(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any, Path]]:
+    """A tiny decoder, as it is and optimised, and the folder of that."""
+    net, folder = llama(), tmp_path_factory.mktemp("decoder") / "out"
+    done = made(net, "graph", folder)
+    assert done.record.forms[0].chosen == "graph", done.record.forms[0].engines[1].reason
+    yield net, done.net, folder
+
+
+def generated(net: Any, ids: torch.Tensor, **settings: Any) -> Any:
+    torch.manual_seed(3)
+    return net.generate(ids, **{**NEW, **settings}, return_dict_in_generate=True)
+
+
+def ran_steps(cache: Any) -> bool:
+    """Whether our steps filled a growing cache."""
+    return all("_passnet_keys" in vars(layer) for layer in cache.layers)
+
+
+WAYS: dict[str, tuple[torch.Tensor, dict[str, Any]]] = {
+    "greedy": (IDS, {}),
+    "sampling": (IDS, {"do_sample": True}),
+    "padding": (PADDED, {"attention_mask": SHOWN}),
+    "beams": (IDS, {"num_beams": 3}),
+    "several": (IDS, {"do_sample": True, "num_return_sequences": 3}),
+    "prompt lookup": (torch.tensor([[5, 17, 3, 5, 17, 3, 5]]), {"prompt_lookup_num_tokens": 3}),
+    "scores": (IDS, {"output_scores": True}),
+    "static cache": (IDS, {"cache_implementation": "static"}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_tokens_are_eager_torchs(
+    optimized: tuple[Any, Any, Path], way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    net, fast, _ = optimized
+    ids, settings = WAYS[way]
+    right = generated(net, ids, **settings)
+    with caplog.at_level(logging.WARNING, "passnet"):
+        found = generated(fast, ids, **settings)
+    assert torch.equal(found.sequences, right.sequences)
+    assert not [record for record in caplog.records if record.name == "passnet"]
+    if way != "static cache":
+        assert ran_steps(found.past_key_values)
+
+
+def test_a_chat_goes_on_with_its_cache(optimized: tuple[Any, Any, Path]) -> None:
+    net, fast, _ = optimized
+    texts = []
+    for each in (net, fast):
+        cache = transformers.DynamicCache(config=net.config)
+        first = generated(each, IDS, past_key_values=cache).sequences
+        longer = torch.cat([first, torch.tensor([[8, 2, 50]])], 1)
+        texts.append(generated(each, longer, past_key_values=cache).sequences)
+    assert torch.equal(*texts)
+
+
+def test_steps_of_eager_torch_may_come_between(optimized: tuple[Any, Any, Path]) -> None:
+    net, fast, _ = optimized
+    name = "cache" if "cache" in net.forward.__code__.co_varnames else "past_key_values"
+    logits = []
+    for order in ((net, net, net, net), (fast, net, fast, fast)):
+        cache, last = transformers.DynamicCache(config=net.config), None
+        with torch.no_grad():
+            for ids, each in zip(IDS.split(2, 1), order, strict=True):
+                last = each(input_ids=ids, **{name: cache}, use_cache=True).logits
+        logits.append(last)
+    torch.testing.assert_close(*logits)
+
+
+def test_what_others_hold_of_a_cache_is_not_overwritten(optimized: tuple[Any, Any, Path]) -> None:
+    net, fast, _ = optimized
+    with torch.no_grad():
+        first = fast(input_ids=IDS, use_cache=True)
+        cache = first["cache"] if "cache" in first else first["past_key_values"]
+        held = cache.layers[0].keys
+        copy = held.clone()
+        cache.crop(-3)
+        name = "cache" if "cache" in first else "past_key_values"
+        fast(input_ids=IDS[:, :2], use_cache=True, **{name: cache})
+    assert torch.equal(held, copy)
+    assert cache.get_seq_length() == IDS.shape[1] - 3 + 2
+
+
+def test_the_first_token_has_all_logits_or_the_last(optimized: tuple[Any, Any, Path]) -> None:
+    net, fast, _ = optimized
+    with torch.no_grad():
+        for settings in ({}, {"logits_to_keep": 1}, {"logits_to_keep": 3}, {"logits_to_keep": 99}):
+            right, found = net(input_ids=IDS, **settings), fast(input_ids=IDS, **settings)
+            assert type(found) is type(right)
+            torch.testing.assert_close(found.logits, right.logits)
+        assert ran_steps(
+            found[next(name for name in ("cache", "past_key_values") if name in found)]
+        )
+
+
+NO_STEPS: dict[str, dict[str, Any]] = {
+    "hidden states": {"output_hidden_states": True},
+    "no cache": {"use_cache": False},
+    "embeddings": {"input_ids": None, "inputs_embeds": torch.ones(1, 3, 32)},
+    "a mask of its own": {"attention_mask": torch.ones(1, 1, 7, 7, dtype=torch.bool)},
+    "labels": {"labels": IDS},
+}
+
+
+@pytest.mark.parametrize("name", NO_STEPS)
+def test_calls_that_are_no_steps_run_the_decoder(
+    optimized: tuple[Any, Any, Path], name: str
+) -> None:
+    net, fast, _ = optimized
+    call = {"input_ids": IDS, **NO_STEPS[name]}
+    with torch.no_grad():
+        right, found = net(**call), fast(**call)
+    assert torch.equal(found.logits, right.logits) and list(found) == list(right)
+
+
+def test_an_id_out_of_the_vocabulary_is_eager_torchs_error(
+    optimized: tuple[Any, Any, Path],
+) -> None:
+    _, fast, _ = optimized
+    with torch.no_grad(), pytest.raises(IndexError):
+        fast(input_ids=torch.tensor([[5, 97]]))
+
+
+def test_updates_of_weights_are_seen(optimized: tuple[Any, Any, Path]) -> None:
+    net, fast, _ = optimized
+    weight = net.lm_head.weight
+    kept = weight.detach().clone()
+    try:
+        with torch.no_grad():
+            weight.copy_(kept.flip(0))
+        right = generated(net, IDS).sequences
+        found = generated(fast, IDS)
+        assert torch.equal(found.sequences, right) and ran_steps(found.past_key_values)
+    finally:
+        with torch.no_grad():
+            weight.copy_(kept)
+
+
+def test_a_decoder_is_loaded(optimized: tuple[Any, Any, Path]) -> None:
+    net, _, folder = optimized
+    loaded = passnet.load(folder, net)
+    found = generated(loaded, IDS)
+    assert torch.equal(found.sequences, generated(net, IDS).sequences)
+    assert ran_steps(found.past_key_values)
+
+
+def test_a_decoder_has_batch_and_length() -> None:
+    settings = OptimizeSettings(backends=("graph",), dynamic={"input_ids": {1: (1, 9)}})
+    with pytest.raises(InputError, match="'input_ids' of a decoder; it has batch and length"):
+        optimize_net(llama(), [((IDS,), {})], settings)
+
+
+FAMILIES = {"qwen": qwen, "gemma": gemma, "gpt2": gpt2, "llama": llama}
+ENGINES = [
+    name
+    for name in ("graph", "onnxruntime_frozen", "openvino_frozen", "aot_frozen")
+    if not BACKENDS[name].missing
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families_and_backends(family: str, engine: str) -> None:
+    net = FAMILIES[family]()
+    done = made(net, engine)
+    assert done.record.decodes, done.record.forms[0].engines[1].reason
+    for way, (ids, settings) in WAYS.items():
+        right = generated(net, ids, **settings).sequences
+        assert torch.equal(generated(done.net, ids, **settings).sequences, right), way
