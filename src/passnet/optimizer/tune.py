@@ -471,7 +471,7 @@ class _Trial:
         return SizeTimes(tuple(rounds), _plain("eager"))
 
     def last_times(self) -> tuple[SizeTimes, Steadiness]:
-        """Time what is kept, twice if the machine is busy and there is time."""
+        """Time what is kept, twice on a busy machine."""
         if self.away:
             with suppress(BackendError):
                 backend, home = self.plan[self.away], self.folder / self.away

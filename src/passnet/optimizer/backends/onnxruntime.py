@@ -64,6 +64,7 @@ def _round_dynamically(folder: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     with _rounded(folder) as (path, rounded):
+        _transpose_weights(path)
         quantize_dynamic(
             path,
             rounded,
@@ -105,6 +106,32 @@ def _round_statically(folder: Path) -> None:
         )
 
 
+def _transpose_weights(path: Path) -> None:
+    """Transpose weights of products in a file, as of outputs tied to an embedding: others are not
+    rounded.
+    """
+    import onnx
+    from onnx import numpy_helper
+
+    net = onnx.load(path)
+    weights = {weight.name: weight for weight in net.graph.initializer}
+    uses: dict[str, set[str]] = {}
+    for node in net.graph.node:
+        for name in node.input:
+            uses.setdefault(name, set()).add(node.op_type)
+    for node in [*net.graph.node]:
+        is_of_weight = node.op_type == "Transpose" and node.input[0] in weights
+        if is_of_weight and uses.get(node.output[0]) == {"MatMul"}:
+            values = numpy_helper.to_array(weights[node.input[0]])
+            order = [*node.attribute[0].ints] if node.attribute else None
+            own = numpy_helper.from_array(values.transpose(order).copy(), node.output[0])
+            net.graph.initializer.append(own)
+            net.graph.node.remove(node)
+    for old in path.parent.glob(f"{path.name}*"):
+        old.unlink()
+    onnx.save(net, path, save_as_external_data=True, location=f"{path.name}.data")
+
+
 @contextmanager
 def _rounded(folder: Path) -> Iterator[tuple[Path, Path]]:
     """Yield the net's file and a new one, which takes its place."""
@@ -137,7 +164,7 @@ def _save(folder: Path) -> list[Any]:
 
 
 def _open(path: Path, call: NetCall | None = None) -> RunTensors:
-    """Open a net's file; with the call, of which sizes do not vary, its calls are thin."""
+    """Open a net's file; calls of one size are thin."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -1,4 +1,4 @@
-"""All backends by name, with those of other packages."""
+"""The backends of passnet and of other packages by name."""
 
 from collections.abc import Mapping
 from importlib.metadata import entry_points
@@ -32,7 +32,7 @@ cannot be stopped, comes after AOTInductor, whose time tells how long it may tak
 
 
 def all_backends() -> dict[str, Backend]:
-    """Return our backends and then those of installed packages.
+    """Return the backends of passnet, then of other packages.
 
     Raises:
         InputError: a package's backends cannot be loaded, or have names that are taken.

@@ -24,7 +24,7 @@ class Past:
 
     @property
     def places(self) -> int:
-        """The places of the tensors, some of which may be empty."""
+        """The places of the tensors, with empty ones."""
         return self.tensors[0].shape[2]
 
 

@@ -110,7 +110,7 @@ def _as_it_is() -> Iterator[None]:
 
 @contextmanager
 def _attention(net: Any) -> Iterator[None]:
-    """Let a decoder use our attention; it is one whose masks tell what is attended to."""
+    """Let a decoder use our attention, with boolean masks."""
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, sdpa_mask
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
