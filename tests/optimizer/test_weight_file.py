@@ -147,7 +147,7 @@ def test_of_a_large_net_one_signature_holds_folded_weights(tmp_path: Path) -> No
         "folds": Backend("it", folding, folding, is_frozen=True),
     }
     settings = OptimizeSettings(backends=("folds",), seconds=0.02)
-    calls = [((torch.randn(size),), {}) for size in (4, 5)]
+    calls = [((torch.randn(shape),), {}) for shape in ((4,), (1, 5))]
     net = Large()
     made = optimize_net(net, calls, settings, tmp_path, backends=backends, serves="folds")
     first, second = (

@@ -68,7 +68,8 @@ def load(
     has_values = _check_fit(record, net, folder)
     built_backends: list[BuiltBackend] = []
     with process_state_kept():
-        net_copy, *_ = copied(net, ())
+        # no call writes into weights, or its signature had been served by eager torch
+        net_copy, *_ = copied(net, (), shares_weights=True)
         plan = step_plan(net_copy) if record.decodes else None
         own = net_copy if plan is None else plan.step
         for number, signature in enumerate(record.forms):

@@ -165,11 +165,13 @@ def copied(
     calls: Sequence[Arguments],
     file: Path | None = None,
     large_bytes: int = LARGE_BYTES,
+    shares_weights: bool = False,
 ) -> tuple[Callable[..., Any], Sequence[Arguments], WeightFile | None]:
     """Copy a net and the arguments of some calls, tensors shared among them included.
 
     Functions are not copied, and neither are the objects that a closure or a hook holds. The copy
     of a net with so many bytes of weights has them in a `WeightFile` at `file`, if that is given.
+    With `shares_weights` it has the weights of the net itself: of one whose calls write into none.
     InputError where something cannot be copied, or changes of a weight cannot be seen.
     """
     net, name = _unwrapped(net), name_of(net)
@@ -179,12 +181,14 @@ def copied(
         raise InputError(f"weight {lazy[0]} has no values yet; call {name} once first")
     remember_weights(module, weights)
     attributes = [value for part in module.modules() for value in vars(part).values()]
-    memo: dict[Any, Any] = {}
+    memo: dict[Any, Any] = {id(w): w for w in weights.values()} if shares_weights else {}
     weight_file = None
     if file is not None and sum(weight.nbytes for weight in weights.values()) >= large_bytes:
         weight_file, memo = WeightFile.of_copies(file, weights.values())
     net_copy = _copy(net, name, [*weights.values(), *attributes], memo)
     places = _places(as_module(net_copy))
+    if shares_weights:
+        return net_copy, (), None
     if shared := places.keys() & _places(module).keys():
         raise InputError(
             f"copies of {name} share {places[shared.pop()]} with it; passnet works on a copy, so "
