@@ -1,4 +1,5 @@
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,15 @@ def test_an_aot_package_reads_weights_of_one_value(tmp_path: Path) -> None:
 
 
 @pytest.mark.xdist_group("inductor")
+def test_zentorch_is_refused_on_processors_of_others(tmp_path: Path) -> None:
+    if "AuthenticAMD" in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+        pytest.skip("this processor is AMD's")
+    call = NetCall(torch.relu, (torch.ones(2),), {})
+    backend = replace(BACKENDS["zentorch_frozen"], packages=())
+    with pytest.raises(BackendError, match="zentorch is for AMD's processors"):
+        build_backend("zentorch_frozen", backend, call, tmp_path / "built", freeze=True)
+
+
 def test_an_aot_package_reads_the_weights_of_the_net_that_it_is_loaded_for(tmp_path: Path) -> None:
     net = block()
     call = NetCall(net, (torch.randn(2, 8),), {"y": torch.randn(2, 8)})

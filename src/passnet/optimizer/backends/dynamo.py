@@ -1,13 +1,15 @@
-"""torch.compile, and TorchScript's optimizer."""
+"""torch.compile, AMD's plug-in for it, and TorchScript's optimizer."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from passnet.inductor.compiler import compile_no_more, own_frame
+from passnet.errors import BackendError
+from passnet.inductor.compiler import compile_no_more, inductor_settings, own_frame
 from passnet.optimizer.backends.backend import Backend, Occasion
 from passnet.optimizer.call.net_call import BuiltBackend, FlatNet, NetCall
 from passnet.optimizer.call.sizes import compared_sizes, traced_sizes
@@ -16,9 +18,16 @@ SCRIPT_FILE = "net.pt"
 
 
 def _compiled(
-    call: NetCall, folder: Path, name: str, options: Mapping[str, Any], mode: str | None = None
+    call: NetCall,
+    folder: Path,
+    name: str,
+    options: Mapping[str, Any],
+    mode: str | None = None,
+    backend: str | None = None,
 ) -> BuiltBackend:
     settings: dict[str, Any] = {"mode": mode} if mode else {"options": dict(options) or None}
+    if backend is not None:
+        settings = {"backend": backend}
     frame = own_frame(call.given)
     compiled: Any = torch.compile(frame, dynamic=bool(call.ranges) or None, **settings)
     # the first call is of a size that is no constant to Dynamo
@@ -57,11 +66,29 @@ def _compile(says: str, when: Occasion, mode: str | None = None, **options: Any)
     return Backend(says, build, build, bool(options.get("freezing")), is_inductor=True, when=when)
 
 
+def _build_zentorch(call: NetCall, folder: Path, name: str) -> BuiltBackend:
+    """Compile a net by AMD's plug-in, which computes other values on processors of others."""
+    if "AuthenticAMD" not in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"):
+        raise BackendError("zentorch is for AMD's processors")
+    import_module("zentorch")  # it registers itself
+    with inductor_settings({"freezing": True}):
+        return _compiled(call, folder, name, {"freezing": True}, backend="zentorch")
+
+
 BACKENDS: Mapping[str, Backend] = {
     "compile": _compile("torch.compile", "usual"),
     "compile_frozen": _compile("torch.compile with freezing", "freeze", freezing=True),
     "compile_autotune": _compile(
         "torch.compile, max-autotune", "named", mode="max-autotune-no-cudagraphs"
+    ),
+    "zentorch_frozen": Backend(
+        "torch.compile by zentorch, with freezing",
+        _build_zentorch,
+        _build_zentorch,
+        is_frozen=True,
+        is_inductor=True,
+        when="freeze",
+        packages=("zentorch",),
     ),
     "script_frozen": Backend(
         "torch.jit.optimize_for_inference",
