@@ -26,10 +26,10 @@ from passnet.optimizer.call.process_state import process_state_kept
 from passnet.optimizer.call.sizes import named_ranges, ranges_of_calls
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, KeptPass, read_kept_passes
-from passnet.optimizer.decoding.step import is_decoder
+from passnet.optimizer.decoding.step import is_decoder, is_step
 from passnet.optimizer.decoding.step_plan import StepPlan, step_plan
 from passnet.optimizer.package import digest_of_weights, save_example, signature_folder
-from passnet.optimizer.record import RECORD_FILE, OptimizedRecord, SizeRange
+from passnet.optimizer.record import RECORD_FILE, OptimizedRecord, SignatureRecord, SizeRange
 from passnet.optimizer.settings import DEFAULTS, OptimizeSettings
 from passnet.optimizer.tune import Progress, optimize_signature
 from passnet.version import __version__
@@ -118,7 +118,7 @@ def _groups(
     net: Callable[..., Any], calls: Sequence[Arguments], settings: OptimizeSettings
 ) -> list[_Group]:
     """Return the calls to serve, with ranges where calls differ in sizes alone."""
-    if is_decoder(net):
+    if is_decoder(net) and all(is_step(*call) for call in calls):
         plan = step_plan(net, settings.dynamic)
         example = tuple(plan.example(plan.traced)), {}
         return [_Group(plan.step, example, plan.ranges, calls, plan)]
@@ -152,7 +152,8 @@ def _optimized(
     """Try all backends in a folder, for one input signature after the other."""
     deadline = time.monotonic() + settings.budget_s
     built_backends: list[BuiltBackend] = []
-    signatures, decodes = [], False
+    signatures: list[SignatureRecord] = []
+    step_of: StepPlan | None = None
     weights = folder / WEIGHT_FILE
     with process_state_kept(settings.threads), JobRunner() as runner, _removed(weights):
         if any(backend.make is not None for backend in plan.values()):
@@ -177,7 +178,7 @@ def _optimized(
                 shutil.rmtree(home)
                 groups = [_Group(net_copy, each) for each in group.singly]
                 continue
-            decodes = group.plan is not None
+            step_of = group.plan
             signatures.append(signature)
             if built is not None:
                 built_backends.append(built)
@@ -191,7 +192,8 @@ def _optimized(
             describe_environment(),
             tuple(signatures),
             __version__,
-            decodes,
+            step_of is not None,
         )
     warns = len(built_backends) == len(signatures)
-    return Optimized(fast_net(net, built_backends, warns, decodes), record)
+    output_type = None if step_of is None else step_of.output_type
+    return Optimized(fast_net(net, built_backends, warns, output_type), record)

@@ -99,7 +99,7 @@ def load(
                 chosen = signature.chosen if signature.chosen in loaded else names[0]
                 built_backends.append(chosen_backend(replace(signature, chosen=chosen), loaded))
     warns = len(built_backends) == len(record.forms)
-    return fast_net(net, built_backends, warns, record.decodes)
+    return fast_net(net, built_backends, warns, plan.output_type if plan else None)
 
 
 def _loaded(name: str, backend: Backend, call: NetCall, home: Path, folder: Path) -> BuiltBackend:

@@ -84,7 +84,7 @@ class Dispatch:
     def __init__(
         self, net: torch.nn.Module, backends: Sequence[BuiltBackend] = (), warns: bool = True
     ) -> None:
-        self.net, self._warns = net, warns
+        self.net, self._checked_net, self._warns = net, net, warns
         self._backends = tuple(_checked(net, built) for built in reversed(backends))
         self._why_none = "it has no backends"
         self._warned: set[int | str] = set()
@@ -146,7 +146,7 @@ class Dispatch:
         in_place = tuple(
             backend
             for backend in self._backends
-            if not is_moved(self.net, backend.signature.weights)
+            if not is_moved(self._checked_net, backend.signature.weights)
         )
         if len(in_place) < len(self._backends):
             self._backends = in_place

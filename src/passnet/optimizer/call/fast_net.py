@@ -7,6 +7,7 @@ weights at the user's memory, so that a backend sees later updates.
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from types import new_class
@@ -243,15 +244,19 @@ def fast_net(
     net: Callable[..., Any],
     built_backends: Sequence[BuiltBackend],
     warns: bool,
-    decodes: bool = False,
+    output_type: type | None = None,
 ) -> FastNet:
-    """Return the user's net with backends that were built from its copy, or of its steps."""
+    """Return the user's net with backends that were built from its copy.
+
+    With the class of its outputs, it is a decoder and the backends are of its steps.
+    """
     module = as_module(_unwrapped(net))
-    if not decodes:
+    if output_type is None:
         return FastNet(module, [served(built, module) for built in built_backends], warns)
     from passnet.optimizer.decoding.dispatch import DecoderDispatch
     from passnet.optimizer.decoding.step import DecoderStep
 
     step = DecoderStep(module)
     own = [served(built, step) for built in built_backends]
-    return FastNet(module, own, warns, dispatch=DecoderDispatch)
+    dispatch = partial(DecoderDispatch, output_type=output_type)
+    return FastNet(module, own, warns, dispatch=dispatch)

@@ -8,41 +8,40 @@ import torch
 from passnet.optimizer.call.dispatch import NO_BACKEND, Dispatch
 from passnet.optimizer.call.net_call import BuiltBackend
 from passnet.optimizer.decoding.caches import append, past_of
-from passnet.optimizer.decoding.step import KINDS, DecoderStep, cache_name, masks_of
-
-KNOWN = {
-    *("input_ids", "attention_mask", "position_ids", "logits_to_keep", "use_cache", "return_dict"),
-    *("cache", "past_key_values"),
-}
-"""The named arguments of calls that can be steps."""
+from passnet.optimizer.decoding.step import KINDS, DecoderStep, cache_name, is_step, masks_of
 
 
 class DecoderDispatch(Dispatch):
     """The backends of a decoder's steps.
 
     A call that is no step runs the decoder: other arguments, a cache that is off or of another
-    kind, a mask that is not causal.
+    kind, a mask that is not causal. `output_type` is the class of its outputs.
     """
 
-    def __init__(self, net: Any, backends: Sequence[BuiltBackend] = (), warns: bool = True) -> None:
+    def __init__(
+        self,
+        net: Any,
+        backends: Sequence[BuiltBackend] = (),
+        warns: bool = True,
+        output_type: Any = None,
+    ) -> None:
         step = DecoderStep(net)
         super().__init__(step, backends, warns)
         self.net, self._step = net, step
-        self._cache_name = cache_name(net)
+        self._cache_name, self._output_type = cache_name(net), output_type
         self._window = getattr(net.config, "sliding_window", None) or 0
         example = backends[0].leaves[3 + 2 * len(step.kinds) :] if backends else ()
         self._empty = [torch.zeros(1, x.shape[1], 0, x.shape[3], dtype=x.dtype) for x in example]
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call as a step; return NO_BACKEND where it is none, or fits no backend."""
-        if len(args) > 1 or kwargs.keys() - KNOWN or (args and "input_ids" in kwargs):
+        if not is_step(args, kwargs):
             return NO_BACKEND
-        ids = args[0] if args else kwargs.get("input_ids")
+        ids: torch.Tensor = args[0] if args else kwargs["input_ids"]
         keep, flag = kwargs.get("logits_to_keep", 0), kwargs.get("use_cache")
         uses_cache = self.net.config.use_cache if flag is None else flag
         if (
-            type(ids) is not torch.Tensor
-            or ids.dim() != 2
+            ids.dim() != 2
             or type(keep) is not int
             or not uses_cache
             or kwargs.get("return_dict", True) is False
@@ -130,6 +129,4 @@ class DecoderDispatch(Dispatch):
         return shown if is_causal else False
 
     def _outputs_of(self, logits: torch.Tensor, cache: Any) -> Any:
-        from transformers.modeling_outputs import CausalLMOutputWithPast
-
-        return CausalLMOutputWithPast(logits=logits, **{self._cache_name: cache})
+        return self._output_type(logits=logits, **{self._cache_name: cache})

@@ -6,7 +6,7 @@ attention that takes both parts.
 """
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,8 +18,21 @@ ATTENTION = "passnet_parts"
 KINDS = ("full_attention", "sliding_attention")
 """The names of masks by whether layers attend to a window alone."""
 
+KNOWN = {
+    *("input_ids", "attention_mask", "position_ids", "logits_to_keep", "use_cache", "return_dict"),
+    *("cache", "past_key_values"),
+}
+"""The named arguments of calls that can be steps."""
+
 _layers: dict[int, Any] = {}
 """The layer of new keys, by their identity, while a step is traced."""
+
+
+def is_step(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Return whether a call has arguments of steps alone: ids by position or name, and others."""
+    ids = args[0] if args else kwargs.get("input_ids")
+    is_known = len(args) <= 1 and not kwargs.keys() - KNOWN
+    return is_known and not (args and "input_ids" in kwargs) and type(ids) is torch.Tensor
 
 
 def is_decoder(net: Any) -> bool:
@@ -32,7 +45,10 @@ def is_decoder(net: Any) -> bool:
     names = inspect.signature(net.forward).parameters
     if not {"input_ids", "position_ids", "attention_mask", "logits_to_keep"} <= set(names):
         return False
-    layers = _layer_forms(net)
+    try:
+        layers = _layer_forms(net)
+    except Exception:  # noqa: BLE001 (boundary: a configuration of strangers)
+        return False
     return bool(layers) and all(kind in _known_layers() for kind, _ in layers)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from passnet.errors import InputError
+from passnet.errors import InputError, boundary
 from passnet.optimizer.call.sizes import CallSizes
 from passnet.optimizer.compare.fresh_values import ArgumentSet, NumberBounds
 from passnet.optimizer.decoding.step import DecoderStep, masks_of
@@ -23,7 +23,8 @@ BLOCK = 128
 class StepPlan:
     """The sizes of steps: batch, length, past, window if there is one, and logits to keep.
 
-    `heads` are for each layer the number of heads of its keys and values, and their sizes.
+    `heads` are for each layer the number of heads of its keys and values, and their sizes;
+    `output_type` is the class of the decoder's outputs.
     """
 
     step: DecoderStep
@@ -33,6 +34,7 @@ class StepPlan:
     window: int
     num_positions: int
     dtype: torch.dtype
+    output_type: type
 
     @property
     def bounds(self) -> NumberBounds:
@@ -70,7 +72,7 @@ class StepPlan:
         batch, length, past = (r.high for r in self.ranges[:3])
         asked = (
             *((1, 1, 0), (1, 1, 1), (1, 1, BLOCK), (batch, 1, 7), (1, 7, 0), (3, 5, 9, 5)),
-            *((1, length, 0, length), (batch, 5, BLOCK, 3), (1, 1, past)),
+            *((batch, 5, BLOCK, 3), (1, 1, past), (1, length, 0, length)),
         )
         return list(dict.fromkeys(self.sizes(*each) for each in asked))
 
@@ -123,7 +125,7 @@ def step_plan(net: Any, asked: Mapping[Any, Any] | None = None) -> StepPlan:
     """Return the plan of a decoder's steps, for sizes that a user may ask for.
 
     Raises:
-        InputError: other sizes than batch and length are asked for.
+        InputError: other sizes than batch and length are asked for, or the decoder fails.
     """
     asked = asked or {}
     if other := [name for name in asked if name not in ("batch", "length")]:
@@ -134,7 +136,10 @@ def step_plan(net: Any, asked: Mapping[Any, Any] | None = None) -> StepPlan:
     highs = {"batch": MOST_BATCH, "length": min(MOST_LENGTH, most)}
     for name, ends in asked.items():
         lows[name], highs[name] = ends
-    heads = _heads(net, step)
+    with torch.no_grad(), boundary(InputError, "a call of the decoder"):
+        outputs = net(input_ids=torch.zeros(1, 2, dtype=torch.long), use_cache=True)
+    layers = outputs[step.cache_name].layers
+    heads = tuple((x.keys.shape[1], x.keys.shape[3], x.values.shape[3]) for x in layers)
     kinds = len(step.kinds)
     of_masks = [(3 + 2 * k + part, step.kinds[k]) for k in range(kinds) for part in (0, 1)]
     of_layers = [
@@ -162,12 +167,5 @@ def step_plan(net: Any, asked: Mapping[Any, Any] | None = None) -> StepPlan:
     ranges.append(SizeRange("logits", 1, highs["length"], 3, ((2, 0),)))
     kept = tuple(r for r in ranges if r.places)
     vocabulary = net.get_input_embeddings().num_embeddings
-    return StepPlan(step, kept, heads, vocabulary, window, most, net.dtype)
-
-
-def _heads(net: Any, step: DecoderStep) -> tuple[tuple[int, int, int], ...]:
-    """Return for each layer the heads of keys and values, and their sizes, by one call."""
-    with torch.no_grad():
-        outputs = net(input_ids=torch.zeros(1, 2, dtype=torch.long), use_cache=True)
-    layers = getattr(outputs, step.cache_name).layers
-    return tuple((x.keys.shape[1], x.keys.shape[3], x.values.shape[3]) for x in layers)
+    own = window, most, net.dtype, type(outputs)
+    return StepPlan(step, kept, heads, vocabulary, *own)
