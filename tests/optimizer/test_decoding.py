@@ -1,5 +1,6 @@
 """Decoders of transformers: the tokens of `generate`, and what a step leaves in a user's cache."""
 
+import copy
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,12 +165,41 @@ def test_the_first_token_has_all_logits_or_the_last(optimized: tuple[Any, Any, P
         )
 
 
+def test_copies_of_a_layer_go_on_apart(optimized: tuple[Any, Any, Path]) -> None:
+    net, fast, _ = optimized
+    logits = []
+    for each in (net, fast):
+        with torch.no_grad():
+            first = each(input_ids=IDS, use_cache=True)
+            name = "cache" if "cache" in first else "past_key_values"
+            one = first[name]
+            other = copy.copy(one)
+            other.layers = [copy.copy(layer) for layer in one.layers]
+            each(input_ids=IDS[:, :2], use_cache=True, **{name: one})
+            each(input_ids=IDS[:, 4:6], use_cache=True, **{name: other})
+            logits.append(each(input_ids=IDS[:, 2:3], use_cache=True, **{name: one}).logits)
+    torch.testing.assert_close(*logits)
+
+
+def test_a_cache_of_inference_mode_goes_on_without_it(optimized: tuple[Any, Any, Path]) -> None:
+    net, fast, _ = optimized
+    logits = []
+    for each in (net, fast):
+        with torch.inference_mode():
+            first = each(input_ids=IDS, use_cache=True)
+        name = "cache" if "cache" in first else "past_key_values"
+        with torch.no_grad():
+            logits.append(each(input_ids=IDS, use_cache=True, **{name: first[name]}).logits)
+    torch.testing.assert_close(*logits)
+
+
 NO_STEPS: dict[str, dict[str, Any]] = {
     "hidden states": {"output_hidden_states": True},
     "no cache": {"use_cache": False},
     "embeddings": {"input_ids": None, "inputs_embeds": torch.ones(1, 3, 32)},
     "a mask of its own": {"attention_mask": torch.ones(1, 1, 7, 7, dtype=torch.bool)},
     "labels": {"labels": IDS},
+    "all but the first logits": {"logits_to_keep": -2},
 }
 
 
@@ -221,7 +251,13 @@ def test_a_decoder_has_batch_and_length() -> None:
         optimize_net(llama(), [((IDS,), {})], settings)
 
 
-FAMILIES = {"qwen": qwen, "gemma": gemma, "gpt2": gpt2, "llama": llama}
+def added_masks() -> Any:
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(**TINY, attn_implementation="eager")
+    return transformers.LlamaForCausalLM(config).eval()
+
+
+FAMILIES = {"added masks": added_masks, "qwen": qwen, "gemma": gemma, "gpt2": gpt2, "llama": llama}
 ENGINES = [
     name
     for name in ("graph", "onnxruntime_frozen", "openvino_frozen", "aot_frozen")

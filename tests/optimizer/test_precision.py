@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+import passnet
 from passnet.errors import InputError
 from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.backends.registry import BACKENDS
@@ -168,4 +169,6 @@ def test_backends_of_lower_precision_are_near(engine: str, tmp_path: Path) -> No
     if "this processor has no arithmetic" in (record.reason or ""):
         pytest.skip(record.reason or "")
     assert record.status == "ok", record.reason
+    with torch.no_grad():
+        torch.testing.assert_close(passnet.load(tmp_path, net)(x), net(x), rtol=0.1, atol=0.1)
     assert record.error is not None and 1e-5 < record.error < 0.05

@@ -121,7 +121,7 @@ def _groups(
     if is_decoder(net) and all(is_step(*call) for call in calls):
         plan = step_plan(net, settings.dynamic)
         example = tuple(plan.example(plan.traced)), {}
-        return [_Group(plan.step, example, plan.ranges, calls, plan)]
+        return [_Group(plan.step, example, plan.ranges, plan=plan)]
     if settings.dynamic:
         return [
             _Group(net, call, named_ranges(settings.dynamic, tuple(call[0]), call[1], net))

@@ -89,7 +89,7 @@ def load(
             records = {engine.engine: engine for engine in signature.engines}
             loaded = {
                 name: with_checks(
-                    _loaded(name, backends[name], call, home / name, folder),
+                    _loaded(name, backends[name], call, home / name, signature.allowed_error),
                     record.freeze,
                     records[name],
                 )
@@ -102,14 +102,17 @@ def load(
     return fast_net(net, built_backends, warns, plan.output_type if plan else None)
 
 
-def _loaded(name: str, backend: Backend, call: NetCall, home: Path, folder: Path) -> BuiltBackend:
+def _loaded(
+    name: str, backend: Backend, call: NetCall, home: Path, allowed: float | None
+) -> BuiltBackend:
     """Load a backend and check it on the example; the full comparison was made before."""
+    folder, allowed = home.parent.parent, allowed if backend.precision else None
     try:
         built = load_backend(name, backend, call, home)
     except BackendError as cause:
         raise InputError(f"{folder}: {cause}") from cause
     outputs = built.run(call.tensors())
-    if wrong := compare_outputs(outputs, call.outputs, None, built.is_frozen).wrong:
+    if wrong := compare_outputs(outputs, call.outputs, None, built.is_frozen, allowed).wrong:
         raise InputError(f"{folder}: {name} is wrong here: {wrong}; optimise again")
     return built
 

@@ -78,7 +78,7 @@ def append(layer: Any, length: int, states: tuple[torch.Tensor, torch.Tensor]) -
         buffer = _buffer(layer, name, stop)
         buffer[:, :, length:stop].copy_(state)
         setattr(layer, name, buffer[:, :, :stop])
-        setattr(layer, f"_passnet_{name}", (buffer, stop))
+        vars(layer)[f"_passnet_{name}"][1] = stop
     if kind is StaticLayer:
         layer.cumulative_length.add_(states[0].shape[2])
 
@@ -86,24 +86,26 @@ def append(layer: Any, length: int, states: tuple[torch.Tensor, torch.Tensor]) -
 def _buffer(layer: Any, name: str, room: int) -> torch.Tensor:
     """Return the buffer that a layer's tensor begins, with room for so many positions.
 
-    A part that others hold is not written: where a longer view of the buffer was given away, as
-    after a crop, a new buffer is made.
+    A part that others hold is not written: where more of the buffer was written than the layer
+    shows, as after a crop, or by a copy of the layer that went on, a new buffer is made.
     """
     own = getattr(layer, name)
-    held: tuple[torch.Tensor, int] | None = vars(layer).get(f"_passnet_{name}")
     length = own.shape[2]
-    if held is not None:
-        buffer, written = held
-        is_its_beginning = (
-            own.data_ptr() == buffer.data_ptr()
-            and own.stride() == buffer.stride()
-            and own.shape[:2] == buffer.shape[:2]
-        )
-        if is_its_beginning and written == length and buffer.shape[2] >= room:
-            return buffer
+    buffer, written = vars(layer).get(f"_passnet_{name}", (None, 0))
+    if (
+        buffer is not None
+        and written == length
+        and buffer.shape[2] >= room
+        and own.data_ptr() == buffer.data_ptr()
+        and own.stride() == buffer.stride()
+        and own.shape[:2] == buffer.shape[:2]
+        and (torch.is_inference_mode_enabled() or not buffer.is_inference())
+    ):
+        return buffer
     size = -(-max(room, length + length // 8) // BLOCK) * BLOCK
     buffer = own.new_zeros(*own.shape[:2], size, own.shape[3])  # no NaN in its room
     buffer[:, :, :length].copy_(own)
     setattr(layer, name, buffer[:, :, :length])
-    setattr(layer, f"_passnet_{name}", (buffer, length))
+    # a list, which copies of the layer share: each sees what another one wrote
+    setattr(layer, f"_passnet_{name}", [buffer, length])
     return buffer

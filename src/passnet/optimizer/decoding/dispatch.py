@@ -43,6 +43,7 @@ class DecoderDispatch(Dispatch):
         if (
             ids.dim() != 2
             or type(keep) is not int
+            or keep < 0
             or not uses_cache
             or kwargs.get("return_dict", True) is False
         ):
@@ -113,7 +114,7 @@ class DecoderDispatch(Dispatch):
     def _shown(self, mask: Any, batch: int, length: int) -> Any:
         """Return which positions a mask shows, None for all; False of a mask that is no padding."""
         if isinstance(mask, dict):
-            mask = mask.get(KINDS[0])
+            mask = mask.get(KINDS[0], False)
         if mask is None:
             return None
         if type(mask) is not torch.Tensor or mask.shape[0] != batch:

@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from passnet.errors import BackendError
+
 ATTENTION = "passnet_parts"
 """The name of our attention among those of transformers."""
 
@@ -49,7 +51,8 @@ def is_decoder(net: Any) -> bool:
         layers = _layer_forms(net)
     except Exception:  # noqa: BLE001 (boundary: a configuration of strangers)
         return False
-    return bool(layers) and all(kind in _known_layers() for kind, _ in layers)
+    is_known = all(kind in _known_layers() for kind, _ in layers)
+    return is_known and not all(is_sliding for _, is_sliding in layers)
 
 
 def cache_name(net: Any) -> str:
@@ -99,10 +102,12 @@ class DecoderStep(torch.nn.Module):
         from transformers.cache_utils import Cache
 
         count = 2 * len(self.kinds)
+        is_traced = torch.compiler.is_compiling()
         joined = [torch.cat(rest[n : n + 2], -1) for n in range(0, count, 2)]
+        if not is_traced and self.net.config._attn_implementation == "eager":  # it adds masks
+            joined = [_added(mask, self.net.dtype) for mask in joined]
         names = {KINDS[kind]: mask for kind, mask in zip(self.kinds, joined, strict=True)}
         mask: Any = joined[0] if len(joined) == 1 else names
-        is_traced = torch.compiler.is_compiling()
         pairs = zip(rest[count::2], rest[count + 1 :: 2], self.slides, strict=True)
         layers = [_layer_type()(*pair, is_traced) for pair in pairs]
         cache = {self.cache_name: Cache(layers=layers)}
@@ -198,13 +203,15 @@ def attention_of_parts(
     dropout: float = 0.0,
     scaling: float | None = None,
     softcap: float | None = None,
-    **_: Any,
+    **others: Any,
 ) -> tuple[torch.Tensor, None]:
     """Attend to the past and to new keys without joining them; as transformers calls attentions.
 
     Heads that share keys are rows of one product. A masked score is the least number, and not minus
     infinity, so that a row with nothing to attend to gives no NaN.
     """
+    if unknown := [name for name, value in others.items() if _matters(name, value)]:
+        raise BackendError(f"its attention takes {unknown[0]}, which a step does not know")
     heads, length, size = query.shape[1:]
     shared = heads // key.shape[1]
     layer = _layers.get(id(key))
@@ -231,6 +238,16 @@ def attention_of_parts(
     if shared > 1:
         output = output.unflatten(2, (shared, length)).flatten(1, 2)
     return output.transpose(1, 2).contiguous(), None
+
+
+def _matters(name: str, value: Any) -> bool:
+    """Return whether an argument of an attention changes what it computes, as sinks do."""
+    return isinstance(value, torch.Tensor) and name not in ("position_ids", "cache_position")
+
+
+def _added(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return a mask that is added to scores."""
+    return torch.where(mask, 0.0, torch.finfo(dtype).min).to(dtype)
 
 
 def masks_of(
