@@ -5,6 +5,9 @@ from collections import defaultdict
 from tests.cli.test_help import commands, options_of
 
 MEANINGS = {
+    "--dynamic": "sizes that vary from call to call",
+    "--precision": "a lower precision that is allowed",
+    "--allowed-error": "a relative error that is allowed",
     # how a run is worked off, and where
     "--out": "place of the result",
     "--resume": "go on with a run",

@@ -53,7 +53,7 @@ class OptimizeSettings:
     precision: tuple[Precision, ...] = ()
     """Allow backends that compute in int8, bf16 or fp16, within the tolerance."""
 
-    tolerance: float | None = None
+    tolerance: float | None = field(default=None, metadata={"option": "allowed-error"})
     """Allow relative errors up to this, such as 1e-2, in any precision: of floats the root mean
     square of the error of an output over that of eager torch's, of whole numbers the share of
     other elements. 5e-2 where `precision` is given alone.
