@@ -13,6 +13,7 @@ import passnet
 from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.errors import InputError
 from passnet.optimizer.backends.registry import BACKENDS
+from passnet.optimizer.decoding.step import cache_name
 from passnet.optimizer.optimize import Optimized, optimize_net
 from passnet.optimizer.settings import OptimizeSettings
 
@@ -128,8 +129,7 @@ def test_a_chat_goes_on_with_its_cache(optimized: tuple[Any, Any, Path]) -> None
 
 def test_steps_of_eager_torch_may_come_between(optimized: tuple[Any, Any, Path]) -> None:
     net, fast, _ = optimized
-    name = "cache" if "cache" in net.forward.__code__.co_varnames else "past_key_values"
-    logits = []
+    name, logits = cache_name(net), []
     for order in ((net, net, net, net), (fast, net, fast, fast)):
         cache, last = transformers.DynamicCache(config=net.config), None
         with torch.no_grad():
@@ -143,11 +143,11 @@ def test_what_others_hold_of_a_cache_is_not_overwritten(optimized: tuple[Any, An
     net, fast, _ = optimized
     with torch.no_grad():
         first = fast(input_ids=IDS, use_cache=True)
-        cache = first["cache"] if "cache" in first else first["past_key_values"]
+        name = cache_name(net)
+        cache = first[name]
         held = cache.layers[0].keys
         copy = held.clone()
         cache.crop(-3)
-        name = "cache" if "cache" in first else "past_key_values"
         fast(input_ids=IDS[:, :2], use_cache=True, **{name: cache})
     assert torch.equal(held, copy)
     assert cache.get_seq_length() == IDS.shape[1] - 3 + 2
@@ -171,7 +171,7 @@ def test_copies_of_a_layer_go_on_apart(optimized: tuple[Any, Any, Path]) -> None
     for each in (net, fast):
         with torch.no_grad():
             first = each(input_ids=IDS, use_cache=True)
-            name = "cache" if "cache" in first else "past_key_values"
+            name = cache_name(net)
             one = first[name]
             other = copy.copy(one)
             other.layers = [copy.copy(layer) for layer in one.layers]
@@ -187,7 +187,7 @@ def test_a_cache_of_inference_mode_goes_on_without_it(optimized: tuple[Any, Any,
     for each in (net, fast):
         with torch.inference_mode():
             first = each(input_ids=IDS, use_cache=True)
-        name = "cache" if "cache" in first else "past_key_values"
+        name = cache_name(net)
         with torch.no_grad():
             logits.append(each(input_ids=IDS, use_cache=True, **{name: first[name]}).logits)
     torch.testing.assert_close(*logits)

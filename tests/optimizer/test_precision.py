@@ -78,6 +78,23 @@ def test_a_backend_of_the_nets_own_precision_gets_no_tolerance() -> None:
     assert form.engines[1].status == "wrong"
 
 
+def test_a_lower_precision_must_not_write_into_arguments() -> None:
+    def build(call: NetCall, folder: Path, name: str) -> Any:
+        def run(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+            outputs = call.eager_outputs(call.filled(tensors))
+            tensors[0].zero_()
+            return outputs
+
+        return call.built(name, run)
+
+    writes = Backend("made by hand", build, build, precision="int8")
+    [form] = optimized(writes, tolerance=0.01).record.forms
+    assert (form.engines[1].status, form.engines[1].reason) == (
+        "wrong",
+        "it writes into an argument",
+    )
+
+
 def test_a_precision_without_a_tolerance_allows_a_usual_error() -> None:
     assert OptimizeSettings(precision=("int8",)).allowed_error == ALLOWED_ERROR
     assert OptimizeSettings().allowed_error is None

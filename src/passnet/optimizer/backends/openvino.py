@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -112,7 +112,7 @@ def _round_all(folder: Path) -> None:
     """Round weights and inputs of products and convolutions to int8, by samples of arguments."""
     nncf, core = _import_quietly("nncf"), import_openvino().Core()
     net = core.read_model(folder / NET_FILE)
-    positions = [position_of(name) for port in net.inputs for name in port.names if is_own(name)]
+    positions = _positions(net.inputs)
     samples = [[array_of(sample[n]) for n in positions] for sample in read_samples(folder)]
     ops = {op.get_type_name() for op in net.get_ops()}
     kind = nncf.ModelType.TRANSFORMER if ops & ATTENTION else None
@@ -155,15 +155,17 @@ def _save(folder: Path) -> list[torch.Tensor]:
     return tensors
 
 
+def _positions(ports: Iterable[Any]) -> list[int]:
+    """Return the positions of inputs; OpenVINO adds the names of ops that it drops."""
+    return [position_of(name) for port in ports for name in port.names if is_own(name)]
+
+
 def _open(path: Path, settings: Mapping[str, Any]) -> RunTensors:
     openvino = import_openvino()
     core = openvino.Core()
     options = {**settings, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
     request = core.compile_model(core.read_model(path), "CPU", options).create_infer_request()
-    # OpenVINO adds the names of ops that it drops
-    positions = [
-        position_of(name) for port in request.model_inputs for name in port.names if is_own(name)
-    ]
+    positions = _positions(request.model_inputs)
     # outputs are copied out of OpenVINO's own memory, which the next call overwrites
     numbers = range(len(request.model_outputs))
     varies = any(port.partial_shape.is_dynamic for port in request.model_outputs)

@@ -24,7 +24,7 @@ _ORDER = (
     *("aot_passes", "aot_passes_frozen", "compile_autotune"),
 )
 
-BACKENDS: Mapping[str, Backend] = {name: _OWN[name] for name in _ORDER}
+BACKENDS: Mapping[str, Backend] = {name: _OWN[name] for name in (*_ORDER, *_OWN)}
 """Our backends by name, in the order of trial: the cheap and strong ones first. `compile`, which
 cannot be stopped, comes after AOTInductor, whose time tells how long it may take.
 """

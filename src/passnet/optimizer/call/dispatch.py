@@ -40,7 +40,7 @@ NO_BACKEND = object()
 """The sign of a call that the net itself runs."""
 
 MAX_SIZES = 4096
-"""CallSizes of calls that are remembered."""
+"""Sizes of calls that are remembered."""
 
 _BUSY = max(Misfit) + 1
 _AS_IT_WAS = "the net runs as it was"

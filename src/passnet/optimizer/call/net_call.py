@@ -3,12 +3,12 @@
 import copy
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from operator import is_not
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch.export import Dim, ExportedProgram, export
@@ -19,7 +19,7 @@ from passnet.inductor.compiler import unspecialised_sizes
 from passnet.optimizer.call import effects
 from passnet.optimizer.call.foreign_tensors import constants_of_scripts, foreign_tensors
 from passnet.optimizer.call.held_objects import held_by
-from passnet.optimizer.call.sizes import CallSizes, resized, sizes_of, traced_sizes
+from passnet.optimizer.call.sizes import CallPlan, CallSizes, resized, sizes_of, traced_sizes
 from passnet.optimizer.call.values import (
     OutputStructure,
     argument_names,
@@ -89,28 +89,6 @@ class BuiltBackend:
     def __call__(self, tensors: list[torch.Tensor]) -> Any:
         """Return the outputs, nested as the net returns them."""
         return nested(self.structure, self.run(tensors))
-
-
-class CallPlan(Protocol):
-    """The sizes and arguments of a net whose arguments depend on each other."""
-
-    @property
-    def bounds(self) -> tuple[tuple[int, int] | None, ...]:
-        """The whole numbers that eager torch takes in each tensor, None for any."""
-
-    @property
-    def measured(self) -> list[CallSizes]:
-        """The sizes for which times are taken."""
-
-    @property
-    def compared(self) -> list[CallSizes]:
-        """The sizes for comparisons, besides the example's."""
-
-    def example(self, sizes: CallSizes) -> list[torch.Tensor]:
-        """Return arguments of some sizes."""
-
-    def draws(self, sizes: CallSizes, seed: int) -> Iterator[Any]:
-        """Yield further sets of arguments of some sizes (`compare.fresh_values.ArgumentSet`)."""
 
 
 def leaf_in_words(leaf: Any) -> str:
@@ -453,7 +431,8 @@ class FlatNet(torch.nn.Module):
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return the outputs of the net, flat."""
         outputs = self._call.eager_outputs(self._call.filled(tensors))
-        outputs = [o.to(own.dtype) for o, own in zip(outputs, self._call.outputs, strict=True)]
+        if self._call.autocast is not None:
+            outputs = [o.to(own.dtype) for o, own in zip(outputs, self._call.outputs, strict=True)]
         return tuple(outputs if self._numbers is None else (outputs[n] for n in self._numbers))
 
 

@@ -1,10 +1,10 @@
-"""CallSizes that vary from call to call: their ranges, and arguments of other sizes."""
+"""Sizes that vary from call to call: their ranges, and arguments of other sizes."""
 
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import torch
 from torch.utils._pytree import (
@@ -27,10 +27,32 @@ AXES: Mapping[str, int] = {"batch": 0, "length": 1}
 """The axes that names of ranges mean in every tensor that has the example's size there."""
 
 NUM_OF_ONE, NUM_OF_MORE = 5, 3
-"""CallSizes of a range for which times are taken: of the only one, and of each of several."""
+"""Sizes of a range for which times are taken: of the only one, and of each of several."""
 
 MOST_MEASURED = 9
 """The most combinations of sizes for which times are taken."""
+
+
+class CallPlan(Protocol):
+    """The sizes and arguments of a net whose arguments depend on each other."""
+
+    @property
+    def bounds(self) -> tuple[tuple[int, int] | None, ...]:
+        """The whole numbers that eager torch takes in each tensor, None for any."""
+
+    @property
+    def measured(self) -> list[CallSizes]:
+        """The sizes for which times are taken."""
+
+    @property
+    def compared(self) -> list[CallSizes]:
+        """The sizes for comparisons, besides the example's."""
+
+    def example(self, sizes: CallSizes) -> list[torch.Tensor]:
+        """Return arguments of some sizes."""
+
+    def draws(self, sizes: CallSizes, seed: int) -> Iterator[Any]:
+        """Yield further sets of arguments of some sizes (`compare.fresh_values.ArgumentSet`)."""
 
 
 def named_ranges(

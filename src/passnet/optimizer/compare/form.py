@@ -63,10 +63,8 @@ def with_form(call: NetCall, built: BuiltBackend) -> BuiltBackend:
 
 def _strides_of(output: torch.Tensor, varies: bool) -> StridesOf:
     """Return a function of a shape that returns an output's strides."""
-    if not varies:
-        return lambda shape: output.stride()
-    order = _order(output)
-    return lambda shape: _strides(shape, order)
+    strides, order = output.stride(), _order(output)  # the output itself is not kept
+    return (lambda shape: _strides(shape, order)) if varies else (lambda shape: strides)
 
 
 def _order(tensor: torch.Tensor) -> list[int]:

@@ -60,7 +60,7 @@ def past_of(layer: Any, length: int, new: int, empty: tuple[torch.Tensor, ...]) 
 
 
 def append(layer: Any, length: int, states: tuple[torch.Tensor, torch.Tensor]) -> None:
-    """Append new keys and values to a layer, as its own `update` does."""
+    """Append new keys and values to a layer, as its own `update` does, after `past_of` of it."""
     from transformers.cache_utils import DynamicLayer, StaticLayer
 
     kind, stop = type(layer), length + states[0].shape[2]
@@ -75,10 +75,11 @@ def append(layer: Any, length: int, states: tuple[torch.Tensor, torch.Tensor]) -
             continue
         if not length:
             setattr(layer, name, state[:, :, :0])
-        buffer = _buffer(layer, name, stop)
-        buffer[:, :, length:stop].copy_(state)
-        setattr(layer, name, buffer[:, :, :stop])
-        vars(layer)[f"_passnet_{name}"][1] = stop
+            _buffer(layer, name, stop)
+        held = vars(layer)[f"_passnet_{name}"]
+        held[0][:, :, length:stop].copy_(state)
+        held[1] = stop
+        setattr(layer, name, held[0][:, :, :stop])
     if kind is StaticLayer:
         layer.cumulative_length.add_(states[0].shape[2])
 

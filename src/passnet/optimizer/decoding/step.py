@@ -7,7 +7,8 @@ attention that takes both parts.
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import cache
 from typing import Any
 
 import torch
@@ -111,7 +112,7 @@ class DecoderStep(torch.nn.Module):
         pairs = zip(rest[count::2], rest[count + 1 :: 2], self.slides, strict=True)
         layers = [_layer_type()(*pair, is_traced) for pair in pairs]
         cache = {self.cache_name: Cache(layers=layers)}
-        with _attention(self.net) if is_traced else _as_it_is():
+        with _attention(self.net) if is_traced else nullcontext():
             outputs = self.net(
                 input_ids=ids,
                 position_ids=positions,
@@ -122,11 +123,6 @@ class DecoderStep(torch.nn.Module):
                 **cache,
             )
         return outputs.logits, *(tensor.contiguous() for layer in layers for tensor in layer.new)
-
-
-@contextmanager
-def _as_it_is() -> Iterator[None]:
-    yield
 
 
 @contextmanager
@@ -146,6 +142,7 @@ def _attention(net: Any) -> Iterator[None]:
         net.set_attn_implementation(former)
 
 
+@cache
 def _layer_type() -> type:
     """Return the class of a layer of a cache; it is made once transformers is imported."""
     from transformers.cache_utils import CacheLayerMixin

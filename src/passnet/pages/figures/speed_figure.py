@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from io import StringIO
 
 from passnet.optimizer.record import BackendRecord, SignatureRecord
-from passnet.pages.figures.styles import COLOURS, plain_log_axis
+from passnet.pages.figures.styles import COLOURS, new_figure, plain_log_axis
 
 ERRORS = (1e-7, 1.0)
 """The errors that the axis spans."""
@@ -26,30 +26,24 @@ def speed_figure(form: SignatureRecord) -> str:
     It is ES_t of a whole net: the speedup of the fastest backend whose relative error is at most
     the tolerance, by the tolerance.
     """
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    backends = fastest_by_error(form)
-    figure = Figure(figsize=(7.5, 3.2), layout="constrained")
-    axes = figure.subplots()
+    backends, text = fastest_by_error(form), StringIO()
     errors = [max(each.error or 0.0, ERRORS[0]) for each in backends]
     speeds = [each.speedup or 1.0 for each in backends]
-    axes.step([*errors, ERRORS[1]], [*speeds, speeds[-1]], where="post", color=COLOURS[0])
-    axes.plot(errors, speeds, "o", color=COLOURS[0])
-    for each, error, speed in zip(backends, errors, speeds, strict=True):
-        axes.annotate(each.engine, (error, speed), (4, 5), textcoords="offset points", fontsize=8)
-    axes.set_xscale("log")
-    axes.set(
-        xlim=(ERRORS[0] / 2, ERRORS[1]),
-        ylim=(min(1.0, *speeds) * 0.9, max(speeds) * 1.25),
-        xlabel="relative error that is allowed",
-        ylabel="times as fast as eager PyTorch",
-    )
-    plain_log_axis(axes.yaxis, axes.set_yscale)
-    axes.grid(color="#dddddd", linewidth=0.6)
-    text = StringIO()
-    with rc_context({"svg.hashsalt": "passnet"}):
-        figure.savefig(text, format="svg", metadata={"Date": None})
+    with new_figure(text, (7.5, 3.2)) as (_, axes):
+        axes.step([*errors, ERRORS[1]], [*speeds, speeds[-1]], where="post", color=COLOURS[0])
+        axes.plot(errors, speeds, "o", color=COLOURS[0])
+        for each, error, speed in zip(backends, errors, speeds, strict=True):
+            shown = {"xytext": (4, 5), "textcoords": "offset points", "fontsize": 8}
+            axes.annotate(each.engine, (error, speed), **shown)
+        axes.set_xscale("log")
+        axes.set(
+            xlim=(ERRORS[0] / 2, ERRORS[1]),
+            ylim=(min(1.0, *speeds) * 0.9, max(speeds) * 1.25),
+            xlabel="relative error that is allowed",
+            ylabel="times as fast as eager PyTorch",
+        )
+        plain_log_axis(axes.yaxis, axes.set_yscale)
+        axes.grid(color="#dddddd", linewidth=0.6)
     return text.getvalue()[text.getvalue().index("<svg") :]
 
 

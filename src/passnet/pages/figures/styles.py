@@ -1,8 +1,9 @@
 """Figures: their files, the styles of lines, and labels of logarithmic axes."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,15 @@ from passnet.errors import naming
 
 
 @contextmanager
-def new_figure(path: Path, size: tuple[float, float], **shape: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield a figure and its axes, and save it as an SVG or PNG file.
+def new_figure(
+    file: Path | StringIO, size: tuple[float, float], **shape: Any
+) -> Iterator[tuple[Any, Any]]:
+    """Yield a figure and its axes, and save it as an SVG or PNG file, or as text in SVG.
 
     Equal figures give equal files: without a date, and with names of parts that are not random.
 
     Args:
-        path: the file.
+        file: its path, or where its text goes.
         size: width and height, in inches.
         shape: arguments of `matplotlib.figure.Figure.subplots`.
     """
@@ -25,8 +28,12 @@ def new_figure(path: Path, size: tuple[float, float], **shape: Any) -> Iterator[
 
     figure = Figure(figsize=size, layout="constrained")
     yield figure, figure.subplots(**shape)
-    with rc_context({"svg.hashsalt": "passnet"}), naming(path):
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    suffix, name = (
+        (file.suffix, naming(file)) if isinstance(file, Path) else (".svg", nullcontext())
+    )
+    with rc_context({"svg.hashsalt": "passnet"}), name:
+        metadata = {"Date": None} if suffix == ".svg" else None
+        figure.savefig(file, format=suffix[1:], metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
