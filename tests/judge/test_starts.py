@@ -125,3 +125,9 @@ def test_a_call_below_its_way_of_calling_and_a_direct_call_is_impossible(
     rounds, direct = (((ms, ms),) * 4 for ms in (measured_ms, direct_ms))
     findings = overhead_findings("compiled", rounds, 0.04, direct if direct_ms else ())
     assert [item.name for item in findings] == ([] if is_possible else ["physical_floor"])
+
+
+def test_three_rounds_of_a_direct_call_on_a_busy_machine_prove_nothing() -> None:
+    rounds = ((0.896, 0.936), (0.978, 0.993), (0.933, 0.899))
+    direct = ((1.102, 1.812), (1.743, 0.952), (1.097, 1.153))
+    assert not overhead_findings("guarded", rounds, -0.002, direct)

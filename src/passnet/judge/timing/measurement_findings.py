@@ -7,7 +7,7 @@ import numpy as np
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.processes.loaded_worker import LoadedWorker
 from passnet.judge.protocol.messages import Observed
-from passnet.judge.timing.estimate import low_mean
+from passnet.judge.timing.estimate import low_mean, speedup
 from passnet.judge.timing.measurement import Rounds
 from passnet.judge.timing.roofline import Roofline
 from passnet.judge.verdict.findings import Finding, finding
@@ -76,12 +76,18 @@ def overhead_findings(
 ) -> list[Finding]:
     """Return a finding if calls are faster than their way of calling is by itself.
 
-    If the same passes were measured in direct calls, their time is due too.
+    If the same passes were measured in direct calls, their time is due too. Slow calls have few
+    rounds, so the whole interval of the ratio must be impossible.
     """
-    measured_ms = float(low_mean(np.array(rounds).reshape(-1)))
-    direct_ms = float(low_mean(np.array(direct).reshape(-1))) if direct else 0.0
-    if measured_ms >= OVERHEAD_MARGIN * (overhead_ms + direct_ms):
+    if not rounds:
         return []
+    due = np.full(np.shape(rounds), overhead_ms)
+    if np.shape(direct) == np.shape(rounds):
+        due += np.array(direct)
+    if speedup(due, np.array(rounds)).low <= 1 / OVERHEAD_MARGIN:
+        return []
+    measured_ms = float(low_mean(np.array(rounds).reshape(-1)))
+    direct_ms = float(low_mean(due.reshape(-1))) - overhead_ms
     text = (
         f"{measured_ms * 1e3:.1f} us a {way} call is impossible: one of a graph without ops takes "
         f"{overhead_ms * 1e3:.1f} us, and a direct call {direct_ms * 1e3:.1f} us "
