@@ -171,10 +171,10 @@ RUNTIMES = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", [*RUNTIMES, "aot_bf16"])
+@pytest.mark.parametrize("engine", [*RUNTIMES, "aot_bf16", "torchao_int8"])
 def test_backends_of_lower_precision_are_near(engine: str, tmp_path: Path) -> None:
     if BACKENDS[engine].missing:
-        pytest.skip("pip install 'passnet[runtimes]'")
+        pytest.skip("pip install 'passnet[int8]'")
     torch.manual_seed(0)
     net = torch.nn.Sequential(
         torch.nn.Conv2d(3, 16, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(576, 32)

@@ -120,7 +120,7 @@ def build_backend(
         raise BackendError(call.refusal)
     if missing := backend.missing:
         names = " and ".join(missing)
-        extra = "int8" if "nncf" in missing else "runtimes"
+        extra = "int8" if {"nncf", "torchao"} & {*missing} else "runtimes"
         raise BackendError(f"{names} is not installed; pip install 'passnet[{extra}]'")
     if call.ranges and backend.is_of_one_size:
         raise BackendError(f"{backend.says}: serves one size alone, and sizes vary here")

@@ -1,5 +1,6 @@
 """torch.compile, AMD's plug-in for it, and TorchScript's optimizer."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -24,11 +25,13 @@ def _compiled(
     options: Mapping[str, Any],
     mode: str | None = None,
     backend: str | None = None,
+    net: torch.nn.Module | None = None,
 ) -> BuiltBackend:
+    """Compile the net, or another one that takes the same arguments."""
     settings: dict[str, Any] = {"mode": mode} if mode else {"options": dict(options) or None}
     if backend is not None:
         settings = {"backend": backend}
-    frame = own_frame(call.given)
+    frame = own_frame(call.given if net is None else net)
     compiled: Any = torch.compile(frame, dynamic=bool(call.ranges) or None, **settings)
     # the first call is of a size that is no constant to Dynamo
     sizes = [traced_sizes(call.ranges), *compared_sizes(call.ranges)[:2]] if call.ranges else []
@@ -75,6 +78,17 @@ def _build_zentorch(call: NetCall, folder: Path, name: str) -> BuiltBackend:
         return _compiled(call, folder, name, {"freezing": True}, backend="zentorch")
 
 
+def _build_torchao(call: NetCall, folder: Path, name: str) -> BuiltBackend:
+    """Compile a copy of the net whose linear layers compute in int8, by scales of each row."""
+    if not any(isinstance(module, torch.nn.Linear) for module in call.net.modules()):
+        raise BackendError("torchao: the net has no linear layer")
+    from torchao.quantization import Int8DynamicActivationInt8WeightConfig, quantize_
+
+    net = copy.deepcopy(call.net)
+    quantize_(net, Int8DynamicActivationInt8WeightConfig())
+    return _compiled(call, folder, name, {"freezing": True}, net=net)
+
+
 BACKENDS: Mapping[str, Backend] = {
     "compile": _compile("torch.compile", "usual"),
     "compile_frozen": _compile("torch.compile with freezing", "freeze", freezing=True),
@@ -89,6 +103,15 @@ BACKENDS: Mapping[str, Backend] = {
         is_inductor=True,
         when="freeze",
         packages=("zentorch",),
+    ),
+    "torchao_int8": Backend(
+        "torch.compile with freezing, linear layers in int8 by torchao",
+        _build_torchao,
+        _build_torchao,
+        is_frozen=True,
+        is_inductor=True,
+        precision="int8",
+        packages=("torchao",),
     ),
     "script_frozen": Backend(
         "torch.jit.optimize_for_inference",
