@@ -9,12 +9,10 @@ torch.compile, AOTInductor with freezing, OpenVINO and ONNX Runtime in float32; 
 and ONNX Runtime in int8, and OpenVINO in bfloat16. passnet may then be off by as much as these.
 """
 
-import argparse
 import copy
 import json
 import math
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,16 +22,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
 from torch.export import Dim, export
 
 import passnet
+from benchmarks.in_turns import Run, engines_of, main
+from passnet.core.jobs.run_plan import seconds_of
 from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.judge.timing.rounds import time_calls
 from passnet.judge.verdict.precision import relative_error
-from passnet.pages.tables.tables import Table, print_table
+from passnet.pages.tables.tables import Table
 
-RECORDS = "records.jsonl"
 SECONDS = 4.0
 """Time for the rounds of each way."""
 
@@ -143,8 +141,8 @@ def _vit() -> Deployed:
 
 
 def _yolo() -> Deployed:
-    ultralytics: Any = import_with_torchvision("ultralytics")
-    net = ultralytics.nn.tasks.DetectionModel("yolov8n.yaml", verbose=False).eval()
+    tasks: Any = import_with_torchvision("ultralytics.nn.tasks")
+    net = tasks.DetectionModel("yolov8n.yaml", verbose=False).eval()
     net.model[-1].export, net.model[-1].format = True, "torchscript"
     return Deployed(net, [(torch.randn(1, 3, 320, 320),)])
 
@@ -329,20 +327,13 @@ def measure(name: str, threads: int, budget: str) -> dict[str, Any]:
         allowed = max([e for e in errors if e < 0.5], default=0.05)
         for way, settings in (("passnet", {}), ("passnet_consent", {"tolerance": allowed})):
             start = time.perf_counter()
-            asked = {**case.settings(), **settings, "freeze": True, "budget_s": _seconds(budget)}
+            asked = {**case.settings(), **settings, "freeze": True, "budget_s": seconds_of(budget)}
             middle = case.calls[len(case.calls) // 2]
             fast = passnet.optimize(case.net, *middle, **asked)
             runs[way] = fast
-            chosen = sorted(
-                {
-                    each.engine
-                    for built in fast.built_backends
-                    for each in (built, *(other for _, other in built.by_size if other))
-                }
-            )
             spent = time.perf_counter() - start
             error = _error(fast, case, right)
-            record["ways"][way] = {"build_s": spent, "error": error, "chosen": chosen}
+            record["ways"][way] = {"build_s": spent, "error": error, "chosen": engines_of(fast)}
 
         def all_calls(run: Callable[..., Any]) -> Callable[[], None]:
             return lambda: [run(*call) for call in case.calls] and None
@@ -354,12 +345,6 @@ def measure(name: str, threads: int, budget: str) -> dict[str, Any]:
         record["ways"][way]["ms"] = times.ms(way)
     record["max_rss_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return record
-
-
-def _seconds(text: str) -> float:
-    from passnet.core.jobs.run_plan import seconds_of
-
-    return seconds_of(text)
 
 
 def tables(records: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
@@ -395,44 +380,8 @@ def _ms(way: Mapping[str, Any]) -> str:
     return f"{way['ms']:.3f}" + (f" ({error:.0e})" if error > 1e-4 else "")
 
 
-def main(folder: Path, names: Sequence[str], threads: int, budget: str) -> None:
-    """Measure what has no record yet, each net in a process of its own."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / RECORDS
-    for name in names:
-        if any((each["net"], each["threads"]) == (name, threads) for each in _records(file)):
-            continue
-        command = [sys.executable, "-m", "benchmarks.deployed", "--one", name, str(threads), budget]
-        with (folder / f"{name}-{threads}.log").open("w", encoding="utf-8") as log:
-            done = subprocess.run(
-                command, stdout=subprocess.PIPE, stderr=log, text=True, check=False
-            )
-        if done.returncode:
-            print(f"{name} failed; {log.name} says why", file=sys.stderr)
-            continue
-        with file.open("a", encoding="utf-8") as stream:
-            stream.write(done.stdout.splitlines()[-1] + "\n")
-        print(f"{name} is done", flush=True)
-
-
-def _records(file: Path) -> list[dict[str, Any]]:
-    if not file.exists():
-        return []
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-
-
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(measure(sys.argv[2], int(sys.argv[3]), sys.argv[4])))
         sys.exit()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--net", action="append", choices=NETS)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--budget", default="10m")
-    parser.add_argument("--table", action="store_true")
-    options = parser.parse_args()
-    if not options.table:
-        main(options.folder, options.net or [*NETS], options.threads, options.budget)
-    for table in tables(_records(options.folder / RECORDS)):
-        print_table(Console(width=200), table)
+    main(Run("benchmarks.deployed", tuple(NETS), tables), str(__doc__))
