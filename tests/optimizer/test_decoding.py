@@ -2,7 +2,7 @@
 
 import copy
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +114,32 @@ def test_the_tokens_are_eager_torchs(
     assert not [record for record in caplog.records if record.name == "passnet"]
     if way != "static cache":
         assert ran_steps(found.past_key_values)
+
+
+ASIDE: dict[str, Callable[[Any, Path], object]] = {
+    "hidden states of generate": lambda fast, _: generated(fast, IDS, output_hidden_states=True),
+    "hidden states of a call": lambda fast, _: fast(IDS, output_hidden_states=True),
+    "saved": lambda fast, folder: fast.save_pretrained(folder),
+    "its configuration changed and put back": lambda fast, _: (
+        setattr(fast.config, "pad_token_id", 7),
+        fast(IDS),
+        setattr(fast.config, "pad_token_id", None),
+    ),
+}
+
+
+@pytest.mark.parametrize("aside", ASIDE)
+def test_steps_run_after(
+    aside: str, optimized: tuple[Any, Any, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    net, fast, _ = optimized
+    ASIDE[aside](fast, tmp_path)
+    fast._passnet._warned.clear()
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "passnet"):
+        found = generated(fast, IDS)
+    assert torch.equal(found.sequences, generated(net, IDS).sequences)
+    assert not [record for record in caplog.records if record.name == "passnet"]
 
 
 def test_a_chat_goes_on_with_its_cache(optimized: tuple[Any, Any, Path]) -> None:

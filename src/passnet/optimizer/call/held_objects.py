@@ -17,8 +17,10 @@ OF_MODULES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward
 _OF_TORCH = frozenset(vars(torch.nn.Module()))
 """Attributes of every module, whose containers are of torch."""
 
-OF_GENERATE = frozenset({"generation_config", "_previous_max_cache_length"})
-"""Attributes that `generate` of transformers reads and sets, and calls of the net do not read."""
+OF_TRANSFORMERS = frozenset(
+    {"generation_config", "_previous_max_cache_length", "_output_capturing_hooks_installed"}
+)
+"""Attributes that transformers sets in a model, and outputs do not depend on."""
 
 MOST = 20_000
 """The most objects that are looked at; a net that holds more is watched in these alone."""
@@ -48,7 +50,7 @@ def held_by(net: torch.nn.Module) -> HeldObjects:
     weights = {id(tensor) for tensor in (*net.parameters(), *net.buffers())}
     for path, module in net.named_modules():
         for name, value in vars(module).items():
-            if name not in _OF_TORCH | OF_GENERATE:
+            if name not in _OF_TORCH | OF_TRANSFORMERS:
                 _add(f"{path}.{name}" if path else name, value, held, seen, weights)
     return held
 

@@ -16,7 +16,7 @@ import torch
 from torch.nn.utils import parametrize
 
 from passnet.errors import InputError
-from passnet.optimizer.call.held_objects import OF_GENERATE, OF_MODULES, held_by
+from passnet.optimizer.call.held_objects import OF_MODULES, OF_TRANSFORMERS, held_by
 from passnet.optimizer.call.net_call import state_tensors
 from passnet.optimizer.call.values import is_plain
 
@@ -26,6 +26,11 @@ _DICTS = OF_MODULES
 
 _OF_TORCH = {"_is_torch_compile", "_compiled_call_impl", "__overloads__", "_abc_impl"}
 """Attributes that torch's compilers leave in a net, without effect on outputs."""
+
+_CAPTURES = "transformers.utils.output_capturing"
+"""The module of hooks that stay in a model after a call that asks for hidden states; they change
+no output.
+"""
 
 _CALLED = {"__call__", "__getattr__", "__getattribute__"}
 """Special methods of classes that calls use; torch's compilers replace others of `Module`."""
@@ -114,9 +119,11 @@ def remember_net(
             if isinstance(entries, dict) and (entries or kind in _HOOKS):
                 names, values = _items(entries)
                 remembered.append(RememberedDict(path, kind, entries, names, values))
+    saved = _saved(net)
     for path, entries in held_by(net).containers.items():
         names, values = _items(entries)
-        remembered.append(RememberedDict(path, "items", entries, names, values))
+        state = path, "items", entries, names, values, saved.get(id(entries), {})
+        remembered.append(RememberedDict(*state))
     if any(map(parametrize.is_parametrized, net.modules())):  # `cached` keeps weights for a while
         state = vars(parametrize), *_items(vars(parametrize))
         remembered.append(
@@ -124,13 +131,25 @@ def remember_net(
         )
     for kind in ("_global_forward_hooks", "_global_forward_pre_hooks"):
         hooks = getattr(torch.nn.modules.module, kind)
-        remembered.append(RememberedDict("all modules", kind, hooks, (*hooks,), (*hooks.values(),)))
+        remembered.append(RememberedDict("all modules", kind, hooks, *_items(hooks)))
     classes = {base for module in net.modules() for base in type(module).__mro__} - {object}
     for base in sorted(classes, key=lambda base: base.__qualname__):
         names, values = _items(vars(base))
         name = f"{base.__module__}.{base.__qualname__}"
         remembered.append(RememberedDict(name, "class", vars(base), names, values, of=base))
     return tuple(remembered)
+
+
+def _saved(net: torch.nn.Module) -> dict[int, dict[str, Any]]:
+    """Return what `save_pretrained` of transformers writes into configurations, by their ids."""
+    found: dict[int, dict[str, Any]] = {}
+    for module in net.modules():
+        config = getattr(module, "config", None)
+        if hasattr(module, "save_pretrained") and hasattr(config, "__dict__"):
+            dtype = str(module.dtype).removeprefix("torch.")
+            own = {"architectures": [type(module).__name__], "dtype": dtype}
+            found.setdefault(id(vars(config)), own)
+    return found
 
 
 def _items(entries: Mapping[Any, Any] | list[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -142,7 +161,8 @@ def _items(entries: Mapping[Any, Any] | list[Any]) -> tuple[tuple[Any, ...], tup
     if isinstance(entries, MappingProxyType):
         used = {key: entries[key] for key in entries if key[:2] != "__" or key in _CALLED}
         return (*used,), (*used.values(),)
-    return (*entries,), (*entries.values(),)
+    own = {n: x for n, x in entries.items() if getattr(x, "__module__", None) != _CAPTURES}
+    return (*own,), (*own.values(),)
 
 
 def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
@@ -160,7 +180,7 @@ def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
             same = is_same if is_attribute else is_
             states = [state[name] for state in (before, former.later) if name in state]
             is_known = name in now and any(same(state, now[name]) for state in states)
-            if name not in _OF_TORCH | OF_GENERATE and not is_known:
+            if name not in _OF_TORCH | OF_TRANSFORMERS and not is_known:
                 return _change_in_words(former, str(name), now.get(name))
     return None
 
