@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import torch
 
+from benchmarks.in_turns import engines_of
 from passnet.data.capture.mismatched_wheels import import_with_torchvision
 
 BUDGET_S = 300.0
@@ -130,18 +131,20 @@ def _pruna(*algorithms: str, **settings: Mapping[str, Any]) -> Build:
     return build
 
 
-def _passnet(case: Case, folder: Path) -> Result:
-    import passnet
+def _passnet(**consent: float) -> Build:
+    def build(case: Case, folder: Path) -> Result:
+        import passnet
 
-    fast = passnet.optimize(case.net, *case.args, freeze=True, budget_s=BUDGET_S)
-    chosen = sorted({built.engine for built in fast.built_backends})
-    return Result(fast, type(fast).__name__, ", ".join(chosen))
+        fast = passnet.optimize(case.net, *case.args, freeze=True, budget_s=BUDGET_S, **consent)
+        return Result(fast, type(fast).__name__, ", ".join(engines_of(fast)))
+
+    return build
 
 
 _TUNED = {"mode": "max-autotune-no-cudagraphs"}
 _DYNAMO = ("auto-opt", "--use_dynamo_exporter")
 PEERS: Mapping[str, Mapping[str, Build]] = {
-    "passnet": {"optimize": _passnet},
+    "passnet": {"optimize": _passnet(), "with consent": _passnet(tolerance=5e-2)},
     "olive": {
         "optimize": _olive_command("optimize", "--exporter", "dynamo_exporter"),
         "auto-opt": _olive_command("auto-opt"),
