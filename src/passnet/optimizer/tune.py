@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import accumulate, islice
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -284,12 +283,12 @@ class _Trial:
         a_number_s = self.comparison.eager_s / _num_numbers(call.sizes)
         measured = call.plan.measured if call.plan else measured_sizes(call.ranges)
         compared = call.plan.compared if call.plan else compared_sizes(call.ranges)
-        self.measured = _cheapest(measured, a_number_s, MEASURED_SHARE * seconds)
-        self.calls = [call.at(sizes) for sizes in self.measured]
-        compared = _cheapest(compared, a_number_s, COMPARED_SHARE * seconds)
-        for number, sizes in enumerate(compared, 1):
+        of_sizes = _affordable(call, measured, a_number_s, MEASURED_SHARE * seconds)
+        self.measured, self.calls = [*of_sizes], [*of_sizes.values()]
+        others = _affordable(call, compared, a_number_s, COMPARED_SHARE * seconds)
+        for number, other in enumerate(others.values(), 1):
             comparison = EagerComparison(
-                call.at(sizes),
+                other,
                 settings.finite,
                 number,
                 most_of_kind=MOST_OF_KIND,
@@ -494,11 +493,21 @@ def _num_numbers(sizes: CallSizes) -> int:
     return prod(sizes[:2])
 
 
-def _cheapest(choices: Sequence[CallSizes], a_number_s: float, most_s: float) -> list[CallSizes]:
-    """Return the first sizes, whose calls take so many seconds together; at least one."""
-    spent = list(accumulate(a_number_s * _num_numbers(sizes) for sizes in choices))
-    count = sum(seconds <= most_s for seconds in spent)
-    return list(islice(choices, max(1, count)))
+def _affordable(
+    call: NetCall, choices: Sequence[CallSizes], a_number_s: float, most_s: float
+) -> dict[CallSizes, NetCall]:
+    """Return calls of some sizes, the cheapest first, that take so many seconds; at least one.
+
+    Large calls take less time a number than small ones, so the least so far is the estimate.
+    """
+    found: dict[CallSizes, NetCall] = {}
+    for sizes in choices:
+        if found and a_number_s * _num_numbers(sizes) > most_s:
+            continue
+        found[sizes] = call.at(sizes)
+        most_s -= found[sizes].seconds
+        a_number_s = min(a_number_s, found[sizes].seconds / _num_numbers(sizes))
+    return found
 
 
 def _fastest(names: Collection[str], ms: Mapping[str, float]) -> list[str]:
