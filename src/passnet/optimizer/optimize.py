@@ -192,6 +192,7 @@ def _optimized(
             own = now + (deadline - now) / (len(groups) + 1 + bool(group.singly))
             num_folded = 1 + sum(built.is_frozen for built in built_backends)
             may_fold = num_folded == 1 or num_folded * call.num_bytes <= LARGE_BYTES
+            may_fold = may_fold or step_of is not None  # an encoder's weights are its own
             asked = (call, home, plan, settings, own, progress, runner, serves, may_fold)
             signature, built = optimize_signature(*asked)
             if built is None and group.singly:  # no backend serves all sizes

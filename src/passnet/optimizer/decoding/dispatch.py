@@ -10,6 +10,9 @@ from passnet.optimizer.call.net_call import BuiltBackend
 from passnet.optimizer.decoding.caches import append, past_of, source_of
 from passnet.optimizer.decoding.step import KINDS, DecoderStep, cache_name, is_step, masks_of
 
+ENCODED = {"last_hidden_state", "hidden_states", "attentions"}
+"""The outputs of an encoder that those of a decoder repeat."""
+
 _Source: TypeAlias = tuple[list[torch.Tensor], list[torch.Tensor]]
 """The mask of a source, if the decoder takes one, and keys and values of all layers."""
 
@@ -121,11 +124,11 @@ class DecoderDispatch(Dispatch):
 
     def _source_of(self, cache: Any, kwargs: dict[str, Any], batch: int) -> _Source | None:
         """Return the mask of a source and its keys and values; None where a cache holds none."""
-        from transformers.modeling_outputs import BaseModelOutput
+        from transformers.utils import ModelOutput
 
         tensors = source_of(cache, len(self._step.slides))
         mask, encoded = kwargs.get("attention_mask"), kwargs.get("encoder_outputs")
-        if tensors is None or not isinstance(encoded, BaseModelOutput):
+        if tensors is None or not isinstance(encoded, ModelOutput) or encoded.keys() - ENCODED:
             return None
         if not self._step.masks_source:
             return [], tensors

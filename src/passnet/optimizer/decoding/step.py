@@ -239,9 +239,12 @@ def _layer_type() -> type:
         ) -> tuple[torch.Tensor, torch.Tensor]:
             """Take the new keys and values, and return those to attend to."""
             self.new = self.given = key_states, value_states
-            if not self.is_traced or self.slots is not None:  # biases read the length of all keys
+            if not self.is_traced:
                 pairs = zip(self.past, self.new, strict=True)
                 self.given = tuple(torch.cat(pair, 2) for pair in pairs)
+            elif self.slots is not None:  # for a bias, which reads the length of all keys alone
+                count = self.slots.shape[0]
+                self.given = tuple(x[:, :, :1].expand(-1, -1, count, -1) for x in self.new)
             if self.is_traced:
                 _layers[id(self.given[0])] = self
             return self.given
@@ -290,7 +293,8 @@ def attention_of_parts(
     query = (query * (size**-0.5 if scaling is None else scaling)).contiguous()
     if shared > 1:
         query = query.unflatten(1, (key.shape[1], shared)).flatten(2, 3)
-    scores = torch.cat([torch.matmul(query, keys.transpose(2, 3)) for keys, _ in parts], -1)
+    of_parts = [torch.matmul(query, keys.transpose(2, 3)) for keys, _ in parts]
+    scores = torch.cat(of_parts, -1) if layer is not None else of_parts[0]
     if shared > 1:
         scores = scores.unflatten(2, (shared, length)).flatten(1, 2)
     if softcap is not None:
