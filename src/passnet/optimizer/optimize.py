@@ -136,10 +136,10 @@ def _decoder_groups(net: Any, calls: Sequence[Arguments], asked: Mapping[Any, An
     if not prefix_of(net):
         return [_step_group(step_plan(net, asked))] if all(is_step(*call) for call in calls) else []
     encoder = net.get_encoder()
-    sources = [source_call(encoder, *call) for call in calls]
-    if None in sources:
+    sources = [source for call in calls if (source := source_call(encoder, *call))]
+    if len(sources) < len(calls):
         return []
-    source = sources[0]
+    source = max(sources, key=lambda source: source[encoder.main_input_name].numel())
     ranges = source_ranges(net, source, asked)
     with torch.no_grad(), boundary(InputError, "a call of the encoder"):
         length = encoder(**source).last_hidden_state.shape[1]

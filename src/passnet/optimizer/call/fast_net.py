@@ -252,9 +252,9 @@ def fast_net(
 ) -> FastNet:
     """Return the user's net with backends that were built from its copy.
 
-    With the class of its outputs, it is a decoder: backends are of its steps, others of its encoder.
+    With the class of its outputs it is a decoder: backends are of its steps, or of its encoder.
     """
-    module = as_module(_unwrapped(net))
+    module: Any = as_module(_unwrapped(net))
     if output_type is None:
         return FastNet(module, [served(built, module) for built in built_backends], warns)
     from passnet.optimizer.decoding.dispatch import DecoderDispatch
@@ -264,7 +264,7 @@ def fast_net(
     step, encoder = DecoderStep(module), None
     own = [served(built, step) for built in built_backends if type(built.net) is DecoderStep]
     if others := [built for built in built_backends if type(built.net) is not DecoderStep]:
-        part: Any = module.get_encoder()
+        part = module.get_encoder()
         of_part = [served(built, part) for built in others]
         encoder = FastNet(part, of_part, warns, dispatch=EncoderDispatch)
     dispatch = partial(DecoderDispatch, output_type=output_type, encoder=encoder)

@@ -49,7 +49,7 @@ class DecoderDispatch(Dispatch):
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call as a step; return NO_BACKEND where it is none, or fits no backend."""
         step, source = self._step, None
-        if not is_step(args, kwargs, step.prefix):
+        if not self._backends or not is_step(args, kwargs, step.prefix):
             return NO_BACKEND
         ids: torch.Tensor = args[0] if args else kwargs[f"{step.prefix}input_ids"]
         keep, flag = kwargs.get("logits_to_keep", 0), kwargs.get("use_cache")

@@ -238,16 +238,16 @@ def _layer_type() -> type:
             self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
         ) -> tuple[torch.Tensor, torch.Tensor]:
             """Take the new keys and values, and return those to attend to."""
-            self.new = self.given = key_states, value_states
+            given: Any = (key_states, value_states)
+            self.new = self.given = given
             if not self.is_traced:
-                pairs = zip(self.past, self.new, strict=True)
-                self.given = tuple(torch.cat(pair, 2) for pair in pairs)
-            elif self.slots is not None:  # for a bias, which reads the length of all keys alone
+                keys, values = self.past
+                return torch.cat([keys, key_states], 2), torch.cat([values, value_states], 2)
+            if self.slots is not None:  # for a bias, which reads the length of all keys alone
                 count = self.slots.shape[0]
-                self.given = tuple(x[:, :, :1].expand(-1, -1, count, -1) for x in self.new)
-            if self.is_traced:
-                _layers[id(self.given[0])] = self
-            return self.given
+                self.given = given = [x[:, :, :1].expand(-1, -1, count, -1) for x in given]
+            _layers[id(given[0])] = self
+            return given
 
         def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
             """Return the length of all keys, and where they begin."""
@@ -300,8 +300,8 @@ def attention_of_parts(
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
     if position_bias is not None:
-        has_slots = layer is not None and layer.slots is not None
-        scores = scores + (position_bias[..., layer.slots] if has_slots else position_bias)
+        slots = None if layer is None else layer.slots
+        scores = scores + (position_bias if slots is None else position_bias[..., slots])
     if attention_mask is not None:
         scores = torch.where(attention_mask, scores, torch.finfo(scores.dtype).min)
     shares = torch.softmax(scores, -1)

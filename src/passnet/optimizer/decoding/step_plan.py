@@ -178,7 +178,7 @@ def most_positions(net: Any) -> int | None:
 
 
 def _layers_of(net: Any, step: DecoderStep) -> tuple[list[Any], type]:
-    """Return the layers of a cache that a decoder filled, then of a source, and its outputs' type."""
+    """Return the layers of a cache that a call fills, then of a source, and the outputs' type."""
     from transformers.modeling_outputs import BaseModelOutput
 
     call: dict[str, Any] = {f"{step.prefix}input_ids": torch.zeros(1, 2, dtype=torch.long)}
