@@ -113,11 +113,9 @@ class DecoderStep(torch.nn.Module):
         self.cache_name, self.prefix = cache_name(net), prefix_of(net)
         self.has_source = bool(self.prefix)
         names = inspect.signature(net.forward).parameters
-        self.keeps, self.counts = (
-            "logits_to_keep" in names,
-            f"{self.prefix}position_ids" not in names,
-        )
-        self.masks_source = self.has_source and _takes(net.get_decoder(), "encoder_attention_mask")
+        self.keeps = "logits_to_keep" in names
+        self.counts = f"{self.prefix}position_ids" not in names
+        self.masks_source = self.has_source and _masks_source(net.get_decoder())
 
     @property
     def num_first(self) -> int:
@@ -166,8 +164,9 @@ class DecoderStep(torch.nn.Module):
         return outputs.logits, *(tensor.contiguous() for layer in layers for tensor in layer.new)
 
 
-def _takes(net: Any, name: str) -> bool:
-    return name in inspect.signature(net.forward).parameters
+def _masks_source(decoder: Any) -> bool:
+    """Return whether a decoder takes a mask of its source."""
+    return "encoder_attention_mask" in inspect.signature(decoder.forward).parameters
 
 
 def _with_source(own: Any, source: Sequence[torch.Tensor]) -> Any:
