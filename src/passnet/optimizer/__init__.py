@@ -7,5 +7,5 @@ backends                  compilers and runtimes for a whole net
 compare                   agreement with eager torch, and timing side by side
 call                      the returned net: checks at each call, fallback to eager
 choose                    passes for the ranges of a net
-decoding                  causal LLMs of transformers, a step behind `generate`
+decoding                  LLMs of transformers, a step behind `generate`
 """

@@ -16,7 +16,7 @@ import torch
 from passnet.bench.environment import describe_environment
 from passnet.core.jobs.process import JobRunner
 from passnet.core.records.serialise import make_folder, write_json
-from passnet.errors import InputError
+from passnet.errors import InputError, boundary
 from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.backends.in_child import prepare_children
 from passnet.optimizer.backends.registry import all_backends
@@ -26,7 +26,8 @@ from passnet.optimizer.call.process_state import process_state_kept
 from passnet.optimizer.call.sizes import named_ranges, ranges_of_calls
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, KeptPass, read_kept_passes
-from passnet.optimizer.decoding.step import is_decoder, is_step
+from passnet.optimizer.decoding.encoder import source_call, source_ranges
+from passnet.optimizer.decoding.step import is_decoder, is_step, prefix_of
 from passnet.optimizer.decoding.step_plan import StepPlan, step_plan
 from passnet.optimizer.package import digest_of_weights, save_example, signature_folder
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord, SignatureRecord, SizeRange
@@ -84,7 +85,8 @@ def optimize_net(
     make_folder(folder)
     optimized = _optimize_in(folder, net, calls, settings, plan, True, progress, serves)
     if write_page is not None:
-        homes = [signature_folder(folder, number) for number in range(len(calls))]
+        count = len(optimized.record.forms)
+        homes = [signature_folder(folder, number) for number in range(count)]
         passes = [kept for home in homes for kept in read_kept_passes(home / KEPT_FOLDER)]
         write_page(folder, optimized.record, passes)
     write_json(folder / RECORD_FILE, optimized.record)  # last: with it the folder is complete
@@ -118,10 +120,8 @@ def _groups(
     net: Callable[..., Any], calls: Sequence[Arguments], settings: OptimizeSettings
 ) -> list[_Group]:
     """Return the calls to serve, with ranges where calls differ in sizes alone."""
-    if is_decoder(net) and all(is_step(*call) for call in calls):
-        plan = step_plan(net, settings.dynamic)
-        example = tuple(plan.example(plan.traced)), {}
-        return [_Group(plan.step, example, plan.ranges, plan=plan)]
+    if is_decoder(net) and (found := _decoder_groups(net, calls, settings.dynamic)):
+        return found
     if settings.dynamic:
         return [
             _Group(net, call, named_ranges(settings.dynamic, tuple(call[0]), call[1], net))
@@ -129,6 +129,26 @@ def _groups(
         ]
     ranges = ranges_of_calls(calls) if len(calls) > 1 else ()
     return [_Group(net, calls[0], ranges, calls)] if ranges else [_Group(net, c) for c in calls]
+
+
+def _decoder_groups(net: Any, calls: Sequence[Arguments], asked: Mapping[Any, Any]) -> list[_Group]:
+    """Return the step of a decoder, then its encoder if it has one; none if calls are others."""
+    if not prefix_of(net):
+        return [_step_group(step_plan(net, asked))] if all(is_step(*call) for call in calls) else []
+    encoder = net.get_encoder()
+    sources = [source for call in calls if (source := source_call(encoder, *call))]
+    if len(sources) < len(calls):
+        return []
+    source = max(sources, key=lambda source: source[encoder.main_input_name].numel())
+    ranges = source_ranges(net, source, asked)
+    with torch.no_grad(), boundary(InputError, "a call of the encoder"):
+        length = encoder(**source).last_hidden_state.shape[1]
+    plan = step_plan(net, asked, length)
+    return [_step_group(plan), _Group(encoder, ((), source), ranges)]
+
+
+def _step_group(plan: StepPlan) -> _Group:
+    return _Group(plan.step, (tuple(plan.example(plan.traced)), {}), plan.ranges, plan=plan)
 
 
 def _optimize_in(*asked: Any) -> Optimized:
@@ -172,13 +192,14 @@ def _optimized(
             own = now + (deadline - now) / (len(groups) + 1 + bool(group.singly))
             num_folded = 1 + sum(built.is_frozen for built in built_backends)
             may_fold = num_folded == 1 or num_folded * call.num_bytes <= LARGE_BYTES
+            may_fold = may_fold or step_of is not None  # an encoder's weights are its own
             asked = (call, home, plan, settings, own, progress, runner, serves, may_fold)
             signature, built = optimize_signature(*asked)
             if built is None and group.singly:  # no backend serves all sizes
                 shutil.rmtree(home)
                 groups = [_Group(net_copy, each) for each in group.singly]
                 continue
-            step_of = group.plan
+            step_of = step_of or group.plan
             signatures.append(signature)
             if built is not None:
                 built_backends.append(built)

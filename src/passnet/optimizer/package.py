@@ -71,14 +71,16 @@ def load(
         # no call writes into weights, or its signature had been served by eager torch
         net_copy, *_ = copied(net, (), shares_weights=True)
         plan = step_plan(net_copy) if record.decodes else None
-        own = net_copy if plan is None else plan.step
         for number, signature in enumerate(record.forms):
             home = signature_folder(folder, number)
             with boundary(InputError, f"{home / EXAMPLE_FILE}: cannot be read; optimise again"):
                 args, kwargs = torch.load(home / EXAMPLE_FILE, weights_only=True)
             if signature.chosen == "eager":
                 continue
-            call = NetCall(own, args, kwargs, ranges=signature.size_ranges, plan=plan)
+            own: Any = net_copy if plan is None else plan.step
+            own = own.net.get_encoder() if plan and number else own  # which follows the step
+            of_step = None if number else plan
+            call = NetCall(own, args, kwargs, ranges=signature.size_ranges, plan=of_step)
             if call.refusal:
                 raise InputError(f"{folder}: {call.refusal}; when it was optimised it did not")
             by_size = [each.chosen for each in signature.sizes]

@@ -204,7 +204,7 @@ class OptimizedRecord:
 
     `weights` is a digest of the names, shapes and dtypes of its weights; `values` of their values,
     where a backend folds them in, else "". `freeze` promises that weights will not change. Where it
-    `decodes`, forms are of a decoder's steps.
+    `decodes`, the first form is of a decoder's steps, and another one of its encoder.
     """
 
     net: str

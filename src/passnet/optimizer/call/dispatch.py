@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
@@ -75,7 +75,7 @@ class Dispatch:
 
     One thread at a time uses a backend; another one meanwhile runs the net. Of two backends for the
     same input signature the last is tried first. With `warns` it logs, once for each reason, why a
-    call fits no backend.
+    call fits no backend. `methods` of the returned net take the place of the net's own.
 
     Raises:
         InputError: a backend has inputs that cannot be checked, or weights that are not the net's.
@@ -88,6 +88,7 @@ class Dispatch:
         self._backends = tuple(_checked(net, built) for built in reversed(backends))
         self._why_none = "it has no backends"
         self._warned: set[int | str] = set()
+        self.methods: Mapping[str, Callable[..., Any]] = {}
 
     @property
     def built_backends(self) -> tuple[BuiltBackend, ...]:

@@ -64,7 +64,7 @@ class FastNet(torch.nn.Module):
             return bare if is_bare else kind(net, *args, **kwargs)
         module = as_module(_unwrapped(net))
         dispatch = kwargs.pop("dispatch", Dispatch)(module, *args, **kwargs)
-        made = object.__new__(_fast_class(module))
+        made = object.__new__(_fast_class(module, dispatch.methods))
         object.__setattr__(made, "__dict__", vars(module))
         object.__setattr__(made, "_passnet", dispatch)
         return made
@@ -133,8 +133,11 @@ class _OfDispatch:
         return getattr(instance._passnet, self._name)
 
 
-def _fast_class(net: torch.nn.Module) -> type:
-    """Return a class for the optimised net, a subclass of its class in all but the name."""
+def _fast_class(net: torch.nn.Module, methods: Mapping[str, Callable[..., Any]]) -> type:
+    """Return a class for the optimised net, a subclass of its class in all but the name.
+
+    It has some methods in place of the net's own.
+    """
 
     def set_class(self: Any, kind: type) -> None:
         self._passnet.net.__class__ = kind
@@ -151,6 +154,7 @@ def _fast_class(net: torch.nn.Module) -> type:
     }
     own = {"original_net": "net", "built_backends": "built_backends"}
     names |= {name: _OfDispatch(path) for name, path in own.items() if not hasattr(net, name)}
+    names |= methods
     made = new_class(kind.__name__, (FastNet, kind), exec_body=lambda space: space.update(names))
     made.__init__ = FastNet.__init__  # type: ignore[misc] (TorchScript's metaclass has its own)
     return made
@@ -248,15 +252,20 @@ def fast_net(
 ) -> FastNet:
     """Return the user's net with backends that were built from its copy.
 
-    With the class of its outputs, it is a decoder and the backends are of its steps.
+    With the class of its outputs it is a decoder: backends are of its steps, or of its encoder.
     """
-    module = as_module(_unwrapped(net))
+    module: Any = as_module(_unwrapped(net))
     if output_type is None:
         return FastNet(module, [served(built, module) for built in built_backends], warns)
     from passnet.optimizer.decoding.dispatch import DecoderDispatch
+    from passnet.optimizer.decoding.encoder import EncoderDispatch
     from passnet.optimizer.decoding.step import DecoderStep
 
-    step = DecoderStep(module)
-    own = [served(built, step) for built in built_backends]
-    dispatch = partial(DecoderDispatch, output_type=output_type)
+    step, encoder = DecoderStep(module), None
+    own = [served(built, step) for built in built_backends if type(built.net) is DecoderStep]
+    if others := [built for built in built_backends if type(built.net) is not DecoderStep]:
+        part = module.get_encoder()
+        of_part = [served(built, part) for built in others]
+        encoder = FastNet(part, of_part, warns, dispatch=EncoderDispatch)
+    dispatch = partial(DecoderDispatch, output_type=output_type, encoder=encoder)
     return FastNet(module, own, warns, dispatch=dispatch)

@@ -1,7 +1,8 @@
-"""Decoding by causal LLMs of transformers, one optimised step behind `generate`.
+"""Decoding by LLMs of transformers, one optimised step behind `generate`.
 
 step       a decoder as a net of flat tensors, and its attention over past and new keys
 step_plan  sizes and arguments for which a step is compared and timed
 caches     the user's own caches, read and updated in place
 dispatch   calls of the decoder, as steps
+encoder    the encoder of an encoder-decoder, which runs once
 """

@@ -59,6 +59,27 @@ def past_of(layer: Any, length: int, new: int, empty: tuple[torch.Tensor, ...]) 
     return Past(own, min(length, own[0].shape[2]))
 
 
+def source_of(cache: Any, count: int) -> list[torch.Tensor] | None:
+    """Return the keys and values of a source in so many layers; None where a cache has none.
+
+    The first call of a decoder puts them there, as `is_updated` says.
+    """
+    from transformers.cache_utils import DynamicLayer, EncoderDecoderCache, StaticLayer
+
+    if not isinstance(cache, EncoderDecoderCache):
+        return None
+    cross = cache.cross_attention_cache
+    layers, is_known = cross.layers[:count], all(cache.is_updated.get(n) for n in range(count))
+    if not is_known or len(layers) < count or cross.offloading:
+        return None
+    if any(type(layer) not in (DynamicLayer, StaticLayer) for layer in layers):
+        return None
+    for layer in layers:
+        for name in NAMES:
+            setattr(layer, name, getattr(layer, name).contiguous())
+    return [getattr(layer, name) for layer in layers for name in NAMES]
+
+
 def append(layer: Any, length: int, states: tuple[torch.Tensor, torch.Tensor]) -> None:
     """Append new keys and values to a layer, as its own `update` does, after `past_of` of it."""
     from transformers.cache_utils import DynamicLayer, StaticLayer

@@ -1,21 +1,29 @@
 """Calls of a decoder, as `generate` makes them, run as steps on the user's own caches."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from passnet.optimizer.call.dispatch import NO_BACKEND, Dispatch
 from passnet.optimizer.call.net_call import BuiltBackend
-from passnet.optimizer.decoding.caches import append, past_of
+from passnet.optimizer.decoding.caches import append, past_of, source_of
 from passnet.optimizer.decoding.step import KINDS, DecoderStep, cache_name, is_step, masks_of
+
+ENCODED = {"last_hidden_state", "hidden_states", "attentions"}
+"""The outputs of an encoder that those of a decoder repeat."""
+
+_Source: TypeAlias = tuple[list[torch.Tensor], list[torch.Tensor]]
+"""The mask of a source, if the decoder takes one, and keys and values of all layers."""
 
 
 class DecoderDispatch(Dispatch):
     """The backends of a decoder's steps.
 
     A call that is no step runs the decoder: other arguments, a cache that is off or of another
-    kind, a mask that is not causal. `output_type` is the class of its outputs.
+    kind, a mask that is not causal; of an encoder-decoder also the first call, which computes the
+    keys and values of the source. `output_type` is the class of its outputs, and `encoder` the
+    optimised encoder, which the net then returns as its own.
     """
 
     def __init__(
@@ -24,20 +32,26 @@ class DecoderDispatch(Dispatch):
         backends: Sequence[BuiltBackend] = (),
         warns: bool = True,
         output_type: Any = None,
+        encoder: Any = None,
     ) -> None:
         step = DecoderStep(net)
         super().__init__(step, backends, warns)
         self.net, self._step = net, step
         self._cache_name, self._output_type = cache_name(net), output_type
         self._window = getattr(net.config, "sliding_window", None) or 0
-        example = backends[0].leaves[3 + 2 * len(step.kinds) :] if backends else ()
+        self.encoder = encoder
+        if encoder is not None:
+            self.methods = {"get_encoder": _get_encoder}
+        stop = step.num_first + 2 * len(step.slides)
+        example = backends[0].leaves[step.num_first : stop] if backends else ()
         self._empty = [torch.zeros(1, x.shape[1], 0, x.shape[3], dtype=x.dtype) for x in example]
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call as a step; return NO_BACKEND where it is none, or fits no backend."""
-        if not is_step(args, kwargs):
+        step, source = self._step, None
+        if not self._backends or not is_step(args, kwargs, step.prefix):
             return NO_BACKEND
-        ids: torch.Tensor = args[0] if args else kwargs["input_ids"]
+        ids: torch.Tensor = args[0] if args else kwargs[f"{step.prefix}input_ids"]
         keep, flag = kwargs.get("logits_to_keep", 0), kwargs.get("use_cache")
         uses_cache = self.net.config.use_cache if flag is None else flag
         if (
@@ -48,15 +62,28 @@ class DecoderDispatch(Dispatch):
             or kwargs.get("return_dict", True) is False
         ):
             return NO_BACKEND
-        cache = kwargs.get("cache", kwargs.get("past_key_values"))
-        cache = self._new_cache() if cache is None else self._with_layers(cache)
-        if cache is None:
+        cache = own = kwargs.get("cache", kwargs.get("past_key_values"))
+        if step.has_source:
+            source = self._source_of(cache, kwargs, ids.shape[0])
+            if source is None:
+                return NO_BACKEND
+            own = cache.self_attention_cache
+        own = self._new_cache() if own is None else self._with_layers(own)
+        if own is None:
             return NO_BACKEND
-        return self._step_of(ids, keep, cache, kwargs)
+        logits = self._logits_of(ids, keep, own, kwargs, source or ([], []))
+        if logits is NO_BACKEND:
+            return NO_BACKEND
+        return self._outputs_of(logits, own if cache is None else cache, kwargs)
 
-    def _step_of(self, ids: torch.Tensor, keep: int, cache: Any, kwargs: dict[str, Any]) -> Any:
+    def _logits_of(
+        self, ids: torch.Tensor, keep: int, cache: Any, kwargs: dict[str, Any], source: _Source
+    ) -> Any:
+        """Run a step and append to the cache; return the logits, or NO_BACKEND."""
+        step = self._step
         (batch, length), past = ids.shape, int(cache.get_seq_length())
-        pairs = zip(cache.layers, self._empty[::2], self._empty[1::2], strict=True)
+        layers = cache.layers[: len(step.slides)]
+        pairs = zip(layers, self._empty[::2], self._empty[1::2], strict=True)
         pasts = []
         for layer, *empty in pairs:
             own = past_of(layer, past, length, tuple(x.expand(batch, -1, -1, -1) for x in empty))
@@ -64,33 +91,52 @@ class DecoderDispatch(Dispatch):
                 return NO_BACKEND
             pasts.append(own)
         slots = {}
-        for is_sliding, own in zip(self._step.slides, pasts, strict=True):
+        for is_sliding, own in zip(step.slides, pasts, strict=True):
             if is_sliding not in slots:
                 places = torch.full((own.places,), -1)
                 places[: own.held] = torch.arange(past - own.held, past)
                 slots[is_sliding] = places
-        shown = self._shown(kwargs.get("attention_mask"), batch, past + length)
+        shown = self._shown(kwargs.get(f"{step.prefix}attention_mask"), batch, past + length)
         if shown is False:
             return NO_BACKEND
         new = torch.arange(past, past + length)
-        kinds = self._step.kinds
+        kinds = step.kinds
         masks = masks_of(kinds, shown, [slots[k] for k in kinds], new, self._window, batch)
-        positions = kwargs.get("position_ids")
+        positions = kwargs.get(f"{step.prefix}position_ids")
         positions = new[None] if positions is None else positions
+        start = length - keep if 0 < keep < length else 0
         tensors = (
             ids.contiguous(),
             positions.expand(batch, -1).contiguous(),
-            torch.arange(length - keep if 0 < keep < length else 0, length),
+            *([torch.arange(start, length)] if step.keeps else []),
             *masks,
+            *source[0],
             *(tensor for own in pasts for tensor in own.tensors),
+            *source[1],
         )
         outputs = super().__call__(tensors, {})
         if outputs is NO_BACKEND:
             return NO_BACKEND
         logits, *states = outputs
-        for layer, *own in zip(cache.layers, states[::2], states[1::2], strict=True):
+        for layer, *own in zip(layers, states[::2], states[1::2], strict=True):
             append(layer, past, tuple(own))
-        return self._outputs_of(logits, cache)
+        return logits
+
+    def _source_of(self, cache: Any, kwargs: dict[str, Any], batch: int) -> _Source | None:
+        """Return the mask of a source and its keys and values; None where a cache holds none."""
+        from transformers.utils import ModelOutput
+
+        tensors = source_of(cache, len(self._step.slides))
+        mask, encoded = kwargs.get("attention_mask"), kwargs.get("encoder_outputs")
+        if tensors is None or not isinstance(encoded, ModelOutput) or encoded.keys() - ENCODED:
+            return None
+        if not self._step.masks_source:
+            return [], tensors
+        length = tensors[0].shape[2]
+        mask = torch.ones(batch, length) if mask is None else mask
+        if type(mask) is not torch.Tensor or mask.shape != (batch, length):
+            return None
+        return [mask.bool()[:, None, None].contiguous()], tensors
 
     def _new_cache(self) -> Any:
         from transformers import DynamicCache
@@ -108,7 +154,8 @@ class DecoderDispatch(Dispatch):
             if any(self._step.slides):
                 return None
             cache.layers.extend(DynamicLayer() for _ in range(count))
-        slides = tuple(getattr(layer, "is_sliding", False) for layer in cache.layers)
+        layers = cache.layers[:count] if self._step.has_source else cache.layers
+        slides = tuple(getattr(layer, "is_sliding", False) for layer in layers)
         return cache if slides == self._step.slides else None
 
     def _shown(self, mask: Any, batch: int, length: int) -> Any:
@@ -129,5 +176,30 @@ class DecoderDispatch(Dispatch):
         is_causal = torch.equal(mask[:, 0, :, :length], causal & shown[:, None])
         return shown if is_causal else False
 
-    def _outputs_of(self, logits: torch.Tensor, cache: Any) -> Any:
-        return self._output_type(logits=logits, **{self._cache_name: cache})
+    def _outputs_of(self, logits: torch.Tensor, cache: Any, kwargs: dict[str, Any]) -> Any:
+        encoded = kwargs["encoder_outputs"] if self._step.has_source else {}
+        others = {f"encoder_{name}": value for name, value in encoded.items()}
+        return self._output_type(logits=logits, **{self._cache_name: cache}, **others)
+
+    @property
+    def built_backends(self) -> tuple[BuiltBackend, ...]:
+        """The backends of steps, then of the encoder."""
+        own = super().built_backends
+        return own if self.encoder is None else (*own, *self.encoder._passnet.built_backends)
+
+    def in_words(self) -> str:
+        """Describe the backends of steps and of the encoder, a line each."""
+        return super().in_words() + (self.encoder._passnet.in_words() if self.encoder else "")
+
+    def drop_moved(self) -> None:
+        """Drop backends whose weights were moved or converted."""
+        super().drop_moved()
+        if self.encoder is not None:
+            self.encoder._passnet.drop_moved()
+
+
+def _get_encoder(net: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return the optimised encoder in place of a net's own, and other modules as they are."""
+    dispatch = net._passnet
+    own = dispatch.net.get_encoder(*args, **kwargs)
+    return dispatch.encoder if own is dispatch.encoder._passnet.net else own
