@@ -54,6 +54,12 @@ def gemma() -> Any:
     return transformers.Gemma3ForCausalLM(transformers.Gemma3TextConfig(**TINY, **own)).eval()
 
 
+def mistral() -> Any:
+    torch.manual_seed(0)
+    config = transformers.MistralConfig(**TINY, head_dim=8, sliding_window=6)
+    return transformers.MistralForCausalLM(config).eval()
+
+
 def gpt2() -> Any:
     torch.manual_seed(0)
     config = transformers.GPT2Config(
@@ -283,7 +289,14 @@ def added_masks() -> Any:
     return transformers.LlamaForCausalLM(config).eval()
 
 
-FAMILIES = {"added masks": added_masks, "qwen": qwen, "gemma": gemma, "gpt2": gpt2, "llama": llama}
+FAMILIES = {
+    "added masks": added_masks,
+    "qwen": qwen,
+    "gemma": gemma,
+    "gpt2": gpt2,
+    "mistral": mistral,
+    "llama": llama,
+}
 ENGINES = [
     name
     for name in ("graph", "onnxruntime_frozen", "openvino_frozen", "aot_frozen")

@@ -65,8 +65,7 @@ def is_decoder(net: Any) -> bool:
         return False
     if prefix and any(is_sliding for _, is_sliding in layers):
         return False
-    is_known = all(kind in _known_layers() for kind, _ in layers)
-    return is_known and not all(is_sliding for _, is_sliding in layers)
+    return all(kind in _known_layers() for kind, _ in layers)
 
 
 def cache_name(net: Any) -> str:
