@@ -148,6 +148,20 @@ def test_steps_run_after(
     assert not [record for record in caplog.records if record.name == "passnet"]
 
 
+def test_a_step_of_too_many_rows_leaves_the_cache_as_it_is(
+    optimized: tuple[Any, Any, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    net, fast, _ = optimized
+    rows = IDS.repeat(5, 1)
+    cache = net.generate(rows, **NEW, return_dict_in_generate=True).past_key_values
+    fast._passnet._warned.clear()
+    with caplog.at_level(logging.WARNING, "passnet"), torch.no_grad():
+        logits = fast(rows[:, :1], past_key_values=copy.deepcopy(cache)).logits
+        held = fast(rows[:, :1], past_key_values=cache).past_key_values
+    assert "its batch of 5 is beyond 4" in caplog.text
+    assert torch.isfinite(logits).all() and not ran_steps(held)
+
+
 def test_a_chat_goes_on_with_its_cache(optimized: tuple[Any, Any, Path]) -> None:
     net, fast, _ = optimized
     texts = []

@@ -13,6 +13,8 @@ from passnet.optimizer.decoding.step import KINDS, DecoderStep, cache_name, is_s
 ENCODED = {"last_hidden_state", "hidden_states", "attentions"}
 """The outputs of an encoder that those of a decoder repeat."""
 
+_ASK = "; ask for more by passnet.optimize(net, ids, dynamic={'batch': ..., 'length': ...})"
+
 _Source: TypeAlias = tuple[list[torch.Tensor], list[torch.Tensor]]
 """The mask of a source, if the decoder takes one, and keys and values of all layers."""
 
@@ -45,6 +47,7 @@ class DecoderDispatch(Dispatch):
         stop = step.num_first + 2 * len(step.slides)
         example = backends[0].leaves[step.num_first : stop] if backends else ()
         self._empty = [torch.zeros(1, x.shape[1], 0, x.shape[3], dtype=x.dtype) for x in example]
+        self._most = {r.name: r.high for r in backends[0].ranges} if backends else {}
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call as a step; return NO_BACKEND where it is none, or fits no backend."""
@@ -82,6 +85,8 @@ class DecoderDispatch(Dispatch):
         """Run a step and append to the cache; return the logits, or NO_BACKEND."""
         step = self._step
         (batch, length), past = ids.shape, int(cache.get_seq_length())
+        if not self._are_served(batch=batch, length=length, past=past):
+            return NO_BACKEND
         layers = cache.layers[: len(step.slides)]
         pairs = zip(layers, self._empty[::2], self._empty[1::2], strict=True)
         pasts = []
@@ -121,6 +126,16 @@ class DecoderDispatch(Dispatch):
         for layer, *own in zip(layers, states[::2], states[1::2], strict=True):
             append(layer, past, tuple(own))
         return logits
+
+    def _are_served(self, **sizes: int) -> bool:
+        """Return whether a step of these sizes may fit a backend, before its cache is touched."""
+        for name, size in sizes.items():
+            most = self._most.get(name, size)
+            if size > most:
+                if self._warns:
+                    self._warn_of(name, f"its {name} of {size} is beyond {most}", _ASK)
+                return False
+        return True
 
     def _source_of(self, cache: Any, kwargs: dict[str, Any], batch: int) -> _Source | None:
         """Return the mask of a source and its keys and values; None where a cache holds none."""
