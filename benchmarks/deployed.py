@@ -7,6 +7,7 @@ record is a line of FOLDER/records.jsonl. `--table` prints what there is.
 A way that serves several sizes is built once, with dynamic sizes. Weights do not change. By hand:
 torch.compile, AOTInductor with freezing, OpenVINO and ONNX Runtime in float32; with consent, NNCF
 and ONNX Runtime in int8, and OpenVINO in bfloat16. passnet may then be off by as much as these.
+`--net drawn` measures the 40 nets of `optimize_nets.txt`, in float32 alone.
 """
 
 import copy
@@ -18,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +28,11 @@ from torch.export import Dim, export
 
 import passnet
 from benchmarks.in_turns import Run, engines_of, main
+from benchmarks.optimize import drawn
 from passnet.core.jobs.run_plan import seconds_of
+from passnet.data.capture.catalog import build_entry
 from passnet.data.capture.mismatched_wheels import import_with_torchvision
+from passnet.data.capture.net import input_values
 from passnet.judge.timing.rounds import time_calls
 from passnet.judge.verdict.precision import relative_error
 from passnet.pages.tables.tables import Table
@@ -153,6 +158,28 @@ def _mlp() -> Deployed:
     return Deployed(net.eval(), [(torch.randn(1, 50),)])
 
 
+class Named(torch.nn.Module):
+    """A net that takes its tensors in a row, some of them by name."""
+
+    def __init__(self, net: torch.nn.Module, num_args: int, names: Sequence[str]) -> None:
+        super().__init__()
+        self.net, self.num_args, self.names = net, num_args, names
+
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return the tensors among the outputs."""
+        named = dict(zip(self.names, tensors[self.num_args :], strict=True))
+        return tuple(_flat(self.net(*tensors[: self.num_args], **named)))
+
+
+def _drawn(entry: str) -> Deployed:
+    made = build_entry(entry)
+    args, kwargs = input_values(made)
+    tensors = (*args, *kwargs.values())
+    if not all(isinstance(x, torch.Tensor) for x in tensors):
+        raise ValueError("an input is no tensor")
+    return Deployed(Named(made.module.eval(), len(args), [*kwargs]).eval(), [tensors])
+
+
 NETS: Mapping[str, Callable[[], Deployed]] = {
     "mlp": _mlp,
     "lstm_stream": lambda: Deployed(
@@ -179,6 +206,9 @@ NETS: Mapping[str, Callable[[], Deployed]] = {
     "bert_base": lambda: _ids({}, 1, range(16, 257, 16)),
 }
 """The nets by name, the quick ones first. `benchmarks.decoding` has the decoders."""
+
+DRAWN = {entry: partial(_drawn, entry) for entry in drawn()}
+"""The 40 nets that were drawn from the catalog; they are measured in float32 alone."""
 
 
 def _numpy(call: Sequence[torch.Tensor]) -> list[Any]:
@@ -306,16 +336,17 @@ def measure(name: str, threads: int, budget: str) -> dict[str, Any]:
     """Build and time one net in every way, in this process."""
     torch.manual_seed(0)
     torch.set_num_threads(threads)
-    case = NETS[name]()
+    case = (NETS | DRAWN)[name]()
+    consents = () if name in DRAWN else WITH_CONSENT
     record: dict[str, Any] = {"net": name, "threads": threads, "ways": {}}
     runs: dict[str, Callable[..., Any]] = {"eager": case.net}
     with tempfile.TemporaryDirectory() as made, torch.no_grad():
         right = [_flat(case.net(*call)) for call in case.calls]
-        for way, build in WAYS.items():
+        for way in (*BY_HAND, *consents):
             start = time.perf_counter()
             try:
                 own = copy.deepcopy(case)
-                run = build(own, Path(made))
+                run = WAYS[way](own, Path(made))
                 error = _error(run, case, right)
                 for call in case.calls:
                     run(*call)
@@ -323,9 +354,10 @@ def measure(name: str, threads: int, budget: str) -> dict[str, Any]:
                 record["ways"][way] = {"build_s": time.perf_counter() - start, "error": error}
             except Exception as cause:  # noqa: BLE001 (of foreign code; the record says why)
                 record["ways"][way] = {"reason": f"{type(cause).__name__}: {cause}"[:300]}
-        errors = [record["ways"][way].get("error", math.nan) for way in WITH_CONSENT]
+        errors = [record["ways"][way].get("error", math.nan) for way in consents]
         allowed = max([e for e in errors if e < 0.5], default=0.05)
-        for way, settings in (("passnet", {}), ("passnet_consent", {"tolerance": allowed})):
+        ours = {"passnet": {}, "passnet_consent": {"tolerance": allowed}}
+        for way, settings in [*ours.items()][: 1 + bool(consents)]:
             start = time.perf_counter()
             asked = {**case.settings(), **settings, "freeze": True, "budget_s": seconds_of(budget)}
             middle = case.calls[len(case.calls) // 2]
@@ -351,6 +383,7 @@ def tables(records: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
     """Yield the tables of float32 and of lower precision, for each number of threads."""
     for threads in sorted({record["threads"] for record in records}):
         own = [record for record in records if record["threads"] == threads]
+        own.sort(key=lambda record: [*NETS, *DRAWN].index(record["net"]))
         for title, rivals, ours in (
             ("float32", ("eager", *BY_HAND), "passnet"),
             ("with consent", ("eager", *BY_HAND, *WITH_CONSENT), "passnet_consent"),
@@ -359,6 +392,8 @@ def tables(records: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
             rows, gains = [], []
             for record in own:
                 ways = record["ways"]
+                if ours not in ways:
+                    continue
                 best = min(ways[way]["ms"] for way in rivals if "ms" in ways.get(way, {}))
                 gains.append(best / ways[ours]["ms"])
                 cells = [_ms(ways.get(way, {})) for way in shown]
@@ -384,4 +419,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(measure(sys.argv[2], int(sys.argv[3]), sys.argv[4])))
         sys.exit()
-    main(Run("benchmarks.deployed", tuple(NETS), tables), str(__doc__))
+    main(Run("benchmarks.deployed", tuple(NETS), tables, tuple(DRAWN)), str(__doc__))

@@ -18,7 +18,7 @@ RECORDS = "records.jsonl"
 
 @dataclass(frozen=True)
 class Run:
-    """A benchmark: its module, its nets, and the tables of its records.
+    """A benchmark: its module, its nets, the tables of its records, and nets by the name `drawn`.
 
     `python -m MODULE --one NET THREADS BUDGET` prints the record of a net as its last line.
     """
@@ -26,19 +26,22 @@ class Run:
     module: str
     nets: tuple[str, ...]
     tables: Callable[[Sequence[dict[str, Any]]], Iterator[Table]]
+    drawn: tuple[str, ...] = ()
 
 
 def main(run: Run, says: str) -> None:
     """Measure what has no record yet, and print the tables of all there are."""
     parser = argparse.ArgumentParser(description=" ".join(says.split("\n\n")[0].split()))
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--net", action="append", choices=run.nets)
+    parser.add_argument("--net", action="append", choices=(*run.nets, "drawn"))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--budget", default="10m")
     parser.add_argument("--table", action="store_true", help="measure nothing")
     options = parser.parse_args()
     if not options.table:
-        _measure(run, options.folder, options.net or run.nets, options.threads, options.budget)
+        asked = options.net or run.nets
+        names = [name for one in asked for name in (run.drawn if one == "drawn" else (one,))]
+        _measure(run, options.folder, names, options.threads, options.budget)
     for table in run.tables(records_of(options.folder)):
         print_table(Console(width=200), table)
 
@@ -50,7 +53,9 @@ def _measure(run: Run, folder: Path, names: Sequence[str], threads: int, budget:
         if (name, threads) in done:
             continue
         command = [sys.executable, "-m", run.module, "--one", name, str(threads), budget]
-        with (folder / f"{name}-{threads}.log").open("w", encoding="utf-8") as log:
+        with (folder / f"{name.replace('/', '-')}-{threads}.log").open(
+            "w", encoding="utf-8"
+        ) as log:
             ended = subprocess.run(
                 command, stdout=subprocess.PIPE, stderr=log, text=True, check=False
             )
