@@ -53,9 +53,8 @@ def _measure(run: Run, folder: Path, names: Sequence[str], threads: int, budget:
         if (name, threads) in done:
             continue
         command = [sys.executable, "-m", run.module, "--one", name, str(threads), budget]
-        with (folder / f"{name.replace('/', '-')}-{threads}.log").open(
-            "w", encoding="utf-8"
-        ) as log:
+        log_file = folder / f"{name.replace('/', '-')}-{threads}.log"
+        with log_file.open("w", encoding="utf-8") as log:
             ended = subprocess.run(
                 command, stdout=subprocess.PIPE, stderr=log, text=True, check=False
             )
