@@ -58,13 +58,15 @@ def passnet_backend(
         raise InputError(f"residual is {residual!r}; choose eager or inductor")
     passes = loaded_passes(options.get("passes"))
     if options.get("library") is not None:
-        passes += _library_passes(Path(options["library"]), example_inputs)
+        devices = {v.device.type for v in example_inputs if isinstance(v, torch.Tensor)}
+        device = "cuda" if "cuda" in devices else "cpu"
+        passes += library_passes(Path(options["library"]), device)
     is_judged = bool(options.get("is_judged"))
     if not is_judged:
         passes = without_bare_kernels(passes)
     tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        _warn_once(
+        warn_once(
             "nothing is rewritten by passes: gradients are on and an input or a weight needs one, "
             "and replacements have no derivative; call the net within torch.no_grad() or "
             "torch.inference_mode() (eval() alone does not switch gradients off)"
@@ -91,7 +93,7 @@ def without_bare_kernels(passes: Sequence[Pass | SkippedPass]) -> list[Pass | Sk
         if isinstance(pass_, SkippedPass) or not pass_.has_bare_kernels:
             checked.append(pass_)
         else:
-            _warn_once(
+            warn_once(
                 f"{pass_.name} is not applied: its folder has C++ kernels that take addresses, "
                 "which may be of any dtype; make them by cpp.kernel(source, name), without a "
                 "signature, and call them with tensors"
@@ -100,26 +102,25 @@ def without_bare_kernels(passes: Sequence[Pass | SkippedPass]) -> list[Pass | Sk
 
 
 @cache
-def _warn_once(sentence: str) -> None:
+def warn_once(sentence: str) -> None:
+    """Log a warning, once in a process."""
     _log.warning(sentence)
 
 
-def _library_passes(library: Path, example_inputs: Sequence[Any]) -> list[Pass | SkippedPass]:
+def library_passes(library: Path, device: str) -> list[Pass | SkippedPass]:
     """Return a library's winning passes for this hardware; those without guards are left out."""
     from passnet.passes.library.entries import winning_folders
 
-    devices = {value.device.type for value in example_inputs if isinstance(value, torch.Tensor)}
-    device = "cuda" if "cuda" in devices else "cpu"
     hardware = this_hardware(torch.get_num_threads(), device)
     passes = loaded_passes(winning_folders(library, hardware))
     if not passes:
-        _warn_once(
+        warn_once(
             f"{library} has no pass that wins on {hardware.text}; to judge what it has here, run "
             f"`passnet library verify {library} --threads {hardware.num_threads}`"
         )
     for pass_ in passes:
         if isinstance(pass_, Pass) and pass_.guards is None:
-            _warn_once(
+            warn_once(
                 f"{pass_.name} of {library} is not applied: it has no guards, so that it would "
                 "also match where it was not judged; give it a function `guard`"
             )

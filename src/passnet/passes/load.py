@@ -22,6 +22,9 @@ from passnet.passes.folder import (
 )
 from passnet.passes.match.pattern import Pass, SkippedPass, make_pass
 
+DIGITS = 16
+"""Digits of a folder's hash that name its ops."""
+
 
 def load_passes(folder: PassFolder) -> list[Pass | SkippedPass]:
     """Import and trace the passes of a folder, which becomes the package `pass_dir`.
@@ -50,12 +53,11 @@ def load_passes(folder: PassFolder) -> list[Pass | SkippedPass]:
             passes.append(SkippedPass(file.name, f"{file.name}: skipped: {failure}"))
     if failures and len(failures) == len(passes):
         raise failures[0]
-    if num_bare_kernels() == num_bare:
-        return passes
-    return [
-        replace(pass_, has_bare_kernels=True) if isinstance(pass_, Pass) else pass_
-        for pass_ in passes
-    ]
+    of_folder = {
+        "has_bare_kernels": num_bare_kernels() != num_bare,
+        "digest": folder.code_hash[:DIGITS],
+    }
+    return [replace(p, **of_folder) if isinstance(p, Pass) else p for p in passes]
 
 
 def loaded_passes(paths: str | Path | Sequence[str | Path] | None) -> list[Pass | SkippedPass]:

@@ -3,7 +3,7 @@
 The pattern, run under fake tensors, gives the shapes, dtypes and strides of the results.
 """
 
-import itertools
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,12 +18,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from passnet.errors import PassError
 from passnet.passes.apply.first_call import checked_call, difference, original_outputs, outputs_of
 from passnet.passes.apply.rewrite import Site
+from passnet.passes.apply.written_call import filled, written
 from passnet.passes.match.graph_index import GraphIndex
 from passnet.passes.match.guards import EXAMPLE
-from passnet.passes.match.pattern import as_module
+from passnet.passes.match.pattern import Pass, as_module
+
+KINDS = ("Tensor", "SymInt", "float", "bool")
+"""The types of an op's lists of arguments."""
 
 _library = torch.library.Library("passnet", "FRAGMENT")
-_numbers = itertools.count()
+_ops: dict[str, Pass] = {}
 
 
 def wrap_sites(
@@ -94,16 +98,21 @@ def _wrap(site: Site, is_judged: bool) -> None:
     read: list[torch.fx.Node] = []
     torch.fx.map_arg(site.inputs, read.append)
     values = list(dict.fromkeys(read + node.all_input_nodes))
-    num_outputs = len(site.source.pattern.outputs)
-    name = f"{re.sub(r'[^0-9a-zA-Z_]', '_', site.source.name)}_{next(_numbers)}"
-    params = ", ".join(f"{_kind(value)} a{index}" for index, value in enumerate(values))
-    results = "Tensor" if num_outputs == 1 else f"({', '.join(['Tensor'] * num_outputs)})"
-    _library.define(f"{name}({params}) -> {results}", tags=[torch.Tag.needs_exact_strides])
-    _library.impl(name, _implementation(site, values, is_judged), "CompositeExplicitAutograd")
-    torch.library.register_fake(f"passnet::{name}", _fake(site, values), lib=_library)
-    # The op's single result is bare, whatever the pattern's form; `only` after it hands that on.
-    node.target = getattr(torch.ops.passnet, name).default
-    node.args = tuple(values)
+    kinds = [_kind(value) for value in values]
+    lists = {kind: [v for v, k in zip(values, kinds, strict=True) if k == kind] for kind in KINDS}
+    places = {v: (kind, n) for kind, own in lists.items() for n, v in enumerate(own)}
+    # layouts, because the first call at a site settles those of its results
+    layouts = [_layout(value) for value in lists["Tensor"]]
+    form = json.dumps([written(site.inputs, places), written(node.args, places), layouts])
+    node.target = op_of(site.source, is_judged)
+    node.args = (*lists.values(), form)
+
+
+def _layout(node: torch.fx.Node) -> str:
+    value = node.meta.get(EXAMPLE)
+    if not isinstance(value, torch.Tensor):
+        return ""
+    return f"{value.dtype} {tuple(value.shape)} {value.stride()} {value.device}"
 
 
 def _kind(node: torch.fx.Node) -> str:
@@ -117,12 +126,45 @@ def _kind(node: torch.fx.Node) -> str:
     return "Tensor"
 
 
-def _implementation(site: Site, values: list[torch.fx.Node], is_judged: bool) -> Callable[..., Any]:
-    """Return the replacement, with its literals filled in, as a function of the op's arguments."""
-    function: Any = site.node.target
-    read, own = site.pattern_arguments, site.node.args
-    pattern = site.source.pattern
-    positions = {value: index for index, value in enumerate(values)}
+def op_of(source: Pass, is_judged: bool = False) -> Any:
+    """Return the op of a pass, and register it first where that is due.
+
+    A pass of a folder has the same op in every process, by which a cached graph calls it. The op
+    takes the tensors and numbers of a call, and the text of its form.
+    """
+    digest = source.digest or f"{id(source):x}"
+    name = re.sub(r"[^0-9a-zA-Z_]", "_", f"{source.name}_{digest}") + "_judged" * is_judged
+    if name not in _ops:
+        results = ", ".join(["Tensor"] * len(source.pattern.outputs))
+        params = ", ".join(f"{kind}[] {kind.lower()}s" for kind in KINDS)
+        several = f"({results})" if len(source.pattern.outputs) > 1 else results
+        _library.define(
+            f"{name}({params}, str form) -> {several}", tags=[torch.Tag.needs_exact_strides]
+        )
+        call = _implementation(source, is_judged)
+        _library.impl(name, call, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"passnet::{name}", _fake(source), lib=_library)
+        _ops[name] = source  # which keeps its identity while the op is there
+    return getattr(torch.ops.passnet, name).default
+
+
+def _implementation(source: Pass, is_judged: bool) -> Callable[..., Any]:
+    """Return the replacement as a function of the op's arguments."""
+    calls: dict[str, Callable[..., Any]] = {}
+
+    def implementation(tensors: Any, ints: Any, floats: Any, bools: Any, form: str) -> Any:
+        if form not in calls:
+            calls[form] = _call_at(source, form, is_judged)
+        results = calls[form]({"Tensor": tensors, "SymInt": ints, "float": floats, "bool": bools})
+        return results[0] if len(results) == 1 else results
+
+    return implementation
+
+
+def _call_at(source: Pass, form: str, is_judged: bool) -> Callable[..., tuple[Any, ...]]:
+    """Return the replacement for calls of one form, with results in the pattern's strides."""
+    read, own, _ = json.loads(form)
+    pattern, function = source.pattern, source.replacement
     examples: list[torch.Tensor] = []
 
     def laid_out(*filled: Any) -> tuple[Any, ...]:
@@ -131,22 +173,17 @@ def _implementation(site: Site, values: list[torch.fx.Node], is_judged: bool) ->
             return results
         return tuple(map(_with_strides_of, results, examples))
 
-    checked = checked_call(site.source.name, pattern, laid_out)
+    checked = checked_call(source.name, pattern, laid_out)
 
-    def implementation(*args: Any) -> Any:
-        def filled(template: tuple[Any, ...]) -> Any:
-            return torch.fx.map_arg(template, lambda value: args[positions[value]])
-
+    def call(values: Mapping[str, Sequence[Any]]) -> tuple[Any, ...]:
         if not examples:
-            outputs = original_outputs(pattern, filled(read))
+            outputs = original_outputs(pattern, filled(read, values))
             examples.extend(torch.empty_like(output) for output in outputs)
         if is_judged:
-            results = laid_out(*filled(own))
-        else:
-            results = outputs_of(checked(filled(read), filled(own)))
-        return results[0] if len(results) == 1 else results
+            return laid_out(*filled(own, values))
+        return outputs_of(checked(filled(read, values), filled(own, values)))
 
-    return implementation
+    return call
 
 
 def _with_strides_of(result: Any, example: torch.Tensor) -> Any:
@@ -163,29 +200,28 @@ def _with_strides_of(result: Any, example: torch.Tensor) -> Any:
     return result.permute(order).contiguous().permute(back)
 
 
-def _fake(site: Site, values: list[torch.fx.Node]) -> Callable[..., Any]:
+def _fake(source: Pass) -> Callable[..., Any]:
     """Return the pattern as a function of the op's arguments."""
-    pattern = site.source.pattern
+    pattern = source.pattern
     module = as_module(pattern)
     index = GraphIndex(pattern.body[0].graph)
     written_groups = {index.group(writer) for writer in index.writers}
     is_written_into = [index.group(param) in written_groups for param in pattern.params]
 
-    def fake(*args: Any) -> Any:
-        actual = dict(zip(values, args, strict=True))
+    def fake(tensors: Any, ints: Any, floats: Any, bools: Any, form: str) -> Any:
+        values = {"Tensor": tensors, "SymInt": ints, "float": floats, "bool": bools}
         inputs = [
             value.clone() if is_written and isinstance(value, torch.Tensor) else value
             for value, is_written in zip(
-                torch.fx.map_arg(site.inputs, actual.__getitem__), is_written_into, strict=True
+                filled(json.loads(form)[0], values), is_written_into, strict=True
             )
         ]  # what is written into is written back by the graph, and not by the op
         results = module(*inputs)
-        tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
         storages = {StorageWeakRef(tensor.untyped_storage()) for tensor in tensors}
         for result in results:
             if StorageWeakRef(result.untyped_storage()) in storages:
                 raise PassError(
-                    f"{site.source.name}: the pattern returns a view of its argument, which an op "
+                    f"{source.name}: the pattern returns a view of its argument, which an op "
                     "cannot; use the eager residual, or let the pattern go on to a new value"
                 )
         return results[0] if len(results) == 1 else tuple(results)

@@ -45,7 +45,8 @@ class Pattern:
 class Pass:
     """A pattern, its replacement with the traced graph of its arguments, and optional guards.
 
-    `has_bare_kernels`: its folder has C++ kernels that take unchecked addresses.
+    `has_bare_kernels`: its folder has C++ kernels that take unchecked addresses. `digest` is of
+    the content of its folder, if it has one.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Pass:
     args_graph: torch.fx.Graph
     guards: Guards | None = None
     has_bare_kernels: bool = False
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,107 @@
+"""Pass folders inside stock `torch.compile`, as a pass of Inductor beside those of others."""
+
+import hashlib
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import torch
+import torch.fx
+from torch._inductor import config
+from torch._inductor.custom_graph_pass import CustomGraphPass
+
+from passnet.core.hardware import this_hardware
+from passnet.errors import InputError
+from passnet.passes.apply.custom_op import op_of, wrap_sites
+from passnet.passes.apply.rewrite import PassReport, apply_passes
+from passnet.passes.backend import library_passes, warn_once, without_bare_kernels
+from passnet.passes.load import loaded_passes
+from passnet.passes.match.pattern import Pass
+from passnet.version import __version__
+
+Folders: TypeAlias = str | Path | Sequence[str | Path]
+
+_log = logging.getLogger("passnet")
+
+SETTING = "pre_grad_custom_pass"
+
+
+class InductorPass(CustomGraphPass):
+    """Passes for `torch._inductor.config.pre_grad_custom_pass`, alone or in a list with others.
+
+    A replacement that consists of torch ops is inlined, and Inductor fuses it with what is around
+    it; others are ops of torch, which a cached graph finds in another process by name. Where a
+    guard fails, the graph stays. `reports` are of the graphs so far, a list each.
+
+    Args:
+        passes: a pass folder, or several in order.
+        library: a library of judged passes, whose winners on this hardware come last.
+
+    Raises:
+        InputError: neither is given, or a folder is malformed.
+    """
+
+    def __init__(self, passes: Folders | None = None, library: str | Path | None = None) -> None:
+        loaded = loaded_passes(passes)
+        if library is not None:
+            loaded += library_passes(Path(library), "cuda" if torch.cuda.is_available() else "cpu")
+        if passes is None and library is None:
+            raise InputError("give passes, a folder or several, or library, a folder of passes")
+        self.passes = without_bare_kernels(loaded)
+        self.reports: list[list[PassReport]] = []
+        for each in self.passes:
+            if isinstance(each, Pass):
+                op_of(each)
+        names = [f"{each.name} {getattr(each, 'digest', '')}" for each in self.passes]
+        hardware = this_hardware(torch.get_num_threads())  # which guards may look at
+        text = "\n".join((__version__, hardware.text, *names))
+        self._uuid = f"passnet-{hashlib.sha256(text.encode()).hexdigest()}"
+
+    def __call__(self, graph: torch.fx.Graph) -> None:
+        """Rewrite a graph of Dynamo in place."""
+        module = graph.owning_module
+        params = [node for node in graph.nodes if node.op == "placeholder"]
+        examples = [node.meta.get("example_value", node.meta.get("val")) for node in params]
+        tensors = [value for value in examples if isinstance(value, torch.Tensor)]
+        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+            warn_once(
+                "nothing is rewritten by passes: gradients are on and an input or a weight needs "
+                "one, and replacements have no derivative; call the net within torch.no_grad()"
+            )
+            return
+        assert module is not None, "Inductor passes the graph of a module"
+        reports, sites = apply_passes(module, self.passes, examples)
+        wrap_sites(module, sites, examples, sees_through=True)
+        self.reports.append(reports)
+        for report in reports:
+            _log.info("%s matched %d times", report.name, report.num_matches)
+
+    def uuid(self) -> str:
+        """Return what Inductor's caches know the passes by: content, version, processor."""
+        return self._uuid
+
+    @property
+    def num_matches(self) -> int:
+        """The number of matches in all graphs."""
+        return sum(report.num_matches for reports in self.reports for report in reports)
+
+
+@contextmanager
+def passes_in_inductor(
+    passes: Folders | None = None, library: str | Path | None = None
+) -> Iterator[InductorPass]:
+    """Let Inductor apply passes, after those that are set already, to what it compiles meanwhile.
+
+    `torch.compile` compiles at the first call, so that belongs within too. A warning says if
+    nothing was compiled.
+
+    Raises:
+        InputError: as of `InductorPass`.
+    """
+    own = InductorPass(passes, library)
+    former = getattr(config, SETTING)
+    others = [*former] if isinstance(former, (list, tuple)) else [former] if former else []
+    with config.patch({SETTING: [*others, own]}):
+        yield own

@@ -1,0 +1,192 @@
+"""Pass folders as a pass of Inductor: graphs, caches, other people's passes."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch._inductor import config
+
+from passnet.errors import InputError
+from passnet.passes.inductor_pass import SETTING, InductorPass, passes_in_inductor
+from tests.passes.graphs import graph_of, write_folder
+
+pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
+
+KERNEL = """
+import torch
+from passnet.passes import cpp
+
+SOURCE = '''
+#include <cstdint>
+extern "C" void relu_of_sum(const float* x, const float* y, float* out, int64_t size) {
+  for (int64_t i = 0; i < size; i++) out[i] = x[i] + y[i] > 0 ? x[i] + y[i] : 0;
+}
+'''
+KERNEL = cpp.kernel(SOURCE, "relu_of_sum")
+
+guards = ("x, y: float32, shape (m, n), contiguous, cpu",)
+
+
+def pattern(x, y):
+    return torch.relu(x + y)
+
+
+def replacement_args(x, y):
+    return x, y
+
+
+def fused(x, y):
+    out = torch.empty_like(x)
+    KERNEL(x, y, out, x.numel())
+    return out
+
+
+def replacement_func():
+    return fused
+"""
+OF_TORCH = """
+import torch
+
+
+def pattern(x, y):
+    return torch.relu(x + y)
+
+
+def replacement_args(x, y):
+    return x, y
+
+
+def fused(x, y):
+    return torch.clamp(x + y, min=0)
+
+
+def replacement_func():
+    return fused
+"""
+
+
+def net(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x + y) * 2
+
+
+def called(module: torch.fx.GraphModule) -> list[str]:
+    return [str(node.target) for node in module.graph.nodes if node.op == "call_function"]
+
+
+def rewritten(own: InductorPass, *values: Any) -> torch.fx.GraphModule:
+    module = graph_of(net)
+    params = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for node, value in zip(params, values, strict=True):
+        node.meta["example_value"] = value
+    own(module.graph)
+    module.recompile()
+    return module
+
+
+def test_a_kernel_becomes_an_op_that_is_named_by_content(tmp_path: Path) -> None:
+    own = InductorPass(write_folder(tmp_path, Fuse=KERNEL))
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    module = rewritten(own, x, y)
+    [name, _] = called(module)
+    digest = own.passes[0].digest  # type: ignore[union-attr]
+    assert name == f"passnet.Fuse_{digest}.default" and digest
+    torch.testing.assert_close(module(x, y), net(x, y))
+    assert own.num_matches == 1
+    other = InductorPass(tmp_path)
+    assert called(rewritten(other, x, y)) == called(module), "the same in each process"
+
+
+def test_a_replacement_of_torch_ops_stays_a_call_that_inductor_sees_through(tmp_path: Path) -> None:
+    own = InductorPass(write_folder(tmp_path, Fuse=OF_TORCH))
+    module = rewritten(own, torch.randn(3, 4), torch.randn(3, 4))
+    assert own.num_matches == 1 and "passnet." not in called(module)[0]
+
+
+def test_a_guard_leaves_the_graph_alone(tmp_path: Path) -> None:
+    own = InductorPass(write_folder(tmp_path, Fuse=KERNEL))
+    before = graph_of(net).code
+    assert rewritten(own, torch.randn(4, 3).T, torch.randn(4, 3).T).code == before
+    assert own.num_matches == 0
+
+
+def test_gradients_leave_the_graph_alone(tmp_path: Path) -> None:
+    own = InductorPass(write_folder(tmp_path, Fuse=KERNEL))
+    x = torch.randn(3, 4, requires_grad=True)
+    assert rewritten(own, x, x).code == graph_of(net).code
+
+
+def test_the_uuid_is_of_the_content(tmp_path: Path) -> None:
+    first = InductorPass(write_folder(tmp_path / "a", Fuse=KERNEL)).uuid()
+    assert first == InductorPass(write_folder(tmp_path / "b", Fuse=KERNEL)).uuid()
+    assert first != InductorPass(write_folder(tmp_path / "c", Fuse=KERNEL + "\n")).uuid()
+
+
+def test_passes_of_others_stay(tmp_path: Path) -> None:
+    def theirs(graph: torch.fx.Graph) -> None:
+        """Do nothing."""
+
+    folder = write_folder(tmp_path, Fuse=KERNEL)
+    for former, expected in ((None, []), (theirs, [theirs]), ([theirs], [theirs])):
+        with config.patch({SETTING: former}):
+            with passes_in_inductor(folder) as own:
+                assert getattr(config, SETTING) == [*expected, own]
+            assert getattr(config, SETTING) == former
+
+
+def test_nothing_to_apply_is_an_error() -> None:
+    with pytest.raises(InputError, match="give passes"):
+        InductorPass()
+
+
+@pytest.fixture
+def fresh_cache(tmp_path: Path) -> Iterator[dict[str, str]]:
+    yield {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+
+
+COMPILED = """
+import sys, torch
+from torch._dynamo.utils import counters
+from passnet.passes.inductor_pass import passes_in_inductor
+
+def net(x, y):
+    return torch.relu(x + y) * 2
+
+x, y = torch.randn(3, 4), torch.randn(3, 4)
+dynamic = True if sys.argv[2:] else None
+with torch.no_grad(), passes_in_inductor(sys.argv[1]) as own:
+    found = torch.compile(net, dynamic=dynamic)(x, y)
+torch.testing.assert_close(found, net(x, y))
+hits = counters["aot_autograd"]["autograd_cache_hit"] + counters["inductor"]["fxgraph_cache_hit"]
+print(own.num_matches, hits > 0)
+"""
+
+
+def compiled(environment: dict[str, str], *words: str) -> str:
+    command = [sys.executable, "-c", COMPILED, *words]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_a_warm_cache_runs_the_op_in_another_process_and_forgets_what_changed(
+    tmp_path: Path, fresh_cache: dict[str, str]
+) -> None:
+    folder = write_folder(tmp_path / "passes", Fuse=KERNEL)
+    assert compiled(fresh_cache, str(folder)) == "1 False"
+    assert compiled(fresh_cache, str(folder)) == "0 True", "the cached graph calls the op"
+    write_folder(tmp_path / "passes", Fuse=KERNEL + "\n")
+    assert compiled(fresh_cache, str(folder)) == "1 False", "another pass, another graph"
+
+
+@pytest.mark.slow
+def test_sizes_may_vary(tmp_path: Path, fresh_cache: dict[str, str]) -> None:
+    folder = write_folder(tmp_path / "passes", Fuse=KERNEL)
+    assert compiled(fresh_cache, str(folder), "dynamic") == "1 False"
