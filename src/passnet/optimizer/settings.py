@@ -121,6 +121,8 @@ class OptimizeSettings:
             for name, backend in backends.items()
             if backend.when in occasions and not backend.missing and self.allows(backend.precision)
         )
+        if not self.backends:  # whoever allows a lower precision most likely gains by it
+            names = tuple(sorted(names, key=lambda name: not backends[name].is_lower_and_stoppable))
         unknown = [name for name in names if name not in backends]
         if unknown:
             raise InputError(f"no backend {unknown[0]!r}; there are {', '.join(backends)}")

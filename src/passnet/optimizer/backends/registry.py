@@ -17,8 +17,8 @@ _OWN = {
 }
 
 _ORDER = (
-    *("eager", "graph", "onnxruntime_frozen", "openvino_frozen", "openvino_int8"),
-    *("onnxruntime_int8", "openvino_int8_weights", "onnxruntime_static_int8", "openvino_bf16"),
+    *("eager", "graph", "onnxruntime_frozen", "openvino_frozen", "onnxruntime_int8"),
+    *("openvino_int8", "openvino_int8_weights", "onnxruntime_static_int8", "openvino_bf16"),
     *("openvino_fp16", "aot", "aot_frozen", "aot_bf16", "compile", "torchao_int8"),
     *("compile_frozen", "zentorch_frozen", "aot_autotune_frozen", "script_frozen"),
     *("passes", "passes_compiled", "aot_passes", "aot_passes_frozen", "compile_autotune"),
