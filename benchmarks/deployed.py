@@ -6,7 +6,8 @@ record is a line of FOLDER/records.jsonl. `--table` prints what there is.
 
 A way that serves several sizes is built once, with dynamic sizes. Weights do not change. By hand:
 torch.compile, AOTInductor with freezing, OpenVINO and ONNX Runtime in float32; with consent, NNCF
-and ONNX Runtime in int8, and OpenVINO in bfloat16. passnet may then be off by as much as these.
+and ONNX Runtime in int8, and OpenVINO in bfloat16. passnet may then be off by 5e-2, on all inputs
+that it tries; of the others those count that are off by no more, on the calls that are timed.
 `--net drawn` measures the 40 nets of `optimize_nets.txt`, in float32 alone.
 """
 
@@ -39,6 +40,8 @@ from passnet.pages.tables.tables import Table
 
 SECONDS = 4.0
 """Time for the rounds of each way."""
+
+TOLERANCE = 5e-2
 
 BY_HAND = ("compile", "aot", "openvino", "onnxruntime")
 WITH_CONSENT = ("openvino_int8", "onnxruntime_int8", "openvino_bf16")
@@ -354,9 +357,7 @@ def measure(name: str, threads: int, budget: str) -> dict[str, Any]:
                 record["ways"][way] = {"build_s": time.perf_counter() - start, "error": error}
             except Exception as cause:  # noqa: BLE001 (of foreign code; the record says why)
                 record["ways"][way] = {"reason": f"{type(cause).__name__}: {cause}"[:300]}
-        errors = [record["ways"][way].get("error", math.nan) for way in consents]
-        allowed = max([e for e in errors if e < 0.5], default=0.05)
-        ours = {"passnet": {}, "passnet_consent": {"tolerance": allowed}}
+        ours = {"passnet": {}, "passnet_consent": {"tolerance": TOLERANCE}}
         for way, settings in [*ours.items()][: 1 + bool(consents)]:
             start = time.perf_counter()
             asked = {**case.settings(), **settings, "freeze": True, "budget_s": seconds_of(budget)}
@@ -394,7 +395,11 @@ def tables(records: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
                 ways = record["ways"]
                 if ours not in ways:
                     continue
-                best = min(ways[way]["ms"] for way in rivals if "ms" in ways.get(way, {}))
+                best = min(
+                    facts["ms"]
+                    for way, facts in ways.items()
+                    if way in rivals and "ms" in facts and facts["error"] <= TOLERANCE
+                )
                 gains.append(best / ways[ours]["ms"])
                 cells = [_ms(ways.get(way, {})) for way in shown]
                 chosen = ", ".join(ways[ours]["chosen"]) or "eager"
