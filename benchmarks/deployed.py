@@ -106,6 +106,8 @@ class Recommender(torch.nn.Module):
         self.bottom = torch.nn.Sequential(
             torch.nn.Linear(13, 512), torch.nn.ReLU(), torch.nn.Linear(512, 64), torch.nn.ReLU()
         )
+        first, second = torch.tril_indices(27, 27, -1)
+        self.register_buffer("below", 27 * first + second)
         self.top = torch.nn.Sequential(
             torch.nn.Linear(64 + 27 * 26 // 2, 512), torch.nn.ReLU(), torch.nn.Linear(512, 1)
         )
@@ -115,8 +117,8 @@ class Recommender(torch.nn.Module):
         rows = [self.bottom(dense), *(bag(ids[:, n]) for n, bag in enumerate(self.bags))]
         stacked = torch.stack(rows, 1)
         pairs = torch.matmul(stacked, stacked.transpose(1, 2))
-        first, second = torch.tril_indices(27, 27, -1)
-        return self.top(torch.cat([rows[0], pairs[:, first, second]], 1)).sigmoid()
+        below = pairs.flatten(1)[:, self.below]
+        return self.top(torch.cat([rows[0], below], 1)).sigmoid()
 
 
 def _images(name: str, *batches: int) -> Deployed:
