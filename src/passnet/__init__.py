@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 from passnet.version import __version__
 
 if TYPE_CHECKING:
-    from passnet.api import capture, load, optimize
+    from passnet.api import capture, inductor_pass, load, optimize, passes_in_inductor
 
-__all__ = ["__version__", "capture", "load", "optimize"]
+__all__ = ["__version__", "capture", "inductor_pass", "load", "optimize", "passes_in_inductor"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Python entry points: `passnet.optimize`, `passnet.load` and `passnet.capture`."""
+"""Python entry points, which `passnet` offers under the same names."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,8 +12,18 @@ from passnet.optimizer.package import load
 from passnet.optimizer.settings import DEFAULTS, OptimizeSettings
 from passnet.optimizer.tune import Progress
 from passnet.pages.optimizer.page import write_optimizer_page
+from passnet.passes.inductor_pass import InductorPass, passes_in_inductor
 
-__all__ = ["capture", "load", "optimize", "optimize_calls"]
+__all__ = [
+    "capture",
+    "inductor_pass",
+    "load",
+    "optimize",
+    "optimize_calls",
+    "passes_in_inductor",
+]
+
+inductor_pass = InductorPass
 
 
 def optimize(

@@ -2,7 +2,7 @@
 
 folder, files, load      a pass folder as text and as imported code
 match, apply             the search for a pattern, and its replacement in a graph
-backend                  `torch.compile(net, backend="passnet")`
+backend, inductor_pass   `torch.compile(net, backend="passnet")`, and stock `torch.compile`
 cpp, compilation         C++ kernels for pass authors, compiled once by content
 kernel_op                C++ kernels as torch ops and in AOTInductor packages
 include                  headers and Triton functions for pass folders

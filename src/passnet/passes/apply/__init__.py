@@ -1,7 +1,8 @@
 """A match replaced in its graph.
 
 rewrite, write_back      the replacement call, and the writes that it must repeat
-custom_op, guarded_call  replacements under Inductor, or behind our own checks
+custom_op, written_call  replacements as ops for Inductor, and the text of their arguments
+guarded_call             replacements behind our own checks
 first_call               the first result of a replacement compared with the original ops
 op_observer              the torch ops that a replacement uses
 """
