@@ -1,8 +1,9 @@
 """Python entry points, which `passnet` offers under the same names."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from passnet.data.capture.capture import capture
 from passnet.errors import InputError
@@ -12,7 +13,10 @@ from passnet.optimizer.package import load
 from passnet.optimizer.settings import DEFAULTS, OptimizeSettings
 from passnet.optimizer.tune import Progress
 from passnet.pages.optimizer.page import write_optimizer_page
-from passnet.passes.inductor_pass import InductorPass, passes_in_inductor
+from passnet.passes.load import Folders
+
+if TYPE_CHECKING:
+    from passnet.passes.inductor_pass import InductorPass
 
 __all__ = [
     "capture",
@@ -22,8 +26,6 @@ __all__ = [
     "optimize_calls",
     "passes_in_inductor",
 ]
-
-inductor_pass = InductorPass
 
 
 def optimize(
@@ -89,3 +91,33 @@ def _arguments(example: Any) -> Arguments:
     if isinstance(example, dict):
         return (), example
     return (example if isinstance(example, (tuple, list)) else (example,)), {}
+
+
+def inductor_pass(
+    passes: Folders | None = None, library: str | Path | None = None
+) -> "InductorPass":
+    """Return pass folders, and the winners of a library here, as a pass of Inductor.
+
+    Set it as `torch._inductor.config.pre_grad_custom_pass`, alone or in a list with others.
+
+    Raises:
+        InputError: neither is given, or a folder is malformed.
+    """
+    from passnet.passes.inductor_pass import InductorPass  # with Inductor: seconds
+
+    return InductorPass(passes, library)
+
+
+def passes_in_inductor(
+    passes: Folders | None = None, library: str | Path | None = None
+) -> "AbstractContextManager[InductorPass]":
+    """Let Inductor apply passes to what it compiles within.
+
+    `torch.compile` compiles at the first call, so that belongs within too.
+
+    Raises:
+        InputError: neither is given, or a folder is malformed.
+    """
+    from passnet.passes.inductor_pass import passes_in_inductor
+
+    return passes_in_inductor(passes, library)

@@ -131,7 +131,7 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         "kernelbench KernelBench",
         "needs a checkout of KernelBench; tests/exchange runs it on one like it",
     ),
-    ("runs/kernelbench-", "needs a checkout of KernelBench"),
+    ("benchmarks.deployed runs", "takes hours"),
     ("kernelbench.parquet", "needs a checkout of KernelBench"),
     ("train sft", "needs TRL, and minutes; tests/loops runs it where TRL is installed"),
     ("--out site-of-entries", "needs entries; docs/leaderboard.md runs it with some"),

@@ -12,7 +12,8 @@ import torch
 from torch._inductor import config
 
 from passnet.errors import InputError
-from passnet.passes.inductor_pass import SETTING, InductorPass, passes_in_inductor
+from passnet.inductor.graph_pass import SETTING, passes_that_are_set
+from passnet.passes.inductor_pass import InductorPass, passes_in_inductor
 from tests.passes.graphs import graph_of, write_folder
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
@@ -134,7 +135,7 @@ def test_passes_of_others_stay(tmp_path: Path) -> None:
     for former, expected in ((None, []), (theirs, [theirs]), ([theirs], [theirs])):
         with config.patch({SETTING: former}):
             with passes_in_inductor(folder) as own:
-                assert getattr(config, SETTING) == [*expected, own]
+                assert passes_that_are_set() == [*expected, own]
             assert getattr(config, SETTING) == former
 
 

@@ -1,6 +1,6 @@
 """Everything that depends on the insides of torch's compilers.
 
-compiler                 Dynamo, Inductor and AOTInductor, called from elsewhere in passnet
+compiler, graph_pass     Dynamo, Inductor and AOTInductor, called from elsewhere in passnet
 schedule, simulated_gpu  lowering stopped before code generation, on a CPU or a simulated GPU
 fusion, attention        ops fused into one kernel, and kernels that libraries provide
 generated_code, loops    a graph's generated code, and its loops before that, as data

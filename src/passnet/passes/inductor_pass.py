@@ -2,34 +2,28 @@
 
 import hashlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
 
 import torch
 import torch.fx
-from torch._inductor import config
-from torch._inductor.custom_graph_pass import CustomGraphPass
 
 from passnet.core.hardware import this_hardware
 from passnet.errors import InputError
+from passnet.inductor.graph_pass import CustomGraphPass, pass_added
 from passnet.passes.apply.custom_op import op_of, wrap_sites
 from passnet.passes.apply.rewrite import PassReport, apply_passes
 from passnet.passes.backend import library_passes, warn_once, without_bare_kernels
-from passnet.passes.load import loaded_passes
+from passnet.passes.load import Folders, loaded_passes
 from passnet.passes.match.pattern import Pass
 from passnet.version import __version__
 
-Folders: TypeAlias = str | Path | Sequence[str | Path]
-
 _log = logging.getLogger("passnet")
-
-SETTING = "pre_grad_custom_pass"
 
 
 class InductorPass(CustomGraphPass):
-    """Passes for `torch._inductor.config.pre_grad_custom_pass`, alone or in a list with others.
+    """Passes for Inductor's `pre_grad_custom_pass`, alone or in a list with others.
 
     A replacement that consists of torch ops is inlined, and Inductor fuses it with what is around
     it; others are ops of torch, which a cached graph finds in another process by name. Where a
@@ -94,14 +88,11 @@ def passes_in_inductor(
 ) -> Iterator[InductorPass]:
     """Let Inductor apply passes, after those that are set already, to what it compiles meanwhile.
 
-    `torch.compile` compiles at the first call, so that belongs within too. A warning says if
-    nothing was compiled.
+    `torch.compile` compiles at the first call, so that belongs within too.
 
     Raises:
         InputError: as of `InductorPass`.
     """
     own = InductorPass(passes, library)
-    former = getattr(config, SETTING)
-    others = [*former] if isinstance(former, (list, tuple)) else [former] if former else []
-    with config.patch({SETTING: [*others, own]}):
+    with pass_added(own):
         yield own

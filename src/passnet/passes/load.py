@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from passnet.errors import PassError, boundary
 from passnet.passes.cpp import num_bare_kernels
@@ -21,6 +22,9 @@ from passnet.passes.folder import (
     missing_callable,
 )
 from passnet.passes.match.pattern import Pass, SkippedPass, make_pass
+
+Folders: TypeAlias = str | Path | Sequence[str | Path]
+"""One pass folder, or several in order."""
 
 DIGITS = 16
 """Digits of a folder's hash that name its ops."""
@@ -60,7 +64,7 @@ def load_passes(folder: PassFolder) -> list[Pass | SkippedPass]:
     return [replace(p, **of_folder) if isinstance(p, Pass) else p for p in passes]
 
 
-def loaded_passes(paths: str | Path | Sequence[str | Path] | None) -> list[Pass | SkippedPass]:
+def loaded_passes(paths: Folders | None) -> list[Pass | SkippedPass]:
     """Return the passes of one folder or several, in order; load equal content once."""
     folders = [paths] if isinstance(paths, (str, Path)) else paths or ()
     return [pass_ for path in folders for pass_ in _load_once(inspect_folder(Path(path)))]
