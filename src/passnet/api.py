@@ -111,7 +111,7 @@ def inductor_pass(
 def passes_in_inductor(
     passes: Folders | None = None, library: str | Path | None = None
 ) -> "AbstractContextManager[InductorPass]":
-    """Let Inductor apply passes to what it compiles within.
+    """Add passes to Inductor within a context.
 
     `torch.compile` compiles at the first call, so that belongs within too.
 

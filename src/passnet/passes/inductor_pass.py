@@ -86,7 +86,7 @@ class InductorPass(CustomGraphPass):
 def passes_in_inductor(
     passes: Folders | None = None, library: str | Path | None = None
 ) -> Iterator[InductorPass]:
-    """Let Inductor apply passes, after those that are set already, to what it compiles meanwhile.
+    """Add passes to Inductor within a context, after those of others.
 
     `torch.compile` compiles at the first call, so that belongs within too.
 

@@ -141,7 +141,7 @@ def do_in_child(
 
 
 def prepare_children(runner: JobRunner) -> None:
-    """Let the parent of all children begin to import what they need."""
+    """Start imports in the parent of all children."""
     runner.start(f"{__name__}:prepare")
 
 

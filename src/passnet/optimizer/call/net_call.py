@@ -141,7 +141,7 @@ class NetCall:
             self._first_call()
 
     def _first_call(self) -> None:
-        """Call the net on the example, and watch what it does besides returning outputs."""
+        """Call the net on the example, and note its side effects."""
         names = argument_names(self.args, self.kwargs)
         named = zip(names, self.leaves, strict=True)
         watched = self.weights | {name: leaf for name, leaf in named if is_dense(leaf)}
