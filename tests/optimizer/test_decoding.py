@@ -17,6 +17,8 @@ from passnet.optimizer.decoding.step import cache_name
 from passnet.optimizer.optimize import Optimized, optimize_net
 from passnet.optimizer.settings import OptimizeSettings
 
+pytestmark = pytest.mark.xdist_group("test_decoding")  # one process optimises its nets
+
 transformers = pytest.importorskip("transformers")
 import_with_torchvision("transformers")
 

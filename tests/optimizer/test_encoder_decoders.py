@@ -22,6 +22,8 @@ from passnet.optimizer.decoding.step import cache_name
 from passnet.optimizer.optimize import Optimized, optimize_net
 from passnet.optimizer.settings import OptimizeSettings
 
+pytestmark = pytest.mark.xdist_group("test_encoder_decoders")  # one process optimises its nets
+
 transformers = pytest.importorskip("transformers")
 import_with_torchvision("transformers")
 
@@ -111,7 +113,7 @@ def made(family: str, engine: str, out: Path | None = None) -> tuple[Any, Optimi
     return net, optimize_net(net, [((source,), {})], settings, out, serves=engine)
 
 
-@pytest.fixture(scope="module", params=["t5", "whisper"])
+@pytest.fixture(scope="module", params=["t5", pytest.param("whisper", marks=pytest.mark.slow)])
 def optimized(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, Any, Any, Path]]:
