@@ -13,6 +13,23 @@ from passnet.passes.apply.rewrite import PassReport, apply_passes
 from passnet.passes.match.pattern import Pass, make_pass
 from passnet.passes.match.trace import trace
 
+CLAMP = """
+import torch
+
+def pattern(x, y):
+    return (torch.relu(x + y),)
+
+def replacement_args(x, y):
+    return x, y
+
+def fused(x, y):
+    return torch.clamp(x + y, min=0)
+
+def replacement_func():
+    return fused
+"""
+"""A pass of torch ops as the text of a file; its pattern returns a tuple."""
+
 
 def graph_of(function: Callable[..., Any]) -> torch.fx.GraphModule:
     """The graph module of the calls that a function makes, in-place calls kept as such."""

@@ -9,25 +9,10 @@ import torch
 from passnet.passes.apply.custom_op import wrap_sites
 from passnet.passes.apply.rewrite import apply_passes
 from passnet.passes.backend import compile_graph
-from tests.passes.graphs import assert_same, graph_of, pass_of, write_folder
+from tests.passes.graphs import CLAMP, assert_same, graph_of, pass_of, write_folder
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
 
-CLAMP = """
-import torch
-
-def pattern(x, y):
-    return (torch.relu(x + y),)
-
-def replacement_args(x, y):
-    return x, y
-
-def fused(x, y):
-    return torch.clamp(x + y, min=0)
-
-def replacement_func():
-    return fused
-"""
 SCALE = CLAMP.replace("(torch.relu(x + y),)", "x * y").replace("clamp(x + y, min=0)", "mul(x, y)")
 
 

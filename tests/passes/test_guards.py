@@ -24,7 +24,7 @@ TUTORIAL = (Path(__file__).parents[2] / "docs" / "passes.md").read_text(encoding
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
     torch._dynamo.reset()
-    backend.warn_once.cache_clear()
+    backend._warn_once.cache_clear()
     yield
     torch._dynamo.reset()
 

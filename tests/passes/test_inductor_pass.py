@@ -14,7 +14,7 @@ from torch._inductor import config
 from passnet.errors import InputError
 from passnet.inductor.graph_pass import SETTING, passes_that_are_set
 from passnet.passes.inductor_pass import InductorPass, passes_in_inductor
-from tests.passes.graphs import graph_of, write_folder
+from tests.passes.graphs import CLAMP, graph_of, write_folder
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
 
@@ -50,25 +50,7 @@ def fused(x, y):
 def replacement_func():
     return fused
 """
-OF_TORCH = """
-import torch
-
-
-def pattern(x, y):
-    return torch.relu(x + y)
-
-
-def replacement_args(x, y):
-    return x, y
-
-
-def fused(x, y):
-    return torch.clamp(x + y, min=0)
-
-
-def replacement_func():
-    return fused
-"""
+OF_TORCH = CLAMP.replace("(torch.relu(x + y),)", "torch.relu(x + y)")
 
 
 def net(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -122,7 +122,8 @@ class OptimizeSettings:
             if backend.when in occasions and not backend.missing and self.allows(backend.precision)
         )
         if not self.backends:  # whoever allows a lower precision most likely gains by it
-            names = tuple(sorted(names, key=lambda name: not backends[name].is_lower_and_stoppable))
+            lower = [n for n in names if backends[n].precision and not backends[n].is_unstoppable]
+            names = (*lower, *(name for name in names if name not in lower))
         unknown = [name for name in names if name not in backends]
         if unknown:
             raise InputError(f"no backend {unknown[0]!r}; there are {', '.join(backends)}")

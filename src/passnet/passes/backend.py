@@ -64,26 +64,38 @@ def passnet_backend(
     is_judged = bool(options.get("is_judged"))
     if not is_judged:
         passes = without_bare_kernels(passes)
-    tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        warn_once(
-            "nothing is rewritten by passes: gradients are on and an input or a weight needs one, "
-            "and replacements have no derivative; call the net within torch.no_grad() or "
-            "torch.inference_mode() (eval() alone does not switch gradients off)"
-        )
+    if needs_gradients(example_inputs):
         passes = []
     compiled, reports = compile_graph(
         module, example_inputs, passes, residual, options.get("observer"), is_judged
     )
+    log_reports(reports)
+    if options.get("report"):
+        options["report"](reports)
+    return compiled
+
+
+def needs_gradients(example_inputs: Sequence[Any]) -> bool:
+    """Return whether a graph's gradients are asked for, and warn that passes have none."""
+    tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
+    if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in tensors):
+        return False
+    _warn_once(
+        "nothing is rewritten by passes: gradients are on and an input or a weight needs one, "
+        "and replacements have no derivative; call the net within torch.no_grad() or "
+        "torch.inference_mode() (eval() alone does not switch gradients off)"
+    )
+    return True
+
+
+def log_reports(reports: Sequence[PassReport]) -> None:
+    """Log what passes did in a graph."""
     for report in reports:
         _log.info("%s matched %d times", report.name, report.num_matches)
         if report.miss:
             _log.info("nearest miss of %s", report.miss.sentence())
         if report.skipped:
             _log.warning("%s", report.skipped)
-    if options.get("report"):
-        options["report"](reports)
-    return compiled
 
 
 def without_bare_kernels(passes: Sequence[Pass | SkippedPass]) -> list[Pass | SkippedPass]:
@@ -93,7 +105,7 @@ def without_bare_kernels(passes: Sequence[Pass | SkippedPass]) -> list[Pass | Sk
         if isinstance(pass_, SkippedPass) or not pass_.has_bare_kernels:
             checked.append(pass_)
         else:
-            warn_once(
+            _warn_once(
                 f"{pass_.name} is not applied: its folder has C++ kernels that take addresses, "
                 "which may be of any dtype; make them by cpp.kernel(source, name), without a "
                 "signature, and call them with tensors"
@@ -102,8 +114,7 @@ def without_bare_kernels(passes: Sequence[Pass | SkippedPass]) -> list[Pass | Sk
 
 
 @cache
-def warn_once(sentence: str) -> None:
-    """Log a warning, once in a process."""
+def _warn_once(sentence: str) -> None:
     _log.warning(sentence)
 
 
@@ -114,13 +125,13 @@ def library_passes(library: Path, device: str) -> list[Pass | SkippedPass]:
     hardware = this_hardware(torch.get_num_threads(), device)
     passes = loaded_passes(winning_folders(library, hardware))
     if not passes:
-        warn_once(
+        _warn_once(
             f"{library} has no pass that wins on {hardware.text}; to judge what it has here, run "
             f"`passnet library verify {library} --threads {hardware.num_threads}`"
         )
     for pass_ in passes:
         if isinstance(pass_, Pass) and pass_.guards is None:
-            warn_once(
+            _warn_once(
                 f"{pass_.name} of {library} is not applied: it has no guards, so that it would "
                 "also match where it was not judged; give it a function `guard`"
             )

@@ -1,7 +1,6 @@
 """Pass folders inside stock `torch.compile`, as a pass of Inductor beside those of others."""
 
 import hashlib
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +13,15 @@ from passnet.errors import InputError
 from passnet.inductor.graph_pass import CustomGraphPass, pass_added
 from passnet.passes.apply.custom_op import op_of, wrap_sites
 from passnet.passes.apply.rewrite import PassReport, apply_passes
-from passnet.passes.backend import library_passes, warn_once, without_bare_kernels
+from passnet.passes.backend import (
+    library_passes,
+    log_reports,
+    needs_gradients,
+    without_bare_kernels,
+)
 from passnet.passes.load import Folders, loaded_passes
 from passnet.passes.match.pattern import Pass
 from passnet.version import __version__
-
-_log = logging.getLogger("passnet")
 
 
 class InductorPass(CustomGraphPass):
@@ -45,10 +47,10 @@ class InductorPass(CustomGraphPass):
             raise InputError("give passes, a folder or several, or library, a folder of passes")
         self.passes = without_bare_kernels(loaded)
         self.reports: list[list[PassReport]] = []
-        for each in self.passes:
-            if isinstance(each, Pass):
-                op_of(each)
-        names = [f"{each.name} {getattr(each, 'digest', '')}" for each in self.passes]
+        ready = [pass_ for pass_ in self.passes if isinstance(pass_, Pass)]
+        for pass_ in ready:
+            op_of(pass_)
+        names = [f"{pass_.name} {pass_.digest}" for pass_ in ready]
         hardware = this_hardware(torch.get_num_threads())  # which guards may look at
         text = "\n".join((__version__, hardware.text, *names))
         self._uuid = f"passnet-{hashlib.sha256(text.encode()).hexdigest()}"
@@ -58,19 +60,13 @@ class InductorPass(CustomGraphPass):
         module = graph.owning_module
         params = [node for node in graph.nodes if node.op == "placeholder"]
         examples = [node.meta.get("example_value", node.meta.get("val")) for node in params]
-        tensors = [value for value in examples if isinstance(value, torch.Tensor)]
-        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-            warn_once(
-                "nothing is rewritten by passes: gradients are on and an input or a weight needs "
-                "one, and replacements have no derivative; call the net within torch.no_grad()"
-            )
+        if needs_gradients(examples):
             return
         assert module is not None, "Inductor passes the graph of a module"
         reports, sites = apply_passes(module, self.passes, examples)
         wrap_sites(module, sites, examples, sees_through=True)
         self.reports.append(reports)
-        for report in reports:
-            _log.info("%s matched %d times", report.name, report.num_matches)
+        log_reports(reports)
 
     def uuid(self) -> str:
         """Return what Inductor's caches know the passes by: content, version, processor."""

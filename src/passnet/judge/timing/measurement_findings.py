@@ -81,12 +81,13 @@ def overhead_findings(
     """
     if not rounds:
         return []
-    due = np.full(np.shape(rounds), overhead_ms)
-    if np.shape(direct) == np.shape(rounds):
+    measured = np.array(rounds)
+    due = np.full(measured.shape, overhead_ms)
+    if np.shape(direct) == measured.shape:
         due += np.array(direct)
-    if speedup(due, np.array(rounds)).low <= 1 / OVERHEAD_MARGIN:
+    if speedup(due, measured).low <= 1 / OVERHEAD_MARGIN:
         return []
-    measured_ms = float(low_mean(np.array(rounds).reshape(-1)))
+    measured_ms = float(low_mean(measured.reshape(-1)))
     direct_ms = float(low_mean(due.reshape(-1))) - overhead_ms
     text = (
         f"{measured_ms * 1e3:.1f} us a {way} call is impossible: one of a graph without ops takes "

@@ -82,11 +82,6 @@ class Backend:
         return tuple(package for package in self.packages if find_spec(package) is None)
 
     @property
-    def is_lower_and_stoppable(self) -> bool:
-        """True of a lower precision, unless its build cannot be ended."""
-        return self.precision is not None and not self.is_unstoppable
-
-    @property
     def is_unstoppable(self) -> bool:
         """True where building takes long and nothing can end it but this process's end."""
         return self.is_inductor and self.make is None
