@@ -33,7 +33,8 @@ def main(run: Run, says: str) -> None:
     """Measure what has no record yet, and print the tables of all there are."""
     parser = argparse.ArgumentParser(description=" ".join(says.split("\n\n")[0].split()))
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--net", action="append", choices=(*run.nets, "drawn"))
+    choices = (*run.nets, *run.drawn, "drawn")
+    parser.add_argument("--net", action="append", choices=choices, metavar="NET")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--budget", default="10m")
     parser.add_argument("--table", action="store_true", help="measure nothing")

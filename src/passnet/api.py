@@ -94,30 +94,32 @@ def _arguments(example: Any) -> Arguments:
 
 
 def inductor_pass(
-    passes: Folders | None = None, library: str | Path | None = None
+    passes: Folders | None = None,
+    library: str | Path | None = None,
+    packed_weights: bool = False,
 ) -> "InductorPass":
-    """Return pass folders, and the winners of a library here, as a pass of Inductor.
+    """Return pass folders, the winners of a library here, and packed weights as a pass of Inductor.
 
     Set it as `torch._inductor.config.pre_grad_custom_pass`, alone or in a list with others.
 
     Raises:
-        InputError: neither is given, or a folder is malformed.
+        InputError: none of them is given, or a folder is malformed.
+        PassError: weights cannot be packed here.
     """
     from passnet.passes.inductor_pass import InductorPass  # with Inductor: seconds
 
-    return InductorPass(passes, library)
+    return InductorPass(passes, library, packed_weights)
 
 
 def passes_in_inductor(
-    passes: Folders | None = None, library: str | Path | None = None
+    passes: Folders | None = None,
+    library: str | Path | None = None,
+    packed_weights: bool = False,
 ) -> "AbstractContextManager[InductorPass]":
-    """Add passes to Inductor within a context.
+    """Add passes to Inductor within a context, as `inductor_pass` makes them.
 
     `torch.compile` compiles at the first call, so that belongs within too.
-
-    Raises:
-        InputError: neither is given, or a folder is malformed.
     """
     from passnet.passes.inductor_pass import passes_in_inductor
 
-    return passes_in_inductor(passes, library)
+    return passes_in_inductor(passes, library, packed_weights)

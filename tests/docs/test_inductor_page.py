@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
 @pytest.mark.slow
 def test_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    first, second = blocks(ROOT / "docs" / "inductor.md", "python")
+    first, second, third = blocks(ROOT / "docs" / "inductor.md", "python")
     names: dict[str, object] = {}
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(first, names)
@@ -23,3 +23,6 @@ def test_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     exec(f"{second}\nwith torch.no_grad():\n    z = fast(x)", names)
     torch.testing.assert_close(names["z"], names["y"])
     assert names["own"].num_matches == 1  # type: ignore[attr-defined]
+    exec(third, names)
+    with torch.no_grad():
+        torch.testing.assert_close(names["y"], names["net"](names["x"]), rtol=1e-4, atol=1e-5)  # type: ignore[operator]

@@ -112,7 +112,14 @@ def test_an_aot_package_reads_the_weights_of_the_net_that_it_is_loaded_for(tmp_p
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "engine",
-    ["compile", "compile_frozen", "aot_frozen", "script_frozen", "aot_autotune_frozen"],
+    [
+        "compile",
+        "compile_packed",
+        "compile_frozen",
+        "aot_frozen",
+        "script_frozen",
+        "aot_autotune_frozen",
+    ],
 )
 def test_every_way_is_right_and_had_back(engine: str, tmp_path: Path) -> None:
     call = NetCall(block(), (torch.randn(2, 8),), {"y": torch.randn(2, 8)})

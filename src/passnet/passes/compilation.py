@@ -4,6 +4,7 @@ Reading the headers takes half of a small kernel's time, 0.1 s; `make_headers` p
 for each compiler and processor, in 42 MB. A sandboxed process can only read them.
 """
 
+import ctypes
 import hashlib
 import os
 import shutil
@@ -43,6 +44,22 @@ def build(source: str, flags: Sequence[str] = ()) -> Path:
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
     kept = cache_folder("cpp")
     return cached_file(kept, key, ".so") or _compiled(compiler, source, flags, kept, key)
+
+
+_watches: list[int] = []
+"""The addresses of this process's watch of memory, as its libraries know it."""
+
+
+def check_watch(library: Path) -> None:
+    """Raise a PassError if a library that includes `memory_watch.h` has a watch of its own.
+
+    To look is to forget: what one watch saw, another would not.
+    """
+    find = ctypes.CDLL(str(library)).passnet_watch
+    find.restype = ctypes.c_size_t
+    _watches.append(find())
+    if _watches[0] != _watches[-1]:
+        raise PassError("this compiler gives each library its own watch of weights; use g++")
 
 
 def _compiled(compiler: str, source: str, flags: Sequence[str], kept: Path, key: str) -> Path:

@@ -12,6 +12,7 @@ from passnet.core.hardware import this_hardware
 from passnet.errors import InputError
 from passnet.inductor.graph_pass import CustomGraphPass, pass_added
 from passnet.passes.apply.custom_op import op_of, wrap_sites
+from passnet.passes.apply.packed_products import load_op, pack_products
 from passnet.passes.apply.rewrite import PassReport, apply_passes
 from passnet.passes.backend import (
     library_passes,
@@ -33,26 +34,38 @@ class InductorPass(CustomGraphPass):
 
     Args:
         passes: a pass folder, or several in order.
-        library: a library of judged passes, whose winners on this hardware come last.
+        library: a library of judged passes, whose winners on this hardware come after them.
+        packed_weights: pack the weights of products and convolutions at the first call, and again
+            once they were written, instead of at each call (float32 on a CPU).
 
     Raises:
-        InputError: neither is given, or a folder is malformed.
+        InputError: none of them is given, or a folder is malformed.
+        PassError: weights cannot be packed here.
     """
 
-    def __init__(self, passes: Folders | None = None, library: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        passes: Folders | None = None,
+        library: str | Path | None = None,
+        packed_weights: bool = False,
+    ) -> None:
         loaded = loaded_passes(passes)
         if library is not None:
             loaded += library_passes(Path(library), "cuda" if torch.cuda.is_available() else "cpu")
-        if passes is None and library is None:
-            raise InputError("give passes, a folder or several, or library, a folder of passes")
+        if passes is None and library is None and not packed_weights:
+            raise InputError(
+                "give passes, a folder or several; library, a folder of passes; or packed_weights"
+            )
         self.passes = without_bare_kernels(loaded)
         self.reports: list[list[PassReport]] = []
+        self.num_packed = 0
+        self._packs = load_op() if packed_weights else ""
         ready = [pass_ for pass_ in self.passes if isinstance(pass_, Pass)]
         for pass_ in ready:
             op_of(pass_)
         names = [f"{pass_.name} {pass_.digest}" for pass_ in ready]
         hardware = this_hardware(torch.get_num_threads())  # which guards may look at
-        text = "\n".join((__version__, hardware.text, *names))
+        text = "\n".join((__version__, hardware.text, self._packs, *names))
         self._uuid = f"passnet-{hashlib.sha256(text.encode()).hexdigest()}"
 
     def __call__(self, graph: torch.fx.Graph) -> None:
@@ -65,6 +78,8 @@ class InductorPass(CustomGraphPass):
         assert module is not None, "Inductor passes the graph of a module"
         reports, sites = apply_passes(module, self.passes, examples)
         wrap_sites(module, sites, examples, sees_through=True)
+        if self._packs:
+            self.num_packed += pack_products(module)
         self.reports.append(reports)
         log_reports(reports)
 
@@ -80,7 +95,9 @@ class InductorPass(CustomGraphPass):
 
 @contextmanager
 def passes_in_inductor(
-    passes: Folders | None = None, library: str | Path | None = None
+    passes: Folders | None = None,
+    library: str | Path | None = None,
+    packed_weights: bool = False,
 ) -> Iterator[InductorPass]:
     """Add passes to Inductor within a context, after those of others.
 
@@ -89,6 +106,6 @@ def passes_in_inductor(
     Raises:
         InputError: as of `InductorPass`.
     """
-    own = InductorPass(passes, library)
+    own = InductorPass(passes, library, packed_weights)
     with pass_added(own):
         yield own

@@ -69,6 +69,16 @@ def _compile(says: str, when: Occasion, mode: str | None = None, **options: Any)
     return Backend(says, build, build, bool(options.get("freezing")), is_inductor=True, when=when)
 
 
+def _build_packed(call: NetCall, folder: Path, name: str) -> BuiltBackend:
+    """Compile the net with weights that are packed at its first call, and again when written."""
+    if not call.is_on_cpu:
+        raise BackendError("weights are packed on a CPU alone")
+    from passnet.passes.inductor_pass import passes_in_inductor  # with Inductor: seconds
+
+    with passes_in_inductor(packed_weights=True):
+        return _compiled(call, folder, name, {})
+
+
 def _build_zentorch(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     """Compile a net by AMD's plug-in, which computes other values on processors of others."""
     if "AuthenticAMD" not in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"):
@@ -94,6 +104,13 @@ BACKENDS: Mapping[str, Backend] = {
     "compile_frozen": _compile("torch.compile with freezing", "freeze", freezing=True),
     "compile_autotune": _compile(
         "torch.compile, max-autotune", "named", mode="max-autotune-no-cudagraphs"
+    ),
+    "compile_packed": Backend(
+        "torch.compile, weights packed once",
+        _build_packed,
+        _build_packed,
+        is_inductor=True,
+        when="named",
     ),
     "zentorch_frozen": Backend(
         "torch.compile by zentorch, with freezing",

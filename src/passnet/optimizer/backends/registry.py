@@ -22,6 +22,7 @@ _ORDER = (
     *("openvino_fp16", "aot", "aot_frozen", "aot_bf16", "compile", "torchao_int8"),
     *("compile_frozen", "zentorch_frozen", "aot_autotune_frozen", "script_frozen"),
     *("passes", "passes_compiled", "aot_passes", "aot_passes_frozen", "compile_autotune"),
+    "compile_packed",
 )
 
 BACKENDS: Mapping[str, Backend] = {name: _OWN[name] for name in (*_ORDER, *_OWN)}

@@ -21,11 +21,10 @@ from passnet.optimizer.call.call_check import (
     TensorSignature,
     python_check,
 )
-from passnet.passes.compilation import build
+from passnet.passes.compilation import build, check_watch
 
 _NAME = "passnet_call_check"
 _INCLUDE = Path(__file__).parent / "include"
-_WATCH = "memory_watch.h"
 _PYTHON = Path(sysconfig.get_paths()["include"])
 _ANY = (-(2**63), 2**63 - 1)
 _LETTERS = {tuple: "T", list: "L", dict: "D"}
@@ -51,7 +50,7 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
     """Return the check of an input signature in C++; PassError where it cannot be compiled.
 
     With `is_to_watch` the OS says which pages of folded weights were written, where it can
-    (`include/memory_watch.h`); otherwise each call sums all bytes.
+    (`memory_watch.h`); otherwise each call sums all bytes.
     """
     make_check = extension().make_check
     constants = [not isinstance(leaf, TensorSignature) for leaf in signature.leaves]
@@ -128,10 +127,8 @@ def extension(python: Path = _PYTHON) -> Any:
         *("-ltorch_python", "-ltorch_cpu", "-lc10"),
         f'-DVERSIONS="{torch.__version__} {sys.hexversion}"',
     )
-    # one text, whose hash names the build
-    watch = (_INCLUDE / _WATCH).read_text(encoding="utf-8")
-    text = (_INCLUDE / "call_check.cpp").read_text(encoding="utf-8")
-    path = build(text.replace(f'#include "{_WATCH}"', watch), flags)
+    path = build((_INCLUDE / "call_check.cpp").read_text(encoding="utf-8"), flags)
+    check_watch(path)
     with boundary(PassError, f"loading {path}"):
         spec = spec_from_file_location(_NAME, path, loader=ExtensionFileLoader(_NAME, str(path)))
         assert spec is not None and spec.loader is not None

@@ -23,7 +23,7 @@
 #include <xmmintrin.h>
 #endif
 
-#include "memory_watch.h"
+#include "watched_bytes.h"
 
 extern "C" {
 extern PyObject* THPVariableClass;
@@ -31,6 +31,8 @@ extern PyObject* ParameterClass;
 }
 
 namespace {
+
+using passnet::Bytes;
 
 enum misfits {
   FITS, MODE, AUTOCAST, NESTING, CONSTANT, KIND, DTYPE, DEVICE, LAYOUT, SHAPE, STRIDES, SAME, ADDRESS,
@@ -116,91 +118,6 @@ struct Weight {
 
   c10::TensorImpl* impl() const { return unpack(tensor).unsafeGetTensorImpl(); }
 };
-
-// Sums of the 64-bit words of a storage, in lanes of which each word is in one: of the words
-// themselves, so that no change within one word is missed, and of products of their halves, mixed
-// with a key of their place, so that words that trade places are told from each other.
-struct Sums {
-  std::array<uint64_t, 16> plain{}, mixed{};
-  bool operator==(const Sums&) const = default;
-};
-
-Sums sums_of(const void* storage, size_t count) {
-  constexpr uint64_t first = 0x9E3779B97F4A7C15, step = 0xD1B54A32D192ED03;  // odd, random bits
-  constexpr size_t lanes = 16, stripe = lanes * sizeof(uint64_t), ahead = 2048;
-  const char* data = static_cast<const char*>(storage);
-  Sums sums;
-  uint64_t key[lanes], words[lanes];
-  for (size_t lane = 0; lane < lanes; lane++) key[lane] = first * (lane + 1);
-  auto add = [&] {
-    for (size_t lane = 0; lane < lanes; lane++) {
-      uint64_t word = words[lane] ^ key[lane];
-      sums.plain[lane] += words[lane];
-      sums.mixed[lane] += (word & 0xFFFFFFFF) * (word >> 32);
-      key[lane] += step;
-    }
-  };
-  size_t place = 0;
-  for (; place + stripe <= count; place += stripe) {
-    __builtin_prefetch(data + place + ahead);
-    __builtin_prefetch(data + place + ahead + stripe / 2);
-    std::memcpy(words, data + place, stripe);
-    add();
-  }
-  if (place < count) {
-    std::memset(words, 0, stripe);
-    std::memcpy(words, data + place, count - place);
-    add();
-  }
-  return sums;
-}
-
-// A part of a storage, and what its bytes came to when the values of weights were folded in. Where
-// the kernel watches its pages, they are summed only after one of them was written.
-struct Bytes {
-  const char* data;
-  size_t count;
-  Sums sums;
-  std::shared_ptr<passnet::Region> region;
-  uint64_t num_writes;     // of the region, when the bytes were last summed
-  bool is_to_sum = false;  // whatever the region says
-
-  bool are_other() {
-    uint64_t now;
-    if (region && passnet::Watch::of_process().num_writes(*region, now)) {
-      if (now == num_writes && !is_to_sum) return false;
-      num_writes = now;
-    }
-    is_to_sum = sums_of(data, count) != sums;
-    return is_to_sum;
-  }
-};
-
-// Summing fewer bytes takes no longer than the kernel takes to answer: 1 us.
-constexpr size_t WATCHED_FROM = 16384;
-
-// The parts of a storage: the pages that are its alone, watched where they can be, and its ends.
-void add_parts(const char* data, size_t count, bool is_to_watch, std::vector<Bytes>& parts) {
-  auto add = [&](const char* from, const char* to, std::shared_ptr<passnet::Region> region) {
-    size_t length = to - from;
-    if (!length) return;
-    uint64_t writes = region ? region->num_writes : 0;  // from now on, so that they count
-    parts.push_back({from, length, sums_of(from, length), std::move(region), writes});
-  };
-  const char* end = data + count;
-  uintptr_t address = reinterpret_cast<uintptr_t>(data);
-  uintptr_t first = (address + passnet::PAGE - 1) / passnet::PAGE * passnet::PAGE;
-  uintptr_t last = (address + count) / passnet::PAGE * passnet::PAGE;
-  std::shared_ptr<passnet::Region> region;
-  if (is_to_watch && first < last && last - first >= WATCHED_FROM)
-    region = passnet::Watch::of_process().region(first, last);
-  if (!region) return add(data, end, nullptr);
-  const char* middle = data + (first - address);
-  const char* rest = data + (last - address);
-  add(data, middle, nullptr);
-  add(middle, rest, region);
-  add(rest, end, nullptr);
-}
 
 const void* data_of(c10::TensorImpl* impl) {
   return impl->has_storage()
@@ -685,7 +602,7 @@ PyObject* make_check(PyObject*, PyObject* held) {
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(bytes); i++) {
       c10::TensorImpl* impl = unpack(PyTuple_GET_ITEM(bytes, i)).unsafeGetTensorImpl();
-      add_parts(static_cast<const char*>(data_of(impl)), impl->numel(), is_to_watch, check->bytes);
+      passnet::add_parts(static_cast<const char*>(data_of(impl)), impl->numel(), is_to_watch, check->bytes);
     }
     if (!check->bytes.empty()) check->num_updates = num_updates(check->weights);
     check->held = Py_NewRef(held);

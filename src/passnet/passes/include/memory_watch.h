@@ -169,3 +169,8 @@ class Watch {
 };
 
 }  // namespace passnet
+
+// The watch that a library uses, which must be one for all libraries of a process.
+extern "C" inline __attribute__((used)) const void* passnet_watch() {
+  return &passnet::Watch::of_process();
+}

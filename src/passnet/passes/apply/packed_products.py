@@ -1,0 +1,401 @@
+"""Products and convolutions by weights that are packed once, inside Inductor.
+
+`torch.compile` hands weights to oneDNN and MKL as they lie, at each call, unless it may fold them
+in (`freezing`). Here, calls by weights of the net become an op that packs them at its first call,
+with a batch norm folded in, and again once they were written. Convolutions return `channels_last`,
+and so does what is computed of their results; outputs keep their strides.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.fx
+from torch.utils._pytree import tree_leaves
+
+from passnet.errors import PassError, boundary
+from passnet.passes.compilation import INCLUDE, build, check_watch
+from passnet.passes.match.graph_index import GraphIndex, first_values
+from passnet.passes.match.guards import EXAMPLE
+from passnet.passes.match.normalise import CanonicalCall, callable_name
+
+SOURCE = INCLUDE / "packed_products.cpp"
+
+_CONVOLUTIONS = {"conv2d": 2, "conv3d": 3}
+"""Those of one dimension take as long by packed weights (measured on wav2vec2's)."""
+
+_ACTIVATIONS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, str, tuple[float, ...]]]] = {
+    "relu": lambda values: ("relu", "none", ()),
+    "relu6": lambda values: ("hardtanh", "none", (0.0, 6.0)),
+    "hardtanh": lambda v: ("hardtanh", "none", (float(v["min_val"]), float(v["max_val"]))),
+    "silu": lambda values: ("swish", "none", ()),
+    "gelu": lambda values: ("gelu", str(values["approximate"]), ()),
+    "hardswish": lambda values: ("hardswish", "none", ()),
+    "sigmoid": lambda values: ("sigmoid", "none", ()),
+    "tanh": lambda values: ("tanh", "none", ()),
+    "leaky_relu": lambda v: ("leaky_relu", "none", (float(v["negative_slope"]),)),
+}
+"""oneDNN's name of each activation, its algorithm and numbers, by torch's arguments."""
+
+_NORM = ("weight", "bias", "running_mean", "running_var")
+
+
+@cache
+def load_op() -> str:
+    """Load the op, compiled at first use; return the name of its build.
+
+    Raises:
+        PassError: there is no compiler, or torch has no oneDNN.
+    """
+    if not torch.backends.mkldnn.is_available():
+        raise PassError("weights are packed by oneDNN, which this torch has not")
+    root = Path(torch.__file__).parent
+    flags = (
+        *("-std=c++20", "-O1", "-w", f"-I{root}/include", f"-L{root}/lib"),
+        *(f"-I{root}/include/torch/csrc/api/include", "-ltorch_cpu", "-lc10"),
+        f'-DVERSION="{torch.__version__}"',
+    )
+    path = build(SOURCE.read_text(encoding="utf-8"), flags)
+    check_watch(path)
+    with boundary(PassError, f"loading {path}"):
+        torch.ops.load_library(str(path))
+    torch.library.register_fake("passnet_packed::product", _fake)
+    return path.stem
+
+
+def _fake(
+    x: torch.Tensor, weights: Sequence[torch.Tensor], other: torch.Tensor | None, form: str
+) -> torch.Tensor:
+    """Return a tensor of the result's shape and strides."""
+    words = form.split()
+    num_dims = int(words[0])
+    if not num_dims:
+        return x.new_empty((*x.shape[:-1], weights[0].shape[0]))
+    stride, padding, dilation = (
+        [int(word) for word in words[1 + part * num_dims : 1 + (part + 1) * num_dims]]
+        for part in range(3)
+    )
+    groups, _, _, is_last = words[1 + 3 * num_dims :][:4]
+    sizes = torch.convolution(
+        *(x, weights[0], None, stride, padding, dilation, False, [0] * num_dims, int(groups))
+    ).shape
+    last = torch.channels_last if num_dims == 2 else torch.channels_last_3d
+    memory_format = last if is_last == "1" else torch.contiguous_format
+    return torch.empty(sizes, dtype=x.dtype, device=x.device, memory_format=memory_format)
+
+
+@dataclass
+class _Product:
+    """A call by weights, with the norm, sum and activation after it."""
+
+    num_dims: int
+    x: torch.fx.Node
+    weights: list[torch.fx.Node]
+    nodes: list[torch.fx.Node]
+    """The calls that it stands for, in order."""
+
+    stride: tuple[int, ...] = ()
+    padding: tuple[int, ...] = ()
+    dilation: tuple[int, ...] = ()
+    groups: int = 1
+    has_bias: bool = False
+    epsilon: float | None = None
+    other: torch.fx.Node | None = None
+    activation: tuple[str, str, tuple[float, ...]] = ("none", "none", ())
+    is_last: bool = True
+
+    def form(self) -> str:
+        """Return what the op is told, in words."""
+        window = (self.stride, self.padding, self.dilation)
+        name, algorithm, numbers = self.activation
+        flags = (self.groups, int(self.has_bias), int(self.epsilon is not None), int(self.is_last))
+        parts = (
+            *(self.num_dims, *sum(window, ()), *flags),
+            *(repr(self.epsilon or 0.0), name, algorithm, *map(repr, numbers)),
+        )
+        return " ".join(map(str, parts))
+
+
+def pack_products(module: torch.fx.GraphModule) -> int:
+    """Rewrite a graph of Dynamo in place; return the number of products that are packed.
+
+    A graph under autocast stays as it is. Where results in `channels_last` could change what the
+    graph does, each is laid out as before.
+    """
+    graph = module.graph
+    if torch.is_autocast_enabled("cpu") or any(_switches_autocast(node) for node in graph.nodes):
+        return 0
+    if not torch.backends.mkldnn.enabled:  # type: ignore[truthy-function]
+        return 0
+    products = [*_products(GraphIndex(graph))]
+    if not products:
+        return 0
+    layouts = _Layouts(graph, products)
+    is_settled = layouts.settle()
+    if not is_settled:
+        for product in products:
+            product.is_last = not _was_contiguous(product)
+    results: dict[torch.fx.Node, torch.fx.Node] = {}
+    for product in products:
+        _put(graph, product, results)
+    if is_settled:
+        layouts.apply(results)
+    graph.lint()
+    module.recompile()
+    return len(products)
+
+
+def _switches_autocast(node: torch.fx.Node) -> bool:
+    return node.op == "call_function" and "autocast" in callable_name(node.target)  # type: ignore[arg-type]
+
+
+def _products(index: GraphIndex) -> Iterator[_Product]:
+    taken: set[torch.fx.Node] = set()
+    for node in index.graph.nodes:
+        if node in index.calls and (product := _product(node, index.calls[node])):
+            _extend(product, index, taken)
+            taken.update(product.nodes)
+            yield product
+
+
+def _product(node: torch.fx.Node, call: CanonicalCall) -> _Product | None:
+    name = call.label.rpartition(".")[2]
+    values = dict(call.arguments)
+    is_known = call.label.startswith("torch.") and (name == "linear" or name in _CONVOLUTIONS)
+    if not is_known:
+        return None
+    x, result = values.get("self", values.get("input")), _example(node)
+    given = [values.get(name) for name in ("weight", "bias")]
+    weights = [value for value in given if isinstance(value, torch.fx.Node)]
+    example = _example(x)
+    if not weights or not all(_is_weight(value) for value in given if value is not None):
+        return None
+    if example is None or result is None or example.dim() < 2:
+        return None
+    if not _is_plain(example) or not _is_plain(result):
+        return None
+    num_dims = _CONVOLUTIONS.get(name, 0)
+    product = _Product(num_dims, x, weights, [node], has_bias=len(weights) > 1)
+    if not num_dims:
+        return product if result.is_contiguous() else None
+    window = [values.get(key) for key in ("stride", "padding", "dilation")]
+    if window[1] == "valid":
+        window[1] = (0,) * num_dims
+    sizes = [(each,) * num_dims if isinstance(each, int) else each for each in window]
+    is_simple = all(
+        isinstance(size, tuple) and len(size) == num_dims and all(type(n) is int for n in size)
+        for size in sizes
+    )
+    if not is_simple or type(values.get("groups")) is not int or example.dim() != num_dims + 2:
+        return None
+    product.stride, product.padding, product.dilation = sizes
+    product.groups = values["groups"]
+    return product
+
+
+def _example(node: Any) -> torch.Tensor | None:
+    value = node.meta.get(EXAMPLE) if isinstance(node, torch.fx.Node) else None
+    return value if isinstance(value, torch.Tensor) else None
+
+
+def _is_plain(value: torch.Tensor) -> bool:
+    is_dense = value.layout is torch.strided and value.device.type == "cpu"
+    return is_dense and value.dtype is torch.float32
+
+
+def _is_weight(node: Any) -> bool:
+    """Return whether a node is a parameter or buffer of the net, in float32 without gaps."""
+    value = _example(node)
+    if value is None or node.op != "placeholder" or not _is_plain(value):
+        return False
+    is_held = "_dynamo_static_input_type" in node.meta.get("tensor_dict", {})
+    last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(value.dim())
+    is_dense = value.is_contiguous() or (last and value.is_contiguous(memory_format=last))
+    return bool(is_held and is_dense and value.numel())
+
+
+def _extend(product: _Product, index: GraphIndex, taken: Collection[torch.fx.Node]) -> None:
+    """Take in the norm, sum and activation that follow, where nothing else reads between."""
+    if product.num_dims:
+        for take in (_take_norm, _take_sum):
+            if user := _only_user(product, index, taken):
+                take(product, user, index.calls[user])
+    if user := _only_user(product, index, taken):
+        call = index.calls[user]
+        name = call.label.rpartition(".")[2]
+        is_plain = call.label.startswith(("torch.", "Tensor."))
+        if is_plain and name in _ACTIVATIONS and first_values(user) == [product.nodes[-1]]:
+            product.activation = _ACTIVATIONS[name](dict(call.arguments))
+            product.nodes.append(user)
+
+
+def _only_user(
+    product: _Product, index: GraphIndex, taken: Collection[torch.fx.Node]
+) -> torch.fx.Node | None:
+    """Return the one call that reads the result, if nothing that is read changes until then."""
+    last = product.nodes[-1]
+    users = [*last.users]
+    if len(users) != 1 or users[0] not in index.calls or users[0] in taken:
+        return None
+    read = {index.group(node) for node in (product.x, *product.weights)}
+    first = product.nodes[0]
+    read.add(index.group(last))
+    between = [node for node in index.writers if first < node < users[0]]
+    is_same = all(index.group(node) not in read for node in between if node not in product.nodes)
+    return users[0] if is_same else None
+
+
+def _take_norm(product: _Product, node: torch.fx.Node, call: CanonicalCall) -> None:
+    values = dict(call.arguments)
+    norm = [values.get(name) for name in _NORM]
+    is_norm = call.label.startswith("torch.") and call.label.endswith(".batch_norm")
+    is_settled = values.get("training") is False and all(map(_is_weight, norm))
+    if is_norm and is_settled and first_values(node) == [product.nodes[-1]]:
+        product.weights += [value for value in norm if isinstance(value, torch.fx.Node)]
+        product.epsilon = float(values["eps"])
+        product.nodes.append(node)
+
+
+def _take_sum(product: _Product, node: torch.fx.Node, call: CanonicalCall) -> None:
+    if call.label not in ("operator.add", "torch.add", "Tensor.add"):
+        return
+    if dict(call.arguments).get("alpha", 1) != 1:
+        return
+    last = product.nodes[-1]
+    others = [value for value in node.args if value is not last]
+    if len(node.args) != 2 or len(others) != 1 or (call.writes and node.args[0] is not last):
+        return
+    example, own = _example(others[0]), _example(last)
+    if example is None or own is None or not _is_plain(example) or example.shape != own.shape:
+        return
+    product.other = others[0]  # type: ignore[assignment]
+    product.nodes.append(node)
+
+
+class _Layouts:
+    """What results in `channels_last` change: the strides of all that is computed of them."""
+
+    def __init__(self, graph: torch.fx.Graph, products: Sequence[_Product]) -> None:
+        self.graph, self.products = graph, products
+        self.index = GraphIndex(graph)
+        self.renamed: list[torch.fx.Node] = []
+        """Calls of `view` that must become `reshape`."""
+        self.outputs: list[torch.fx.Node] = []
+        """Outputs whose strides are others now."""
+
+    def settle(self) -> bool:
+        """Find the calls to change; return whether nothing else of the graph would change."""
+        new = {
+            product.nodes[-1]: self._laid_out(product)
+            for product in self.products
+            if product.num_dims
+        }
+        inside = {node for product in self.products for node in product.nodes[:-1]}
+        for node in self.graph.nodes:
+            if node.op == "output":
+                return self._restore(node, new)
+            if node in inside or node in new or not any(n in new for n in node.all_input_nodes):
+                continue
+            if node.op != "call_function" and node.op != "call_method":
+                return False
+            if isinstance(node.target, torch._ops.HigherOrderOperator):
+                return False
+            value = self._value(node, new)
+            if value is None:
+                return False
+            if any(map(_other_strides, _tensors(value), _tensors(node.meta.get(EXAMPLE)))):
+                new[node] = value
+        return False
+
+    def _laid_out(self, product: _Product) -> torch.Tensor:
+        value = _example(product.nodes[-1])
+        assert value is not None, "checked when the product was found"
+        last_format = torch.channels_last if product.num_dims == 2 else torch.channels_last_3d
+        return torch.empty_like(value, memory_format=last_format)
+
+    def _value(self, node: torch.fx.Node, new: Mapping[torch.fx.Node, Any]) -> Any:
+        """Return a call's value for other strides of its arguments; None where it has none."""
+
+        def given(argument: torch.fx.Node) -> Any:
+            return new[argument] if argument in new else argument.meta.get(EXAMPLE)
+
+        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), given)
+        name = callable_name(node.target) if callable(node.target) else f"Tensor.{node.target}"
+        if name.endswith(("as_strided", "stride", "is_contiguous")):
+            return None
+
+        def run(target: Any) -> Any:
+            if node.op == "call_method":
+                return getattr(args[0], target)(*args[1:], **kwargs)
+            return target(*args, **kwargs)
+
+        with torch.no_grad():
+            try:
+                return run(node.target)
+            except Exception:  # noqa: BLE001 (boundary: whatever torch raises)
+                if node.target != "view" or self._is_written(node):
+                    return None
+            try:
+                value = run("reshape")
+            except Exception:  # noqa: BLE001
+                return None
+        self.renamed.append(node)
+        return value
+
+    def _is_written(self, view: torch.fx.Node) -> bool:
+        group = self.index.group(view)
+        return any(self.index.group(writer) == group for writer in self.index.writers)
+
+    def _restore(self, output: torch.fx.Node, new: Mapping[torch.fx.Node, Any]) -> bool:
+        for node in output.all_input_nodes:
+            if node in new:
+                former = _example(node)
+                if former is None or not former.is_contiguous():
+                    return False
+                self.outputs.append(node)
+        return True
+
+    def apply(self, results: Mapping[torch.fx.Node, torch.fx.Node]) -> None:
+        """Change calls in the graph; `results` are the products' new nodes."""
+        for node in self.renamed:
+            node.target = "reshape"
+        [output] = [node for node in self.graph.nodes if node.op == "output"]
+        for node in self.outputs:
+            last = results.get(node, node)
+            with self.graph.inserting_before(output):
+                laid_out = self.graph.call_method("contiguous", (last,))
+            laid_out.meta[EXAMPLE] = last.meta.get(EXAMPLE)
+            output.replace_input_with(last, laid_out)
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def _other_strides(value: torch.Tensor, former: torch.Tensor) -> bool:
+    return value.stride() != former.stride()
+
+
+def _was_contiguous(product: _Product) -> bool:
+    value = _example(product.nodes[-1])
+    return value is not None and value.is_contiguous()
+
+
+def _put(
+    graph: torch.fx.Graph, product: _Product, results: dict[torch.fx.Node, torch.fx.Node]
+) -> None:
+    """Put the op of a product in the place of its calls, and note the results."""
+    last = product.nodes[-1]
+    op = torch.ops.passnet_packed.product.default
+    with graph.inserting_before(last):
+        x, other = results.get(product.x, product.x), product.other
+        other = results.get(other, other) if other is not None else None
+        result = graph.call_function(op, (x, product.weights, other, product.form()))
+    result.meta[EXAMPLE] = last.meta[EXAMPLE]
+    last.replace_all_uses_with(result)
+    for node in reversed(product.nodes):
+        graph.erase_node(node)
+    results[last] = result

@@ -1,0 +1,513 @@
+// Products and convolutions by weights that are packed once and watched: the op of packed_products.py.
+//
+// At the first call the weights are put into the layouts of oneDNN or MKL, with the scales of a batch
+// norm folded in, and what is fastest of several ways is kept. A later call looks whether the weights
+// were written since (memory_watch.h), and packs them anew if so.
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/hardswish.h>
+#include <ATen/ops/hardtanh.h>
+#include <ATen/ops/leaky_relu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/rsqrt.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/tanh.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/library.h>
+
+#include <dlfcn.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <unordered_map>
+
+#include "watched_bytes.h"
+
+namespace {
+
+using at::Tensor;
+using Optional = std::optional<Tensor>;
+
+// What a call computes, as packed_products.py writes it: `linear` or `conv`, then numbers and names.
+struct Form {
+  int64_t num_dims;  // of the window of a convolution; 0 for a product
+  std::vector<int64_t> stride, padding, dilation;
+  int64_t groups = 1;
+  bool has_bias, has_norm, is_channels_last;
+  double epsilon;
+  std::string activation, algorithm;
+  std::vector<double> numbers;
+
+  explicit Form(const std::string& text) {
+    std::istringstream words(text);
+    words >> num_dims;
+    for (auto* each : {&stride, &padding, &dilation}) {
+      each->resize(num_dims);
+      for (auto& number : *each) words >> number;
+    }
+    words >> groups >> has_bias >> has_norm >> is_channels_last >> epsilon >> activation >> algorithm;
+    if (!words) throw std::runtime_error("passnet: no form of a product: " + text);
+    for (double number; words >> number;) numbers.push_back(number);
+  }
+
+  at::MemoryFormat last() const {
+    return num_dims == 3 ? at::MemoryFormat::ChannelsLast3d : at::MemoryFormat::ChannelsLast;
+  }
+
+  // Whether it is a product of each pixel.
+  bool is_pointwise() const {
+    auto all = [](const std::vector<int64_t>& values, int64_t value) {
+      return std::all_of(values.begin(), values.end(), [&](int64_t each) { return each == value; });
+    };
+    return num_dims && groups == 1 && all(stride, 1) && all(padding, 0);  // and of a window of 1
+  }
+
+  c10::List<std::optional<at::Scalar>> scalars() const {
+    c10::List<std::optional<at::Scalar>> list;
+    for (double number : numbers) list.push_back(at::Scalar(number));
+    return list;
+  }
+};
+
+template <typename Signature>
+c10::TypedOperatorHandle<Signature> op(const char* name, const char* overload = "") {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload).typed<Signature>();
+}
+
+using Scalars = c10::List<std::optional<at::Scalar>>;
+using Text = std::optional<c10::string_view>;
+
+// APART: the activation afterwards. ROWS: MKL with a transposed matrix, which small ones are fastest by.
+enum class Way { TORCH, MKL, MKL_ROWS, ONEDNN, ONEDNN_APART, DEPTHWISE };
+
+// Weights as a way wants them.
+struct Packed {
+  Way way;
+  Tensor weight;
+  Optional bias;
+};
+
+int64_t rows_of(const Form& form, const Tensor& x) {
+  return x.numel() / std::max<int64_t>(x.size(form.num_dims ? 1 : -1), 1);
+}
+
+void activate(Tensor& y, const Form& form) {
+  const std::string& name = form.activation;
+  if (name == "none") return;
+  if (name == "relu") at::relu_(y);
+  else if (name == "swish") at::silu_(y);
+  else if (name == "gelu") at::gelu_(y, form.algorithm);
+  else if (name == "hardswish") at::hardswish_(y);
+  else if (name == "sigmoid") at::sigmoid_(y);
+  else if (name == "tanh") at::tanh_(y);
+  else if (name == "hardtanh") at::hardtanh_(y, form.numbers.at(0), form.numbers.at(1));
+  else if (name == "leaky_relu") at::leaky_relu_(y, form.numbers.at(0));
+  else throw std::runtime_error("passnet: no activation " + name);
+}
+
+// The rest is glue, which -O3 takes twice as long to compile.
+#pragma GCC push_options
+#pragma GCC optimize("O3")
+
+constexpr int64_t LANES = 64;  // channels that a pixel's sums are held in registers for
+
+// A convolution of each channel by its own window: pixels, channels last, by a window (rows, columns,
+// channels). oneDNN's takes 50 us to be called, more than all of a small one.
+Tensor depthwise(const Tensor& given, const Packed& packed, const Form& form) {
+  Tensor x = given.contiguous(at::MemoryFormat::ChannelsLast);
+  const Tensor& window = packed.weight;
+  int64_t rows = window.size(0), columns = window.size(1), channels = window.size(2);
+  int64_t height = x.size(2), width = x.size(3);
+  auto size = [&](int64_t before, int64_t extent, int n) {
+    return (before + 2 * form.padding[n] - form.dilation[n] * (extent - 1) - 1) / form.stride[n] + 1;
+  };
+  int64_t out_height = size(height, rows, 0), out_width = size(width, columns, 1);
+  Tensor y = at::empty({x.size(0), channels, out_height, out_width},
+                       x.options().memory_format(at::MemoryFormat::ChannelsLast));
+  const float *from = x.const_data_ptr<float>(), *by = window.const_data_ptr<float>();
+  const float* bias = packed.bias ? packed.bias->const_data_ptr<float>() : nullptr;
+  float* to = y.data_ptr<float>();
+  auto block = [&](const float* image, int64_t top, int64_t left, int64_t first, auto lanes, float* out) {
+    float sums[LANES];
+    for (int64_t c = 0; c < lanes; c++) sums[c] = bias ? bias[first + c] : 0.0f;
+    for (int64_t r = 0; r < rows; r++) {
+      int64_t row = top + r * form.dilation[0];
+      if (row < 0 || row >= height) continue;
+      for (int64_t k = 0; k < columns; k++) {
+        int64_t column = left + k * form.dilation[1];
+        if (column < 0 || column >= width) continue;
+        const float* pixel = image + (row * width + column) * channels + first;
+        const float* factor = by + (r * columns + k) * channels + first;
+        for (int64_t c = 0; c < lanes; c++) sums[c] += pixel[c] * factor[c];
+      }
+    }
+    for (int64_t c = 0; c < lanes; c++) out[first + c] = sums[c];
+  };
+  int64_t work = out_width * channels * rows * columns;
+  at::parallel_for(0, x.size(0) * out_height, std::max<int64_t>(1, 65536 / work), [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; line++) {
+      const float* image = from + line / out_height * height * width * channels;
+      int64_t top = line % out_height * form.stride[0] - form.padding[0];
+      for (int64_t column = 0; column < out_width; column++) {
+        float* out = to + (line * out_width + column) * channels;
+        int64_t left = column * form.stride[1] - form.padding[1], first = 0;
+        for (; first + LANES <= channels; first += LANES)
+          block(image, top, left, first, std::integral_constant<int64_t, LANES>(), out);
+        for (; first + 16 <= channels; first += 16)
+          block(image, top, left, first, std::integral_constant<int64_t, 16>(), out);
+        if (first < channels) block(image, top, left, first, channels - first, out);
+      }
+    }
+  });
+  return y;
+}
+
+#pragma GCC pop_options
+
+// MKL's functions for packed matrices, where torch brings them.
+struct Mkl {
+  size_t (*size)(int, int, int, int);
+  void (*pack)(int, int, int, int, int, int, float, const float*, int, float*);
+  void (*compute)(int, int, int, int, int, int, const float*, int, const float*, int, float, float*, int);
+
+  void (*multiply)(const char*, const char*, const int*, const int*, const int*, const float*, const float*,
+                   const int*, const float*, const int*, const float*, float*, const int*);  // by columns
+
+  static const Mkl* of_torch() {
+    static const Mkl found = [] {
+      void* torch = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
+      auto find = [&](const char* name) { return torch ? dlsym(torch, name) : nullptr; };
+      return Mkl{reinterpret_cast<decltype(size)>(find("cblas_sgemm_pack_get_size")),
+                 reinterpret_cast<decltype(pack)>(find("cblas_sgemm_pack")),
+                 reinterpret_cast<decltype(compute)>(find("cblas_sgemm_compute")),
+                 reinterpret_cast<decltype(multiply)>(find("sgemm_"))};
+    }();
+    return found.size && found.pack && found.compute && found.multiply ? &found : nullptr;
+  }
+};
+
+// Numbers of mkl_cblas.h.
+constexpr float ONE = 1, ZERO = 0;
+constexpr int ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112, PACKED = 151, SECOND_MATRIX = 162;
+
+Tensor packed_by_mkl(const Tensor& weight, int64_t rows) {
+  int m = static_cast<int>(rows), n = static_cast<int>(weight.size(0)), k = static_cast<int>(weight.size(1));
+  const Mkl& mkl = *Mkl::of_torch();
+  size_t bytes = mkl.size(SECOND_MATRIX, m, n, k);
+  Tensor packed = at::empty({static_cast<int64_t>(bytes / sizeof(float) + 1)}, weight.options());
+  Tensor dense = weight.contiguous();
+  mkl.pack(ROW_MAJOR, SECOND_MATRIX, TRANSPOSED, m, n, k, 1.0f, dense.const_data_ptr<float>(), k,
+           packed.data_ptr<float>());
+  return packed;
+}
+
+#pragma GCC push_options
+#pragma GCC optimize("O3")
+
+// Adds a bias to each row, and another tensor, and takes what is positive, as they are there.
+template <bool has_bias, bool has_other, bool is_relu>
+void finish_as(float* y, int64_t rows, int64_t count, const float* bias, const float* other) {
+  at::parallel_for(0, rows, std::max<int64_t>(1, 65536 / count), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; row++) {
+      float* __restrict to = y + row * count;
+      for (int64_t i = 0; i < count; i++) {
+        float value = to[i];
+        if constexpr (has_bias) value += bias[i];
+        if constexpr (has_other) value += other[row * count + i];
+        if constexpr (is_relu) value = value < 0 ? 0 : value;  // NaN stays
+        to[i] = value;
+      }
+    }
+  });
+}
+
+void finish(float* y, int64_t rows, int64_t count, const float* bias, const float* other, bool is_relu) {
+  if (is_relu)
+    bias ? other ? finish_as<true, true, true>(y, rows, count, bias, other)
+                 : finish_as<true, false, true>(y, rows, count, bias, other)
+         : other ? finish_as<false, true, true>(y, rows, count, bias, other)
+                 : finish_as<false, false, true>(y, rows, count, bias, other);
+  else if (bias)
+    other ? finish_as<true, true, false>(y, rows, count, bias, other)
+          : finish_as<true, false, false>(y, rows, count, bias, other);
+  else if (other)
+    finish_as<false, true, false>(y, rows, count, bias, other);
+}
+
+#pragma GCC pop_options
+
+// A product of rows by MKL into `y`, with the sum and the activation.
+void product_of_rows(const Packed& packed, const Form& form, const Tensor& x, const Optional& other,
+                     Tensor& y, int64_t rows) {
+  int m = static_cast<int>(rows), n = static_cast<int>(y.numel() / rows), k = static_cast<int>(x.numel() / rows);
+  float* to = y.data_ptr<float>();
+  const float *from = x.const_data_ptr<float>(), *by = packed.weight.const_data_ptr<float>();
+  if (packed.way == Way::MKL)
+    Mkl::of_torch()->compute(ROW_MAJOR, PLAIN, PACKED, m, n, k, from, k, by, k, 0.0f, to, n);
+  else
+    Mkl::of_torch()->multiply("n", "n", &n, &m, &k, &ONE, by, &n, from, &k, &ZERO, to, &n);
+  bool is_relu = form.activation == "relu";
+  finish(to, rows, n, packed.bias ? packed.bias->const_data_ptr<float>() : nullptr,
+         other ? other->const_data_ptr<float>() : nullptr, is_relu);
+  if (!is_relu) activate(y, form);
+}
+
+// A product or convolution, the sum with `other`, and the activation.
+Tensor product(const Packed& packed, const Form& form, const Tensor& x, const Optional& other,
+               const Tensor& given) {
+  bool is_apart = packed.way == Way::ONEDNN_APART || other;
+  const char* attribute = is_apart ? "none" : form.activation.c_str();
+  Scalars scalars = is_apart ? Scalars() : form.scalars();
+  Text algorithm(form.algorithm);
+  Tensor y;
+  if (packed.way == Way::MKL || packed.way == Way::MKL_ROWS) {
+    auto format = form.num_dims ? form.last() : at::MemoryFormat::Contiguous;
+    Tensor dense = x.contiguous(format);
+    std::vector<int64_t> sizes = x.sizes().vec();
+    sizes[form.num_dims ? 1 : sizes.size() - 1] = given.size(0);
+    y = at::empty(sizes, x.options().memory_format(format));
+    product_of_rows(packed, form, dense, other ? Optional(other->contiguous(format)) : other, y, rows_of(form, x));
+    return y;
+  }
+  if (packed.way == Way::DEPTHWISE) {
+    y = depthwise(x, packed, form);
+  } else if (form.num_dims) {
+    auto list = [](const std::vector<int64_t>& values) { return at::IntArrayRef(values); };
+    if (other) {
+      static auto binary = op<Tensor(const Tensor&, const Tensor&, const Tensor&, const Optional&,
+                                     at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t,
+                                     c10::string_view, std::optional<at::Scalar>, Text, Scalars, Text)>(
+          "mkldnn::_convolution_pointwise", "binary");
+      bool is_relu = form.activation == "relu";
+      y = binary.call(x, other->contiguous(form.last()), packed.weight, packed.bias, list(form.padding),
+                      list(form.stride), list(form.dilation), form.groups, "add", at::Scalar(1),
+                      is_relu ? Text("relu") : Text(), Scalars(), Text());
+      if (!is_relu) activate(y, form);
+      return y;
+    } else {
+      static auto unary = op<Tensor(const Tensor&, const Tensor&, const Optional&, at::IntArrayRef,
+                                    at::IntArrayRef, at::IntArrayRef, int64_t, c10::string_view,
+                                    Scalars, Text)>("mkldnn::_convolution_pointwise");
+      y = unary.call(x, packed.weight, packed.bias, list(form.padding), list(form.stride),
+                     list(form.dilation), form.groups, attribute, scalars, algorithm);
+      if (!is_apart) return y;
+    }
+  } else if (packed.way == Way::TORCH) {
+    y = at::linear(x, packed.weight, packed.bias);
+  } else {
+    static auto unary = op<Tensor(const Tensor&, const Tensor&, const Optional&, c10::string_view, Scalars, Text)>(
+        "mkldnn::_linear_pointwise");
+    y = unary.call(x, packed.weight, packed.bias, attribute, scalars, algorithm);
+    if (!is_apart) return y;
+  }
+  if (other) y.add_(*other);
+  activate(y, form);
+  return y;
+}
+
+// The weight and bias with the scales of a batch norm in them, in double precision.
+std::pair<Tensor, Optional> folded(const Form& form, at::TensorList weights) {
+  Tensor weight = weights[0];
+  Optional bias = form.has_bias ? Optional(weights[1]) : std::nullopt;
+  if (!form.has_norm) return {weight, bias};
+  size_t first = 1 + form.has_bias;
+  auto exact = [&](size_t number) { return weights[first + number].to(at::kDouble); };
+  Tensor scale = exact(0) * at::rsqrt(exact(3) + at::Scalar(form.epsilon));
+  Tensor before = bias ? bias->to(at::kDouble) : at::zeros_like(scale);
+  std::vector<int64_t> shape(weight.dim(), 1);
+  shape[0] = -1;
+  return {(weight.to(at::kDouble) * scale.view(shape)).to(weight.scalar_type()),
+          ((before - exact(2)) * scale + exact(1)).to(weight.scalar_type())};
+}
+
+Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor& x) {
+  auto [weight, bias] = folded(form, weights);
+  if (way == Way::DEPTHWISE) return {way, weight.squeeze(1).permute({1, 2, 0}).contiguous(), bias};
+  if (form.num_dims && way == Way::ONEDNN) {
+    static auto pack = op<Tensor(const Tensor&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t,
+                                 at::OptionalIntArrayRef)>("mkldnn::_reorder_convolution_weight");
+    return {way, pack.call(weight, form.padding, form.stride, form.dilation, form.groups, x.sizes()), bias};
+  }
+  int64_t rows = rows_of(form, x);
+  if (way == Way::TORCH) return {way, weight, bias};
+  if (way == Way::MKL_ROWS) return {way, weight.flatten(1).t().contiguous(), bias};
+  if (way == Way::MKL) return {way, packed_by_mkl(weight.flatten(1), rows), bias};
+  static auto pack = op<Tensor(const Tensor&, std::optional<int64_t>)>("mkldnn::_reorder_linear_weight");
+  return {way, pack.call(weight, rows), bias};
+}
+
+double seconds_of(const std::function<void()>& call) {
+  auto start = std::chrono::steady_clock::now();
+  call();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The packed weights of the way with the least of several times, taken in turns.
+
+constexpr int TURNS = 9;
+constexpr double SECONDS = 0.02;  // for the turns of a way
+
+Packed fastest(const Form& form, at::TensorList weights, const Tensor& x, const Optional& other) {
+  std::vector<Way> ways{Way::ONEDNN};
+  bool has_activation = form.activation != "none";
+  const Tensor& weight = weights[0];
+  bool is_alone = weight.numel() == weight.size(0) * weight.size(1);  // a window of 1
+  if (form.num_dims == 2 && form.groups == x.size(1) && form.groups == weight.size(0))
+    ways.push_back(Way::DEPTHWISE);
+  if (!form.num_dims || (form.is_pointwise() && is_alone)) {
+    if (Mkl::of_torch()) ways.insert(ways.end(), {Way::MKL, Way::MKL_ROWS});
+  }
+  if (!form.num_dims) ways.push_back(Way::TORCH);
+  if (has_activation && !form.num_dims) ways.push_back(Way::ONEDNN_APART);
+  std::vector<Packed> all;
+  for (Way way : ways) all.push_back(packed_by(way, form, weights, x));
+  if (all.size() == 1) return all[0];
+  std::vector<double> least(all.size(), 1e9);
+  double sum = 0;
+  for (int turn = -1; turn < TURNS && sum < all.size() * SECONDS; turn++)  // the first one settles things
+    for (size_t way = 0; way < all.size(); way++) {
+      double seconds = seconds_of([&] { product(all[way], form, x, other, weight); });
+      if (turn < 0) continue;
+      least[way] = std::min(least[way], seconds);
+      sum += seconds;
+    }
+  return all[std::min_element(least.begin(), least.end()) - least.begin()];
+}
+
+// The weights of a call, as they were packed.
+struct Site {
+  explicit Site(const std::string& text) : form(text) {}
+
+  Form form;
+  std::mutex mutex;
+  std::vector<passnet::Bytes> bytes;
+  uint64_t num_updates = 0;
+  std::map<int64_t, Packed> by_rows;
+  std::optional<Packed> of_others;
+  std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> storages;
+
+  // For numbers of rows that nothing was chosen for.
+  Packed of_any_rows(at::TensorList weights, const Tensor& x) {
+    Way way = form.num_dims ? Way::ONEDNN : Way::TORCH;
+    if (!of_others) of_others = packed_by(way, form, weights, x);
+    return *of_others;
+  }
+
+  bool is_dropped() const { return storages.front().expired(); }
+};
+
+constexpr size_t MOST_ROWS = 4;  // MKL packs for one number of rows, and others keep what torch does
+
+uint64_t updates_of(at::TensorList weights) {
+  uint64_t sum = 0;
+  for (const Tensor& weight : weights)
+    if (!weight.is_inference()) sum += weight._version();
+  return sum;
+}
+
+void look_at(Site& site, at::TensorList weights) {
+  site.bytes.clear();
+  site.storages.clear();
+  for (const Tensor& weight : weights) {
+    passnet::add_parts(static_cast<const char*>(weight.const_data_ptr()), weight.nbytes(), true, site.bytes);
+    auto* storage = weight.storage().unsafeGetStorageImpl();
+    site.storages.emplace_back(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage));
+  }
+  site.num_updates = updates_of(weights);
+}
+
+bool are_written(Site& site, at::TensorList weights) {
+  passnet::Watch::of_process().after_fork();
+  uint64_t updates = updates_of(weights);
+  if (updates != site.num_updates)  // a copy that a card makes later may pass the kernel by
+    for (auto& bytes : site.bytes) bytes.is_to_sum = true;
+  site.num_updates = updates;
+  for (auto& bytes : site.bytes)
+    if (bytes.are_other()) return true;
+  return false;
+}
+
+struct Key {
+  std::string form;
+  std::vector<const void*> places;
+  bool operator==(const Key&) const = default;
+};
+
+struct Hash {
+  size_t operator()(const Key& key) const {
+    size_t hash = std::hash<std::string>()(key.form);
+    for (const void* place : key.places) hash = hash * 31 + reinterpret_cast<size_t>(place);
+    return hash;
+  }
+};
+
+std::mutex sites_mutex;
+std::unordered_map<Key, std::shared_ptr<Site>, Hash> sites;
+
+std::shared_ptr<Site> site_of(at::TensorList weights, c10::string_view form) {
+  Key key{std::string(form), {}};
+  for (const Tensor& weight : weights) key.places.push_back(weight.const_data_ptr());
+  for (int64_t size : weights[0].sizes()) key.places.push_back(reinterpret_cast<const void*>(size));
+  std::lock_guard lock(sites_mutex);
+  auto found = sites.find(key);
+  if (found != sites.end()) return found->second;
+  std::erase_if(sites, [](const auto& each) { return each.second->is_dropped(); });
+  auto site = std::make_shared<Site>(key.form);
+  look_at(*site, weights);
+  sites.emplace(std::move(key), site);
+  return site;
+}
+
+Packed packed_of(Site& site, at::TensorList weights, const Tensor& x, const Optional& other) {
+  int64_t rows = rows_of(site.form, x);
+  std::lock_guard lock(site.mutex);
+  if (are_written(site, weights)) {
+    look_at(site, weights);  // first, so that what is written from now on is seen
+    for (auto& [_, packed] : site.by_rows) packed.weight.reset();
+    site.of_others.reset();
+  }
+  auto found = site.by_rows.find(rows);
+  if (found == site.by_rows.end()) {
+    if (site.by_rows.size() >= MOST_ROWS) return site.of_any_rows(weights, x);
+    return site.by_rows.emplace(rows, fastest(site.form, weights, x, other)).first->second;
+  }
+  Packed& packed = found->second;
+  if (!packed.weight.defined()) packed = packed_by(packed.way, site.form, weights, x);
+  return packed;
+}
+
+Tensor of_nothing(const Form& form, const Tensor& x, at::TensorList weights) {
+  auto [weight, bias] = folded(form, weights);
+  if (!form.num_dims) return at::linear(x, weight, bias);
+  std::vector<int64_t> none(form.num_dims, 0);
+  return at::convolution(x, weight, bias, form.stride, form.padding, form.dilation, false, none, form.groups);
+}
+
+Tensor call(const Tensor& x, at::TensorList weights, const Optional& other, c10::string_view text) {
+  if (x.scalar_type() != at::kFloat) throw std::runtime_error("passnet: packed products are in float32");
+  at::AutoDispatchBelowADInplaceOrView guard;
+  auto site = site_of(weights, text);
+  const Form& form = site->form;
+  if (!x.numel()) return of_nothing(form, x, weights);
+  Tensor y = product(packed_of(*site, weights, x, other), form, x, other, weights[0]);
+  if (!form.num_dims) return y;
+  return y.contiguous(form.is_channels_last ? form.last() : at::MemoryFormat::Contiguous);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_FRAGMENT(passnet_packed, library) {
+  library.def("product(Tensor x, Tensor[] weights, Tensor? other, str form) -> Tensor",
+              {at::Tag::needs_exact_strides});
+  library.impl("product", c10::DispatchKey::CPU, TORCH_FN(call));
+}

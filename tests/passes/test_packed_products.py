@@ -1,0 +1,287 @@
+"""Weights that are packed once inside Inductor: values, layouts, and weights that change."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch._inductor import config
+
+from passnet.errors import InputError, PassError
+from passnet.passes import compilation
+from passnet.passes.apply.packed_products import load_op
+from passnet.passes.inductor_pass import InductorPass, passes_in_inductor
+
+pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
+
+
+def compiled(
+    net: Callable[..., Any], *call: torch.Tensor, dynamic: bool = False
+) -> tuple[Any, InductorPass]:
+    """A function compiled with packed weights, after its first call."""
+    torch._dynamo.reset()
+    uncached = config.patch(force_disable_caches=True)  # a graph from the cache is packed already
+    with uncached, torch.no_grad(), passes_in_inductor(packed_weights=True) as own:
+        fast = torch.compile(net, dynamic=dynamic)
+        fast(*call)
+    return fast, own
+
+
+def check(net: Any, *call: torch.Tensor, packed: int) -> Any:
+    """Compare a compiled net with eager torch; return it."""
+    if isinstance(net, nn.Module):
+        net.eval()
+    fast, own = compiled(net, *call)
+    assert own.num_packed == packed
+    compare(net, fast, *call)
+    return fast
+
+
+@torch.no_grad()
+def compare(net: Any, fast: Any, *call: torch.Tensor) -> None:
+    leaves = torch.utils._pytree.tree_leaves
+    for value, expected in zip(leaves(fast(*call)), leaves(net(*call)), strict=True):
+        torch.testing.assert_close(
+            value, expected, rtol=1e-4, atol=float(expected.abs().max()) / 1e5
+        )
+        assert value.stride() == expected.stride()
+
+
+def settle_norm(norm: nn.BatchNorm2d) -> nn.BatchNorm2d:
+    """A norm with statistics that are no identity."""
+    with torch.no_grad():
+        for tensor in (norm.weight, norm.running_var):
+            tensor.uniform_(0.5, 2.0)
+        for tensor in (norm.bias, norm.running_mean):
+            tensor.normal_()
+    return norm
+
+
+class Block(nn.Module):
+    """A residual block, as most image nets have it."""
+
+    def __init__(self, channels: int, in_place: bool) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.second = nn.Conv2d(channels, channels, 1)
+        self.norms = nn.ModuleList(settle_norm(nn.BatchNorm2d(channels)) for _ in range(2))
+        self.in_place = in_place
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = nn.functional.relu(self.norms[0](self.first(x)), inplace=self.in_place)
+        y = self.norms[1](self.second(y))
+        if self.in_place:
+            y += x
+        else:
+            y = x + y
+        return nn.functional.relu(y, inplace=self.in_place)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_residual_block(in_place: bool) -> None:
+    net = nn.Sequential(Block(16, in_place), Block(16, in_place))
+    check(net, torch.randn(2, 16, 9, 11), packed=4)
+
+
+ACTIVATIONS = (
+    *(nn.ReLU(), nn.ReLU6(), nn.SiLU(), nn.GELU(), nn.GELU("tanh"), nn.Hardswish(), nn.Sigmoid()),
+    *(nn.Tanh(), nn.LeakyReLU(0.2), nn.Hardtanh(-0.3, 0.4)),
+)
+
+
+def test_activations() -> None:
+    convs = [nn.Conv2d(3, 8, 3, stride=2) for _ in ACTIVATIONS]
+    linears = [nn.Linear(72, 5) for _ in ACTIVATIONS]
+
+    def net(x: torch.Tensor) -> list[torch.Tensor]:
+        layers = zip(ACTIVATIONS, convs, linears, strict=True)
+        return [act(linear(act(conv(x)).flatten(1))) for act, conv, linear in layers]
+
+    check(net, torch.randn(2, 3, 7, 7), packed=2 * len(ACTIVATIONS))
+
+
+CONVOLUTIONS = {
+    "depthwise": (nn.Conv2d(70, 70, 5, padding=2, groups=70), (2, 70, 9, 8)),
+    "depthwise, dilated": (nn.Conv2d(16, 16, 3, 2, 1, 2, groups=16, bias=False), (1, 16, 9, 9)),
+    "two channels each": (nn.Conv2d(6, 12, 3, groups=6), (1, 6, 8, 8)),
+    "groups": (nn.Conv2d(8, 12, 3, groups=4), (2, 8, 6, 6)),
+    "pointwise": (nn.Conv2d(24, 40, 1), (1, 24, 5, 7)),
+    "pointwise, strided": (nn.Conv2d(24, 40, 1, stride=2), (2, 24, 5, 7)),
+    "one channel": (nn.Conv2d(1, 4, (1, 3), padding="valid"), (1, 1, 4, 9)),
+    "three dimensions": (nn.Conv3d(4, 6, 3, padding=(0, 1, 1)), (1, 4, 5, 6, 6)),
+}  # fmt: skip
+
+
+def test_convolutions() -> None:
+    last = {4: torch.channels_last, 5: torch.channels_last_3d}
+    convs = [conv for conv, _ in CONVOLUTIONS.values()] * 2
+    xs = [torch.randn(shape) for _, shape in CONVOLUTIONS.values()]
+    xs += [x.to(memory_format=last[x.dim()]) for x in xs]
+
+    def convolve(*xs: torch.Tensor) -> list[torch.Tensor]:
+        return [torch.relu(conv(x)) for conv, x in zip(convs, xs, strict=True)]
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        check(convolve, *xs, packed=len(xs))
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_what_is_read_between_stays() -> None:
+    conv, norm = nn.Conv2d(4, 4, 1), settle_norm(nn.BatchNorm2d(4)).eval()
+
+    def several(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = conv(x)
+        z = norm(y)
+        return y.sum((2, 3)), z * 2, torch.relu(z)
+
+    check(several, torch.randn(1, 4, 5, 5), packed=1)
+
+
+def test_what_is_written_between_is_read_before() -> None:
+    conv = nn.Conv2d(4, 4, 1)
+
+    def written(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x = x * 2
+        y = conv(x)
+        x.relu_()
+        return torch.relu(y + x), x
+
+    check(written, torch.randn(1, 4, 5, 5), packed=1)
+
+
+def test_views_of_results() -> None:
+    conv, last = nn.Conv2d(4, 6, 1), nn.Linear(25, 3)
+
+    def viewed(x: torch.Tensor) -> torch.Tensor:
+        return last(conv(x).view(x.shape[0], 6, 25))
+
+    check(viewed, torch.randn(2, 4, 5, 5), packed=2)
+
+
+def test_views_that_are_written_keep_their_layout() -> None:
+    conv = nn.Conv2d(4, 6, 1)
+
+    def written(x: torch.Tensor) -> torch.Tensor:
+        y = conv(x)
+        y.view(x.shape[0], -1)[:, 0] = 7
+        return y
+
+    check(written, torch.randn(2, 4, 5, 5), packed=1)
+
+
+def test_outputs_keep_their_strides() -> None:
+    conv = nn.Conv2d(4, 6, 3)
+
+    def several(x: torch.Tensor) -> dict[str, Any]:
+        y = conv(x)
+        return {"y": y, "both": [torch.tanh(y), y.mean(1)], "turned": y.transpose(1, 3) + 1}
+
+    fast, _ = compiled(several, x := torch.randn(2, 4, 6, 6))
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), several(x))
+    check(lambda x: (conv(x), torch.tanh(conv(x))), x, packed=2)
+
+
+WRITES: dict[str, Callable[[torch.Tensor], Any]] = {
+    "in place": lambda weight: weight.mul_(2),
+    "data": lambda weight: weight.data.add_(0.5),
+    "one value": lambda weight: weight.view(-1)[-1:].fill_(9.0),
+    "numpy": lambda weight: np.negative(weight.detach().numpy(), out=weight.detach().numpy()),
+    "copy": lambda weight: weight.copy_(torch.randn_like(weight)),
+}
+
+
+@torch.no_grad()
+def test_weights_that_are_written_are_packed_again() -> None:
+    def layers(size: int) -> nn.Module:  # those of 4 are summed, those of 160 are watched
+        norm = settle_norm(nn.BatchNorm2d(size))
+        last = nn.Linear(size * 4, size)
+        return nn.Sequential(
+            nn.Conv2d(3, size, 3), norm, nn.Flatten(), last, nn.Unflatten(1, (1, 1, -1))
+        )
+
+    nets = nn.ModuleList(layers(size) for size in (4, 160)).eval()
+
+    def both(x: torch.Tensor) -> list[torch.Tensor]:
+        return [net(x) for net in nets]
+
+    x = torch.randn(1, 3, 4, 4)
+    fast = check(both, x, packed=4)
+    for name, tensor in [*nets.named_parameters(), *nets.named_buffers()]:
+        for write, change in WRITES.items():
+            if tensor.is_floating_point():
+                before = [value.clone() for value in fast(x)]
+                change(tensor) if "var" not in name else tensor.mul_(1.5)
+                compare(both, fast, x)
+                alike = [torch.equal(*pair) for pair in zip(before, fast(x), strict=True)]
+                assert alike.count(False) == 1, f"{name}, {write}"
+
+
+@torch.no_grad()
+def test_weights_that_are_replaced() -> None:
+    net = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
+    x = torch.randn(8, 64)
+    fast = check(net, x, packed=1)
+    net[0].weight = nn.Parameter(torch.randn(64, 64))
+    compare(net, fast, x)
+    net.load_state_dict({name: value * 2 for name, value in net.state_dict().items()})
+    compare(net, fast, x)
+
+
+@torch.no_grad()
+def test_sizes_may_vary() -> None:
+    net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1))
+    net = nn.Sequential(net, nn.Flatten(), nn.Linear(8, 4), nn.GELU()).eval()
+    fast, own = compiled(net, torch.randn(2, 3, 8, 8), dynamic=True)
+    assert own.num_packed == 2
+    for batch in (3, 5, 7, 9, 11, 13, 2):
+        for size in (8, 13):
+            compare(net, fast, torch.randn(batch, 3, size, size))
+
+
+@torch.no_grad()
+def test_nothing_in_a_batch() -> None:
+    load_op()
+    weights = [torch.randn(4, 3, 3, 3), torch.randn(4)]
+    op, form = torch.ops.passnet_packed.product.default, "2 1 1 0 0 1 1 1 1 0 1 0.0 relu none"
+    assert op(torch.randn(0, 3, 5, 5), weights, None, form).shape == (0, 4, 3, 3)
+    weights = [torch.randn(4, 3)]
+    assert op(torch.randn(2, 0, 3), weights, None, "0 1 0 0 1 0.0 gelu none").shape == (2, 0, 4)
+
+
+def test_what_is_left_alone() -> None:
+    linear, x = nn.Linear(8, 8), torch.randn(2, 8)
+    scale = torch.randn(8, 8)
+    check(lambda x: nn.functional.linear(x, scale * 2), x, packed=0)
+    check(lambda x, w: nn.functional.linear(x, w), x, scale, packed=0)
+    check(nn.Linear(8, 8).double(), x.double(), packed=0)
+
+    def under_autocast(x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return linear(x)
+
+    assert compiled(under_autocast, x)[1].num_packed == 0
+    with torch.autocast("cpu", torch.bfloat16):
+        assert compiled(linear, x)[1].num_packed == 0
+    torch._dynamo.reset()
+    with passes_in_inductor(packed_weights=True) as own:
+        torch.compile(linear)(x).sum().backward()
+    assert own.num_packed == 0 and linear.weight.grad is not None
+
+
+def test_something_must_be_asked_for() -> None:
+    with pytest.raises(InputError, match="packed_weights"):
+        InductorPass()
+
+
+def test_two_watches_in_one_process_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    load_op()
+    monkeypatch.setattr(compilation, "_watches", [1])
+    load_op.cache_clear()
+    with pytest.raises(PassError, match="its own watch"):
+        load_op()
