@@ -45,6 +45,8 @@ MEANINGS = {
     "--layout": "layout of the result",
     # inputs
     "--suite": "suite to use",
+    "--graphs": "folder of captured graphs",
+    "--nets": "nets of each task",
     "--task": "only this task",
     "--tasks": "number of tasks",
     "--per-task": "graphs of each task",

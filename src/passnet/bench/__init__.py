@@ -3,5 +3,6 @@
 run, run_record       every candidate on every graph, recorded trial by trial
 cluster, environment  Ray clusters, and the hardware and versions of a run
 scores, groups        scores of runs, and groups of graphs that a candidate wins or loses
+in_nets               passes in the nets that their tasks came from
 profiling             the parts of a compiled call's time
 """

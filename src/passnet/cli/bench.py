@@ -134,6 +134,65 @@ def _print_run(scores: list[CandidateScore], trials: list[Trial]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BenchApplyOptions:
+    """Options of `passnet bench apply`."""
+
+    passes: Path = opt.argument()
+
+    suite: Suite = opt.suite()
+
+    graphs: Path = Path("captures")
+    """Find the nets of the tasks in this folder of captured graphs."""
+
+    nets: int = opt.field(1, least=1)
+    """Try each pass folder in this many nets of its task."""
+
+    out: Path
+    """Write the run to this folder."""
+
+    plan: RunPlan = opt.plan("resume", "retry", jobs=1)
+
+    settings: RunSettings = opt.judging(*opt.LIMITS)
+
+    sandbox: Sandbox = opt.shared("sandbox")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("apply", bench)
+def bench_apply(options: BenchApplyOptions) -> None:
+    """Put the passes in PASSES into the nets that their tasks came from.
+
+    PASSES holds a pass folder for each task, under its name. Inductor compiles each net with and
+    without it, in the judge's sandbox; both are timed in turns, and so are both on the task. Exits
+    with 1 if no net could be timed.
+    """
+    from dataclasses import asdict
+
+    from passnet.bench.in_nets import IN_NETS_FILE, apply_in_nets, find_places
+    from passnet.core.records.serialise import write_json
+    from passnet.core.terminal.progress import progress
+    from passnet.pages.tables.tables import net_table
+
+    print_notes(options.suite.notes, options.sandbox)
+    settings = replace(options.settings, sandbox=options.sandbox.name)
+    passes, out = options.passes, options.out
+    places, notes = find_places(options.suite, passes, options.graphs, options.nets)
+    print_notes(notes)
+    with progress("judging in nets", 2 * len(places)) as step:
+        plan = replace(options.plan, progress=step)
+        records = apply_in_nets(places, passes, out, settings, plan)
+    write_json(out / IN_NETS_FILE, records)
+    if options.json:
+        print_json([asdict(record) for record in records])
+    else:
+        print_tables([net_table(records)])
+        say(f"written to {out}: {IN_NETS_FILE}")
+    if not any(record.speedup for record in records):
+        fail(f"none of {len(records)} nets could be timed; {out} says why")
+
+
+@dataclass(frozen=True, kw_only=True)
 class BenchScoreOptions:
     """Options of `passnet bench score`."""
 

@@ -9,10 +9,11 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from passnet.bench.groups import MARGIN, Group
+from passnet.bench.in_nets import InNet, geometric_mean
 from passnet.bench.scores import CandidateScore, is_correct, is_near
 from passnet.judge.protocol.messages import plain_text
 from passnet.judge.trial import MAX_TEXT, Trial
-from passnet.pages.tables.cells import bounds, failures_in_words, number, percent
+from passnet.pages.tables.cells import bounds, failures_in_words, interval, number, percent
 
 SHORT_CELL = 30
 """Most letters of a cell that a terminal does not wrap."""
@@ -107,6 +108,33 @@ def group_table(by: str, groups: Sequence[Group]) -> Table:
         speedup = number(group.geomean_speedup)
         cells = (group.name, group.candidate, str(group.num_trials), speedup)
         table.rows.append((*cells, *map(percent, shares)))
+    return table
+
+
+def net_table(records: Sequence[InNet]) -> Table:
+    """Return a row for each pass folder in each net."""
+    timed = [record for record in records if record.speedup]
+    won = [record for record in timed if record.is_won_on_task]
+    kept = sum(record.is_won_in_net for record in won)
+    mean = number(geometric_mean(records))
+    table = Table(
+        "In the nets that tasks came from, over Inductor alone",
+        (
+            *("task", "net", "places", "on the task", "share %", "predicted", "in the net"),
+            *("again", "status"),
+        ),
+        note=f"Of {len(won)} folders that are faster on their task, {kept} are in their net, with "
+        f"the whole 95 % interval; the geometric mean of {len(timed)} nets is {mean}. share: of "
+        "the net's time at these places. predicted: by Amdahl's law. again: Inductor alone over "
+        "itself.",
+    )
+    for record in records:
+        in_net = interval(record.speedup, record.low, record.high)
+        cells = (
+            *(record.task, record.net, str(record.num_matches), number(record.task_speedup, 2)),
+            *(percent(record.share), number(record.predicted, 3), in_net, number(record.again)),
+        )
+        table.rows.append((*cells, record.status))
     return table
 
 

@@ -1,0 +1,131 @@
+"""Passes in the nets that their tasks came from: places, figures, and a run."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from passnet.bench.in_nets import AGAIN, ALONE, PASSES, InNet, TaskInNet, find_places, record_of
+from passnet.core.records.serialise import encode
+from passnet.data.capture.store import GraphRow, GraphSource, write_set
+from passnet.errors import InputError
+from passnet.graph.canonical import fingerprints, op_sequence
+from passnet.graph.spec import Graph
+from passnet.graph.text.parse import parse_program
+from passnet.graph.text.render import render_program
+from passnet.judge.suite.suite import make_suite, write_suite
+from passnet.judge.task import NetSource, TaskGraph
+from passnet.judge.trial import Trial
+from passnet.pages.tables.tables import net_table
+from tests.bench.runs import QUICK, passnet
+from tests.judge.folders import PROGRAM, small_graph, write_passes
+
+CLAMP = """
+def replacement_args(x, y):
+    return (x, y)
+
+
+def fused(x, y):
+    return torch.clamp(x + y, min=0)
+
+
+def replacement_func():
+    return fused
+"""
+
+TWICE = PROGRAM.replace(
+    "return (tmp_1,)",
+    "tmp_2 = tmp_1 + in_1\n        tmp_3 = torch.relu(tmp_2)\n        return (tmp_3,)",
+)
+
+
+def captured(graph: Graph, *sources: GraphSource) -> GraphRow:
+    """The row under which a graph is stored."""
+    prints = fingerprints(graph)
+    return GraphRow(
+        prints.full or "", prints.literals, prints.structure, render_program(graph.program),
+        encode(graph.tensors).decode(), op_sequence(graph.program), "[]", "cv", "classify", sources,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A suite of one task, with its passes, and the graphs of its nets."""
+    task = small_graph((32, 32))
+    sources = [NetSource(net, "timm", "1", 0, 2) for net in ("timm/lost", "timm/net")]
+    graphs = [replace(task, name=f"g{n}", source=source) for n, source in enumerate(sources)]
+    write_suite(tmp_path / "tasks.parquet", make_suite("tasks", graphs))
+    write_passes(tmp_path / "passes" / "add_relu", CLAMP)
+    (tmp_path / "graphs").mkdir()
+    net = Graph(parse_program(TWICE), task.graph.tensors)
+    rows = [
+        captured(task.graph, GraphSource("timm/net", 1)),
+        captured(net, GraphSource("timm/net", 0), GraphSource("timm/other", 0)),
+    ]
+    write_set(tmp_path / "graphs", rows, {"timm": ["1"]})
+    return tmp_path
+
+
+def test_a_task_is_found_in_the_largest_graph_of_its_net(folder: Path) -> None:
+    graph = small_graph()
+    suite = make_suite("tasks", [replace(graph, source=NetSource("timm/net", "timm", "1", 0, 2))])
+    [place], notes = find_places(suite, folder / "passes", folder / "graphs")
+    assert (place.task, place.net, notes) == ("add_relu", "timm/net", [])
+    assert [len(each.graph.program.ops) for each in (place.on_task, place.in_net)] == [2, 4]
+    lost = make_suite("tasks", [replace(graph, source=NetSource("a/b", "a", "1", 0, 2))])
+    with pytest.raises(InputError, match="has none of the nets of these tasks, such as a/b"):
+        find_places(lost, folder / "passes", folder / "graphs")
+    with pytest.raises(InputError, match="no pass folder that is named after a task of tasks"):
+        find_places(lost, folder, folder / "graphs")
+
+
+def trial(graph: str, candidate: str, speedup: float, ms: float, matches: int = 0) -> Trial:
+    return Trial(
+        *(graph, graph, candidate, "ok"),
+        speedup=speedup,
+        speedup_low=speedup * 0.99,
+        speedup_high=speedup * 1.02,
+        candidate_ms=ms,
+        matches={"Fuse": matches} if matches else {},
+    )
+
+
+def test_figures() -> None:
+    graph = small_graph().graph
+    on_task, in_net = TaskGraph("t--task", "t--task", graph), TaskGraph("t", "t", graph)
+    trials = [
+        *(trial("t--task", ALONE, 1.0, 0.4), trial("t--task", PASSES, 2.0, 0.2, 1)),
+        *(
+            trial("t", ALONE, 1.5, 4.0),
+            trial("t", AGAIN, 1.53, 3.9),
+            trial("t", PASSES, 1.65, 3.6, 3),
+        ),
+    ]
+    by_name = {(each.graph, each.candidate): each for each in trials}
+    record = record_of(TaskInNet("t", "net", on_task, in_net), by_name)
+    assert (record.num_matches, record.task_speedup) == (3, 2.0)
+    assert record.share == pytest.approx(0.3)  # three times 0.4 ms of 4 ms
+    assert record.predicted == pytest.approx(1 / 0.85)
+    assert (record.speedup, record.again) == (pytest.approx(1.1), pytest.approx(1.02))
+    assert 1.07 < record.low < 1.1 < record.high < 1.13  # type: ignore[operator]
+    assert record.is_won_on_task and record.is_won_in_net
+    assert not replace(record, low=0.99).is_won_in_net
+    table = net_table([record, InNet("t", "net", "timeout", 0)])
+    assert "Of 1 folders that are faster on their task, 1 are in their net" in table.note
+    assert table.rows[0][5:7] == ("1.176", "1.10 (1.08 to 1.12)")
+
+
+@pytest.mark.slow
+def test_a_run_goes_on(folder: Path) -> None:
+    options = ("apply", folder / "passes", "--suite", folder / "tasks.parquet", *QUICK)
+    options = (*options, "--graphs", folder / "graphs", "--out", folder / "run")
+    first = passnet("bench", *options, "--json")
+    assert first.returncode == 0, first.stderr
+    [record] = json.loads(first.stdout)
+    assert (record["error"], record["status"], record["num_matches"]) == (None, "ok", 2)
+    assert record["net"] == "timm/net"
+    assert record["speedup"] > 0 and record["share"] > 0
+    again = passnet("bench", *options, "--resume")
+    assert "timm/net" in again.stdout and again.returncode == 0
+    assert json.loads((folder / "run" / "in_nets.json").read_text())[0] == record
