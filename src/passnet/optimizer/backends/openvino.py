@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from passnet.core.hardware import processor_instructions
 from passnet.errors import BackendError
 from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.backends.in_child import (
@@ -48,9 +49,11 @@ SETTINGS: Mapping[str, Any] = {
 
 
 _FAST = {**SETTINGS, "EXECUTION_MODE_HINT": "PERFORMANCE"}
+_BESIDE_INT8 = "bf16" if "amx_bf16" in processor_instructions() else "f32"
+"""The precision of what is not rounded to int8; bfloat16 is no faster without AMX."""
 
 LOWER: Mapping[Precision, Mapping[str, Any]] = {
-    "int8": _FAST,
+    "int8": {**_FAST, "INFERENCE_PRECISION_HINT": _BESIDE_INT8},
     "bf16": {**_FAST, "INFERENCE_PRECISION_HINT": "bf16"},
     "fp16": {**_FAST, "INFERENCE_PRECISION_HINT": "f16"},
 }

@@ -167,33 +167,36 @@ def _product(node: torch.fx.Node, call: CanonicalCall) -> _Product | None:
     is_known = call.label.startswith("torch.") and (name == "linear" or name in _CONVOLUTIONS)
     if not is_known:
         return None
-    x, result = values.get("self", values.get("input")), _example(node)
-    given = [values.get(name) for name in ("weight", "bias")]
-    weights = [value for value in given if isinstance(value, torch.fx.Node)]
-    example = _example(x)
-    if not weights or not all(_is_weight(value) for value in given if value is not None):
-        return None
-    if example is None or result is None or example.dim() < 2:
-        return None
-    if not _is_plain(example) or not _is_plain(result):
-        return None
     num_dims = _CONVOLUTIONS.get(name, 0)
+    x, result = values.get("self", values.get("input")), _example(node)
+    weights: list[Any] = [values.get("weight")]
+    if values.get("bias") is not None:
+        weights.append(values["bias"])
+    ranks = num_dims + 2, 1
+    if not all(_is_weight(*pair) for pair in zip(weights, ranks, strict=False)):
+        return None
+    example = _example(x)
+    if example is None or result is None or not _is_plain(example) or not _is_plain(result):
+        return None
     product = _Product(num_dims, x, weights, [node], has_bias=len(weights) > 1)
     if not num_dims:
-        return product if result.is_contiguous() else None
-    window = [values.get(key) for key in ("stride", "padding", "dilation")]
-    if window[1] == "valid":
-        window[1] = (0,) * num_dims
-    sizes = [(each,) * num_dims if isinstance(each, int) else each for each in window]
-    is_simple = all(
-        isinstance(size, tuple) and len(size) == num_dims and all(type(n) is int for n in size)
-        for size in sizes
-    )
-    if not is_simple or type(values.get("groups")) is not int or example.dim() != num_dims + 2:
+        return product if result.is_contiguous() and example.dim() > 1 else None
+    groups = values.get("groups")
+    window = [_sizes(values.get(key), num_dims) for key in ("stride", "padding", "dilation")]
+    if not all(window) or type(groups) is not int or example.dim() != num_dims + 2:
         return None
-    product.stride, product.padding, product.dilation = sizes
-    product.groups = values["groups"]
+    product.stride, product.padding, product.dilation = window
+    product.groups = groups
     return product
+
+
+def _sizes(value: Any, num_dims: int) -> tuple[int, ...]:
+    """Return a size for each dimension of a window; none where they are not plain numbers."""
+    if value == "valid":
+        return (0,) * num_dims
+    sizes = (value,) * num_dims if isinstance(value, int) else value
+    is_plain = isinstance(sizes, tuple) and all(type(size) is int for size in sizes)
+    return sizes if is_plain and len(sizes) == num_dims else ()
 
 
 def _example(node: Any) -> torch.Tensor | None:
@@ -206,10 +209,10 @@ def _is_plain(value: torch.Tensor) -> bool:
     return is_dense and value.dtype is torch.float32
 
 
-def _is_weight(node: Any) -> bool:
+def _is_weight(node: Any, rank: int) -> bool:
     """Return whether a node is a parameter or buffer of the net, in float32 without gaps."""
     value = _example(node)
-    if value is None or node.op != "placeholder" or not _is_plain(value):
+    if value is None or node.op != "placeholder" or not _is_plain(value) or value.dim() != rank:
         return False
     is_held = "_dynamo_static_input_type" in node.meta.get("tensor_dict", {})
     last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(value.dim())
@@ -252,7 +255,7 @@ def _take_norm(product: _Product, node: torch.fx.Node, call: CanonicalCall) -> N
     values = dict(call.arguments)
     norm = [values.get(name) for name in _NORM]
     is_norm = call.label.startswith("torch.") and call.label.endswith(".batch_norm")
-    is_settled = values.get("training") is False and all(map(_is_weight, norm))
+    is_settled = values.get("training") is False and all(_is_weight(value, 1) for value in norm)
     if is_norm and is_settled and first_values(node) == [product.nodes[-1]]:
         product.weights += [value for value in norm if isinstance(value, torch.fx.Node)]
         product.epsilon = float(values["eps"])
