@@ -142,6 +142,15 @@ def test_what_is_read_between_stays() -> None:
     check(several, torch.randn(1, 4, 5, 5), packed=1)
 
 
+def test_values_with_gaps_and_repeats() -> None:
+    conv, linear = nn.Conv2d(4, 4, 3), nn.Linear(6, 3)
+
+    def strided(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return conv(x[:, :, ::2, 1:]), conv(y.expand(2, 4, 6, 6)), linear(x[..., :6]).sum(1)
+
+    check(strided, torch.randn(2, 4, 9, 8), torch.randn(2, 1, 6, 6), packed=3)
+
+
 def test_what_is_written_between_is_read_before() -> None:
     conv = nn.Conv2d(4, 4, 1)
 
@@ -259,6 +268,17 @@ def test_what_is_left_alone() -> None:
     scale = torch.randn(8, 8)
     check(lambda x: nn.functional.linear(x, scale * 2), x, packed=0)
     check(lambda x, w: nn.functional.linear(x, w), x, scale, packed=0)
+    buffer = nn.Linear(8, 8)
+    buffer.weight = nn.Parameter(torch.ones(8, 8), requires_grad=False)
+
+    def write(x: torch.Tensor) -> torch.Tensor:
+        buffer.weight.add_(1)
+        return buffer(x)
+
+    fast, own = compiled(write, x)
+    assert own.num_packed == 0
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), x @ torch.full((8, 8), 3.0) + buffer.bias)
     check(nn.Linear(8, 8).double(), x.double(), packed=0)
 
     def under_autocast(x: torch.Tensor) -> torch.Tensor:

@@ -154,8 +154,10 @@ def _switches_autocast(node: torch.fx.Node) -> bool:
 
 def _products(index: GraphIndex) -> Iterator[_Product]:
     taken: set[torch.fx.Node] = set()
+    written = {index.group(node) for node in index.writers}
     for node in index.graph.nodes:
-        if node in index.calls and (product := _product(node, index.calls[node])):
+        product = _product(node, index.calls[node]) if node in index.calls else None
+        if product and written.isdisjoint(map(index.group, product.weights)):
             _extend(product, index, taken)
             taken.update(product.nodes)
             yield product

@@ -263,8 +263,9 @@ void product_of_rows(const Packed& packed, const Form& form, const Tensor& x, co
 }
 
 // A product or convolution, the sum with `other`, and the activation.
-Tensor product(const Packed& packed, const Form& form, const Tensor& x, const Optional& other,
+Tensor product(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
                const Tensor& given) {
+  Tensor x = values.is_non_overlapping_and_dense() ? values : values.contiguous();
   bool is_apart = packed.way == Way::ONEDNN_APART || other;
   const char* attribute = is_apart ? "none" : form.activation.c_str();
   Scalars scalars = is_apart ? Scalars() : form.scalars();
