@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 import torch.fx
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_leaves
 
 from passnet.errors import PassError, boundary
@@ -309,7 +310,7 @@ class _Layouts:
             if isinstance(node.target, torch._ops.HigherOrderOperator):
                 return False
             value = self._value(node, new)
-            if value is None:
+            if value is None or self._shares_otherwise(node, value, new):
                 return False
             if any(map(_other_strides, _tensors(value), _tensors(node.meta.get(EXAMPLE)))):
                 new[node] = value
@@ -341,7 +342,7 @@ class _Layouts:
             try:
                 return run(node.target)
             except Exception:  # noqa: BLE001 (boundary: whatever torch raises)
-                if node.target != "view" or self._is_written(node):
+                if node.target != "view":
                     return None
             try:
                 value = run("reshape")
@@ -350,9 +351,18 @@ class _Layouts:
         self.renamed.append(node)
         return value
 
-    def _is_written(self, view: torch.fx.Node) -> bool:
-        group = self.index.group(view)
-        return any(self.index.group(writer) == group for writer in self.index.writers)
+    def _shares_otherwise(
+        self, node: torch.fx.Node, value: Any, new: Mapping[torch.fx.Node, Any]
+    ) -> bool:
+        """Return whether a call's value is a view now and was a copy, or the reverse, and is
+        written into later: `contiguous` and `reshape` copy as the layout wants it.
+        """
+        group = self.index.group(node)
+        if not any(node < w and self.index.group(w) == group for w in self.index.writers):
+            return False
+        former = [each.meta.get(EXAMPLE) for each in node.all_input_nodes]
+        latter = [new.get(each, each.meta.get(EXAMPLE)) for each in node.all_input_nodes]
+        return _shares(node.meta.get(EXAMPLE), former) != _shares(value, latter)
 
     def _restore(self, output: torch.fx.Node, new: Mapping[torch.fx.Node, Any]) -> bool:
         for node in output.all_input_nodes:
@@ -378,6 +388,11 @@ class _Layouts:
 
 def _tensors(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def _shares(value: Any, others: Any) -> bool:
+    storages = {StorageWeakRef(tensor.untyped_storage()) for tensor in _tensors(others)}
+    return any(StorageWeakRef(tensor.untyped_storage()) in storages for tensor in _tensors(value))
 
 
 def _other_strides(value: torch.Tensor, former: torch.Tensor) -> bool:
