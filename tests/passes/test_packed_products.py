@@ -264,6 +264,15 @@ def test_nothing_in_a_batch() -> None:
     assert op(torch.randn(2, 0, 3), weights, None, "0 1 0 0 1 0.0 gelu none").shape == (2, 0, 4)
 
 
+def test_a_bias_that_the_net_computes_is_added() -> None:
+    linear = nn.Linear(8, 8)
+
+    def scaled(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(nn.functional.linear(x, linear.weight, linear.bias * 2))
+
+    check(scaled, torch.randn(2, 3, 8), packed=1)
+
+
 def test_what_is_left_alone() -> None:
     linear, x = nn.Linear(8, 8), torch.randn(2, 8)
     scale = torch.randn(8, 8)

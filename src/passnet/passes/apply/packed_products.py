@@ -6,6 +6,7 @@ with a batch norm folded in, and again once they were written. Convolutions retu
 and so does what is computed of their results; outputs keep their strides.
 """
 
+import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -105,6 +106,9 @@ class _Product:
     has_bias: bool = False
     epsilon: float | None = None
     other: torch.fx.Node | None = None
+    late_bias: torch.fx.Node | None = None
+    """A bias that the net computes, which is added afterwards."""
+
     activation: tuple[str, str, tuple[float, ...]] = ("none", "none", ())
     is_last: bool = True
 
@@ -159,7 +163,8 @@ def _products(index: GraphIndex) -> Iterator[_Product]:
     for node in index.graph.nodes:
         product = _product(node, index.calls[node]) if node in index.calls else None
         if product and written.isdisjoint(map(index.group, product.weights)):
-            _extend(product, index, taken)
+            if product.late_bias is None:
+                _extend(product, index, taken)
             taken.update(product.nodes)
             yield product
 
@@ -173,8 +178,10 @@ def _product(node: torch.fx.Node, call: CanonicalCall) -> _Product | None:
     num_dims = _CONVOLUTIONS.get(name, 0)
     x, result = values.get("self", values.get("input")), _example(node)
     weights: list[Any] = [values.get("weight")]
-    if values.get("bias") is not None:
-        weights.append(values["bias"])
+    bias = values.get("bias")
+    is_late = not num_dims and isinstance(bias, torch.fx.Node) and not _is_weight(bias, 1)
+    if bias is not None and not is_late:
+        weights.append(bias)
     ranks = num_dims + 2, 1
     if not all(_is_weight(*pair) for pair in zip(weights, ranks, strict=False)):
         return None
@@ -183,6 +190,7 @@ def _product(node: torch.fx.Node, call: CanonicalCall) -> _Product | None:
         return None
     product = _Product(num_dims, x, weights, [node], has_bias=len(weights) > 1)
     if not num_dims:
+        product.late_bias = bias if is_late else None
         return product if result.is_contiguous() and example.dim() > 1 else None
     groups = values.get("groups")
     window = [_sizes(values.get(key), num_dims) for key in ("stride", "padding", "dilation")]
@@ -414,6 +422,9 @@ def _put(
         x, other = results.get(product.x, product.x), product.other
         other = results.get(other, other) if other is not None else None
         result = graph.call_function(op, (x, product.weights, other, product.form()))
+        if product.late_bias is not None:
+            bias = results.get(product.late_bias, product.late_bias)
+            result = graph.call_function(operator.add, (result, bias))
     result.meta[EXAMPLE] = last.meta[EXAMPLE]
     last.replace_all_uses_with(result)
     for node in reversed(product.nodes):
