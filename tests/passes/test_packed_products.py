@@ -181,7 +181,7 @@ def test_views_that_are_written_keep_their_layout() -> None:
         y.view(x.shape[0], -1)[:, 0] = 7
         return y
 
-    check(written, torch.randn(2, 4, 5, 5), packed=1)
+    check(written, torch.randn(2, 4, 5, 5), packed=0)
 
 
 def test_outputs_keep_their_strides() -> None:
@@ -258,10 +258,10 @@ def test_sizes_may_vary() -> None:
 def test_nothing_in_a_batch() -> None:
     load_op()
     weights = [torch.randn(4, 3, 3, 3), torch.randn(4)]
-    op, form = torch.ops.passnet_packed.product.default, "2 1 1 0 0 1 1 1 1 0 1 0.0 relu none"
+    op, form = torch.ops.passnet_packed.product.default, "2 1 1 0 0 1 1 1 1 0 0.0 relu none"
     assert op(torch.randn(0, 3, 5, 5), weights, None, form).shape == (0, 4, 3, 3)
     weights = [torch.randn(4, 3)]
-    assert op(torch.randn(2, 0, 3), weights, None, "0 1 0 0 1 0.0 gelu none").shape == (2, 0, 4)
+    assert op(torch.randn(2, 0, 3), weights, None, "0 1 0 0 0.0 gelu none").shape == (2, 0, 4)
 
 
 def test_a_bias_that_the_net_computes_is_added() -> None:
@@ -313,7 +313,7 @@ def test_copies_that_become_views_are_not_written_into() -> None:
         y += 1
         return same, y.reshape(y.shape[0], -1)
 
-    check(written, torch.randn(2, 4, 6, 6), packed=1)
+    check(written, torch.randn(2, 4, 6, 6), packed=0)
 
 
 def test_something_must_be_asked_for() -> None:

@@ -80,13 +80,12 @@ def _fake(
         [int(word) for word in words[1 + part * num_dims : 1 + (part + 1) * num_dims]]
         for part in range(3)
     )
-    groups, _, _, is_last = words[1 + 3 * num_dims :][:4]
+    groups = words[1 + 3 * num_dims]
     sizes = torch.convolution(
         *(x, weights[0], None, stride, padding, dilation, False, [0] * num_dims, int(groups))
     ).shape
     last = torch.channels_last if num_dims == 2 else torch.channels_last_3d
-    memory_format = last if is_last == "1" else torch.contiguous_format
-    return torch.empty(sizes, dtype=x.dtype, device=x.device, memory_format=memory_format)
+    return torch.empty(sizes, dtype=x.dtype, device=x.device, memory_format=last)
 
 
 @dataclass
@@ -110,13 +109,12 @@ class _Product:
     """A bias that the net computes, which is added afterwards."""
 
     activation: tuple[str, str, tuple[float, ...]] = ("none", "none", ())
-    is_last: bool = True
 
     def form(self) -> str:
         """Return what the op is told, in words."""
         window = (self.stride, self.padding, self.dilation)
         name, algorithm, numbers = self.activation
-        flags = (self.groups, int(self.has_bias), int(self.epsilon is not None), int(self.is_last))
+        flags = (self.groups, int(self.has_bias), int(self.epsilon is not None))
         parts = (
             *(self.num_dims, *sum(window, ()), *flags),
             *(repr(self.epsilon or 0.0), name, algorithm, *map(repr, numbers)),
@@ -127,8 +125,8 @@ class _Product:
 def pack_products(module: torch.fx.GraphModule) -> int:
     """Rewrite a graph of Dynamo in place; return the number of products that are packed.
 
-    A graph under autocast stays as it is. Where results in `channels_last` could change what the
-    graph does, each is laid out as before.
+    A graph under autocast stays as it is, and so do convolutions where results in `channels_last`
+    could change what the graph does.
     """
     graph = module.graph
     if torch.is_autocast_enabled("cpu") or any(_switches_autocast(node) for node in graph.nodes):
@@ -140,9 +138,8 @@ def pack_products(module: torch.fx.GraphModule) -> int:
         return 0
     layouts = _Layouts(graph, products)
     is_settled = layouts.settle()
-    if not is_settled:
-        for product in products:
-            product.is_last = not _was_contiguous(product)
+    if not is_settled:  # to turn images around each convolution takes longer than packing saves
+        products = [product for product in products if not product.num_dims]
     results: dict[torch.fx.Node, torch.fx.Node] = {}
     for product in products:
         _put(graph, product, results)
@@ -302,16 +299,14 @@ class _Layouts:
 
     def settle(self) -> bool:
         """Find the calls to change; return whether nothing else of the graph would change."""
-        new = {
-            product.nodes[-1]: self._laid_out(product)
-            for product in self.products
-            if product.num_dims
-        }
-        inside = {node for product in self.products for node in product.nodes[:-1]}
+        images = [product.nodes[-1] for product in self.products if product.num_dims]
+        laid_out = {node: _channels_last(node.meta[EXAMPLE]) for node in images}
+        new = {n: value for n, value in laid_out.items() if _other_strides(value, n.meta[EXAMPLE])}
+        own = {node for product in self.products for node in product.nodes}
         for node in self.graph.nodes:
             if node.op == "output":
                 return self._restore(node, new)
-            if node in inside or node in new or not any(n in new for n in node.all_input_nodes):
+            if node in own or not any(each in new for each in node.all_input_nodes):
                 continue
             if node.op != "call_function" and node.op != "call_method":
                 return False
@@ -323,12 +318,6 @@ class _Layouts:
             if any(map(_other_strides, _tensors(value), _tensors(node.meta.get(EXAMPLE)))):
                 new[node] = value
         return False
-
-    def _laid_out(self, product: _Product) -> torch.Tensor:
-        value = _example(product.nodes[-1])
-        assert value is not None, "checked when the product was found"
-        last_format = torch.channels_last if product.num_dims == 2 else torch.channels_last_3d
-        return torch.empty_like(value, memory_format=last_format)
 
     def _value(self, node: torch.fx.Node, new: Mapping[torch.fx.Node, Any]) -> Any:
         """Return a call's value for other strides of its arguments; None where it has none."""
@@ -403,13 +392,13 @@ def _shares(value: Any, others: Any) -> bool:
     return any(StorageWeakRef(tensor.untyped_storage()) in storages for tensor in _tensors(value))
 
 
+def _channels_last(value: torch.Tensor) -> torch.Tensor:
+    last = torch.channels_last if value.dim() == 4 else torch.channels_last_3d
+    return torch.empty_like(value, memory_format=last)
+
+
 def _other_strides(value: torch.Tensor, former: torch.Tensor) -> bool:
     return value.stride() != former.stride()
-
-
-def _was_contiguous(product: _Product) -> bool:
-    value = _example(product.nodes[-1])
-    return value is not None and value.is_contiguous()
 
 
 def _put(

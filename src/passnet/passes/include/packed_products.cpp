@@ -43,7 +43,7 @@ struct Form {
   int64_t num_dims;  // of the window of a convolution; 0 for a product
   std::vector<int64_t> stride, padding, dilation;
   int64_t groups = 1;
-  bool has_bias, has_norm, is_channels_last;
+  bool has_bias, has_norm;
   double epsilon;
   std::string activation, algorithm;
   std::vector<double> numbers;
@@ -55,7 +55,7 @@ struct Form {
       each->resize(num_dims);
       for (auto& number : *each) words >> number;
     }
-    words >> groups >> has_bias >> has_norm >> is_channels_last >> epsilon >> activation >> algorithm;
+    words >> groups >> has_bias >> has_norm >> epsilon >> activation >> algorithm;
     if (!words) throw std::runtime_error("passnet: no form of a product: " + text);
     for (double number; words >> number;) numbers.push_back(number);
   }
@@ -501,8 +501,7 @@ Tensor call(const Tensor& x, at::TensorList weights, const Optional& other, c10:
   const Form& form = site->form;
   if (!x.numel()) return of_nothing(form, x, weights);
   Tensor y = product(packed_of(*site, weights, x, other), form, x, other, weights[0]);
-  if (!form.num_dims) return y;
-  return y.contiguous(form.is_channels_last ? form.last() : at::MemoryFormat::Contiguous);
+  return form.num_dims ? y.contiguous(form.last()) : y;
 }
 
 }  // namespace
