@@ -132,7 +132,6 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         "needs a checkout of KernelBench; tests/exchange runs it on one like it",
     ),
     ("benchmarks.deployed runs", "takes hours"),
-    ("benchmarks.packed_weights", "takes an hour"),
     ("bench apply", "judges whole nets for minutes; tests/bench/test_in_nets.py runs it"),
     ("kernelbench.parquet", "needs a checkout of KernelBench"),
     ("train sft", "needs TRL, and minutes; tests/loops runs it where TRL is installed"),

@@ -10,8 +10,8 @@ from torch import nn
 from torch._inductor import config
 
 from passnet.errors import InputError, PassError
-from passnet.passes import compilation
 from passnet.passes.apply.packed_products import load_op
+from passnet.passes.compilation import build, check_watch
 from passnet.passes.inductor_pass import InductorPass, passes_in_inductor
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
@@ -92,6 +92,7 @@ ACTIVATIONS = (
 )
 
 
+@pytest.mark.slow
 def test_activations() -> None:
     convs = [nn.Conv2d(3, 8, 3, stride=2) for _ in ACTIVATIONS]
     linears = [nn.Linear(72, 5) for _ in ACTIVATIONS]
@@ -115,6 +116,7 @@ CONVOLUTIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_convolutions() -> None:
     last = {4: torch.channels_last, 5: torch.channels_last_3d}
     convs = [conv for conv, _ in CONVOLUTIONS.values()] * 2
@@ -132,6 +134,7 @@ def test_convolutions() -> None:
         torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 def test_what_is_read_between_stays() -> None:
     conv, norm = nn.Conv2d(4, 4, 1), settle_norm(nn.BatchNorm2d(4)).eval()
 
@@ -143,6 +146,7 @@ def test_what_is_read_between_stays() -> None:
     check(several, torch.randn(1, 4, 5, 5), packed=1)
 
 
+@pytest.mark.slow
 def test_values_with_gaps_and_repeats() -> None:
     conv, linear = nn.Conv2d(4, 4, 3), nn.Linear(6, 3)
 
@@ -152,6 +156,7 @@ def test_values_with_gaps_and_repeats() -> None:
     check(strided, torch.randn(2, 4, 9, 8), torch.randn(2, 1, 6, 6), packed=3)
 
 
+@pytest.mark.slow
 def test_what_is_written_between_is_read_before() -> None:
     conv = nn.Conv2d(4, 4, 1)
 
@@ -164,6 +169,7 @@ def test_what_is_written_between_is_read_before() -> None:
     check(written, torch.randn(1, 4, 5, 5), packed=1)
 
 
+@pytest.mark.slow
 def test_views_of_results() -> None:
     conv, last = nn.Conv2d(4, 6, 1), nn.Linear(25, 3)
 
@@ -232,6 +238,7 @@ def test_weights_that_are_written_are_packed_again() -> None:
                 assert alike.count(False) == 1, f"{name}, {write}"
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_weights_that_are_replaced() -> None:
     net = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
@@ -264,6 +271,7 @@ def test_nothing_in_a_batch() -> None:
     assert op(torch.randn(2, 0, 3), weights, None, "0 1 0 0 0.0 gelu none").shape == (2, 0, 4)
 
 
+@pytest.mark.slow
 def test_a_bias_that_the_net_computes_is_added() -> None:
     linear = nn.Linear(8, 8)
 
@@ -304,6 +312,7 @@ def test_what_is_left_alone() -> None:
     assert own.num_packed == 0 and linear.weight.grad is not None
 
 
+@pytest.mark.slow
 def test_copies_that_become_views_are_not_written_into() -> None:
     conv = nn.Conv2d(4, 6, 3)
 
@@ -321,9 +330,8 @@ def test_something_must_be_asked_for() -> None:
         InductorPass()
 
 
-def test_two_watches_in_one_process_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_watch_in_one_process_is_refused() -> None:
     load_op()
-    monkeypatch.setattr(compilation, "_watches", [1])
-    load_op.cache_clear()
+    own = 'extern "C" const void* passnet_watch() { static int watch; return &watch; }'
     with pytest.raises(PassError, match="its own watch"):
-        load_op()
+        check_watch(build(own))
