@@ -28,7 +28,7 @@ import torch
 from torch.export import Dim, export
 
 import passnet
-from benchmarks.in_turns import Run, engines_of, main
+from benchmarks.in_turns import Run, engines_of, main, tensors_of
 from benchmarks.optimize import drawn
 from passnet.core.jobs.run_plan import seconds_of
 from passnet.data.capture.catalog import build_entry
@@ -173,7 +173,7 @@ class Named(torch.nn.Module):
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return the tensors among the outputs."""
         named = dict(zip(self.names, tensors[self.num_args :], strict=True))
-        return tuple(_flat(self.net(*tensors[: self.num_args], **named)))
+        return tuple(tensors_of(self.net(*tensors[: self.num_args], **named)))
 
 
 def _drawn(entry: str) -> Deployed:
@@ -324,16 +324,12 @@ WAYS: Mapping[str, Callable[[Deployed, Path], Callable[..., Any]]] = {
 }
 
 
-def _flat(outputs: Any) -> list[torch.Tensor]:
-    return [x for x in torch.utils._pytree.tree_leaves(outputs) if isinstance(x, torch.Tensor)]
-
-
 def _error(run: Callable[..., Any], case: Deployed, right: Sequence[list[torch.Tensor]]) -> float:
     """Return the largest relative error of an output, as passnet takes it."""
     return max(
         relative_error(own.detach().double().numpy(), true.double().numpy())
         for call, trues in zip(case.calls, right, strict=True)
-        for own, true in zip(_flat(run(*call)), trues, strict=False)
+        for own, true in zip(tensors_of(run(*call)), trues, strict=False)
     )
 
 
@@ -346,7 +342,7 @@ def measure(name: str, threads: int, budget: str) -> dict[str, Any]:
     record: dict[str, Any] = {"net": name, "threads": threads, "ways": {}}
     runs: dict[str, Callable[..., Any]] = {"eager": case.net}
     with tempfile.TemporaryDirectory() as made, torch.no_grad():
-        right = [_flat(case.net(*call)) for call in case.calls]
+        right = [tensors_of(case.net(*call)) for call in case.calls]
         for way in (*BY_HAND, *consents):
             start = time.perf_counter()
             try:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
+from torch.utils._pytree import tree_leaves
 
 from passnet.pages.tables.tables import Table, print_table
 
@@ -73,6 +75,11 @@ def engines_of(fast: Any) -> list[str]:
     for built in fast.built_backends:
         names |= {built.engine, *(other.engine for _, other in built.by_size if other)}
     return sorted(names)
+
+
+def tensors_of(outputs: Any) -> list[torch.Tensor]:
+    """Return the tensors among the outputs of a net."""
+    return [x for x in tree_leaves(outputs) if isinstance(x, torch.Tensor)]
 
 
 def records_of(folder: Path) -> list[dict[str, Any]]:

@@ -7,17 +7,17 @@ turns in one process; `again` is stock `torch.compile` once more. Weights may ch
 """
 
 import json
-import math
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import geometric_mean
 from typing import Any
 
 import torch
 from torch._inductor import config
 
 from benchmarks.deployed import DRAWN, NETS
-from benchmarks.in_turns import Run, main
+from benchmarks.in_turns import Run, main, tensors_of
+from passnet.inductor.compiler import own_frame
 from passnet.judge.timing.rounds import time_calls
 from passnet.judge.verdict.precision import relative_error
 from passnet.pages.tables.tables import Table
@@ -27,16 +27,8 @@ SECONDS = 3.0
 """Time for the rounds of each way."""
 
 
-def _flat(outputs: Any) -> list[torch.Tensor]:
-    return [x for x in torch.utils._pytree.tree_leaves(outputs) if isinstance(x, torch.Tensor)]
-
-
 def _compiled(net: torch.nn.Module, call: Sequence[torch.Tensor]) -> Callable[..., Any]:
-    """Compile a net in a frame of its own, as Dynamo keeps what it compiles with frames."""
-    code = f"def call_net_{time.monotonic_ns()}(*args): return net(*args)"
-    scope: dict[str, Any] = {"net": net}
-    exec(code, scope)  # noqa: S102 (text of ours alone)
-    compiled: Any = torch.compile(scope[code.split("(")[0][4:]], dynamic=False)
+    compiled: Any = torch.compile(own_frame(net), dynamic=False)
     compiled(*call)
     return compiled
 
@@ -49,7 +41,7 @@ def measure(name: str, threads: int) -> dict[str, Any]:
     call = case.calls[-1]
     record: dict[str, Any] = {"net": name, "threads": threads, "torch": torch.__version__}
     with torch.no_grad():
-        right = _flat(case.net(*call))
+        right = tensors_of(case.net(*call))
         runs: dict[str, Callable[..., Any]] = {"eager": case.net}
         runs["stock"] = _compiled(case.net, call)
         with passes_in_inductor(packed_weights=True) as own:
@@ -60,7 +52,7 @@ def measure(name: str, threads: int) -> dict[str, Any]:
         errors = {
             way: max(
                 relative_error(own.double().numpy(), true.double().numpy())
-                for own, true in zip(_flat(run(*call)), right, strict=True)
+                for own, true in zip(tensors_of(run(*call)), right, strict=True)
                 if true.is_floating_point()
             )
             for way, run in runs.items()
@@ -83,7 +75,7 @@ def tables(records: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
             error = f"{record['errors']['packed']:.0e}"
             packed = str(record["packed_calls"])
             rows.append((record["net"], *cells, *(f"{x:.2f}" for x in over), packed, error))
-        mean = math.exp(sum(map(math.log, gains)) / len(gains))
+        mean = geometric_mean(gains)
         yield Table(
             f"Over stock torch.compile, {threads} threads",
             ("net", "eager ms", "stock ms", "again", "frozen", "packed", "calls", "error"),

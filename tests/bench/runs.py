@@ -6,8 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from passnet.core.records.serialise import encode
+from passnet.data.capture.store import GraphRow, GraphSource
+from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.spec import Graph
 from passnet.graph.text.parse import parse_program
+from passnet.graph.text.render import render_program
 from passnet.judge.suite.suite import make_suite, write_suite
 from passnet.judge.task import TaskGraph
 from tests.judge.folders import PROGRAM, small_graph
@@ -26,6 +30,15 @@ def write_small_suite(path: Path, num_graphs: int = 4) -> Path:
     graphs.append(TaskGraph("mul_relu", "mul_relu-0", Graph(other, small_graph().graph.tensors)))
     write_suite(path, make_suite(path.stem, graphs))
     return path
+
+
+def captured(graph: Graph, *sources: GraphSource) -> GraphRow:
+    """The row under which a graph of some nets is stored."""
+    prints = fingerprints(graph)
+    return GraphRow(
+        prints.full or "", prints.literals, prints.structure, render_program(graph.program),
+        encode(graph.tensors).decode(), op_sequence(graph.program), "[]", "cv", "classify", sources,
+    )  # fmt: skip
 
 
 def command(*args: object) -> list[str]:

@@ -7,18 +7,15 @@ from pathlib import Path
 import pytest
 
 from passnet.bench.in_nets import AGAIN, ALONE, PASSES, InNet, TaskInNet, find_places, record_of
-from passnet.core.records.serialise import encode
-from passnet.data.capture.store import GraphRow, GraphSource, write_set
+from passnet.data.capture.store import GraphSource, write_set
 from passnet.errors import InputError
-from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.spec import Graph
 from passnet.graph.text.parse import parse_program
-from passnet.graph.text.render import render_program
 from passnet.judge.suite.suite import make_suite, write_suite
 from passnet.judge.task import NetSource, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.pages.tables.tables import net_table
-from tests.bench.runs import QUICK, passnet
+from tests.bench.runs import QUICK, captured, passnet
 from tests.judge.folders import PROGRAM, small_graph, write_passes
 
 CLAMP = """
@@ -38,15 +35,6 @@ TWICE = PROGRAM.replace(
     "return (tmp_1,)",
     "tmp_2 = tmp_1 + in_1\n        tmp_3 = torch.relu(tmp_2)\n        return (tmp_3,)",
 )
-
-
-def captured(graph: Graph, *sources: GraphSource) -> GraphRow:
-    """The row under which a graph is stored."""
-    prints = fingerprints(graph)
-    return GraphRow(
-        prints.full or "", prints.literals, prints.structure, render_program(graph.program),
-        encode(graph.tensors).decode(), op_sequence(graph.program), "[]", "cv", "classify", sources,
-    )  # fmt: skip
 
 
 @pytest.fixture

@@ -4,26 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from passnet.core.records.serialise import encode
-from passnet.data.capture.store import GraphRow, GraphSource, write_set
-from passnet.graph.canonical import fingerprints, op_sequence
-from passnet.graph.spec import Graph
-from passnet.graph.text.render import render_program
-from tests.bench.runs import passnet
+from passnet.data.capture.store import GraphSource, write_set
+from tests.bench.runs import captured, passnet
 from tests.judge.folders import small_graph
 
-
-def captured(graph: Graph) -> GraphRow:
-    """The row under which a graph is stored."""
-    prints = fingerprints(graph)
-    return GraphRow(
-        prints.full or "", prints.literals, prints.structure, render_program(graph.program),
-        encode(graph.tensors).decode(), op_sequence(graph.program), "[]", "cv", "classify",
-        (GraphSource("timm/first", 0), GraphSource("timm/second", 3)),
-    )  # fmt: skip
-
-
-ROWS = [captured(small_graph((32, 16 * size)).graph) for size in (1, 2, 3)]
+SOURCES = GraphSource("timm/first", 0), GraphSource("timm/second", 3)
+ROWS = [captured(small_graph((32, 16 * size)).graph, *SOURCES) for size in (1, 2, 3)]
 
 
 @pytest.fixture

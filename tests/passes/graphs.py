@@ -13,11 +13,11 @@ from passnet.passes.apply.rewrite import PassReport, apply_passes
 from passnet.passes.match.pattern import Pass, make_pass
 from passnet.passes.match.trace import trace
 
-CLAMP = """
+CLAMP_ALONE = """
 import torch
 
 def pattern(x, y):
-    return (torch.relu(x + y),)
+    return torch.relu(x + y)
 
 def replacement_args(x, y):
     return x, y
@@ -28,7 +28,10 @@ def fused(x, y):
 def replacement_func():
     return fused
 """
-"""A pass of torch ops as the text of a file; its pattern returns a tuple."""
+"""A pass of torch ops as the text of a file."""
+
+CLAMP = CLAMP_ALONE.replace("torch.relu(x + y)", "(torch.relu(x + y),)")
+"""The same, whose pattern returns a tuple."""
 
 
 def graph_of(function: Callable[..., Any]) -> torch.fx.GraphModule:

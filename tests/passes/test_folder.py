@@ -15,25 +15,11 @@ from passnet.passes.apply.rewrite import apply_passes
 from passnet.passes.folder import inspect_folder, is_pass_folder
 from passnet.passes.load import load_passes, loaded_passes
 from passnet.passes.match.pattern import Pass
+from tests.passes.graphs import CLAMP_ALONE as GOOD
 from tests.passes.graphs import graph_of, write_folder
 
 LIST = "sorted_output_pass_rule_names.json"
 INPUT_LIST = "sorted_input_pass_rule_names.json"
-GOOD = """
-import torch
-
-def pattern(x, y):
-    return torch.relu(x + y)
-
-def replacement_args(x, y):
-    return x, y
-
-def fused(x, y):
-    return torch.clamp(x + y, min=0)
-
-def replacement_func():
-    return fused
-"""
 
 
 def test_a_good_folder_lists_its_passes_in_order(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from torch._inductor import config
 from passnet.errors import InputError
 from passnet.inductor.graph_pass import SETTING, passes_that_are_set
 from passnet.passes.inductor_pass import InductorPass, passes_in_inductor
-from tests.passes.graphs import CLAMP, graph_of, write_folder
+from tests.passes.graphs import CLAMP_ALONE, graph_of, write_folder
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
 
@@ -50,7 +50,6 @@ def fused(x, y):
 def replacement_func():
     return fused
 """
-OF_TORCH = CLAMP.replace("(torch.relu(x + y),)", "torch.relu(x + y)")
 
 
 def net(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -85,7 +84,7 @@ def test_a_kernel_becomes_an_op_that_is_named_by_content(tmp_path: Path) -> None
 
 
 def test_a_replacement_of_torch_ops_stays_a_call_that_inductor_sees_through(tmp_path: Path) -> None:
-    own = InductorPass(write_folder(tmp_path, Fuse=OF_TORCH))
+    own = InductorPass(write_folder(tmp_path, Fuse=CLAMP_ALONE))
     module = rewritten(own, torch.randn(3, 4), torch.randn(3, 4))
     assert own.num_matches == 1 and "passnet." not in called(module)[0]
 

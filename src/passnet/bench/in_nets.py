@@ -211,9 +211,3 @@ def _ratio(trial: Trial, other: Trial) -> tuple[float, float, float] | None:
     down = math.hypot(math.log(own / own_low), math.log(base_high / base))
     up = math.hypot(math.log(own_high / own), math.log(base / base_low))
     return ratio, ratio * math.exp(-down), ratio * math.exp(up)
-
-
-def geometric_mean(records: Sequence[InNet]) -> float | None:
-    """Return the geometric mean of the speedups in nets; None without any."""
-    logs = [math.log(record.speedup) for record in records if record.speedup]
-    return math.exp(sum(logs) / len(logs)) if logs else None

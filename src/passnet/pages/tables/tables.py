@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import geometric_mean
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
 from passnet.bench.groups import MARGIN, Group
-from passnet.bench.in_nets import InNet, geometric_mean
+from passnet.bench.in_nets import InNet
 from passnet.bench.scores import CandidateScore, is_correct, is_near
 from passnet.judge.protocol.messages import plain_text
 from passnet.judge.trial import MAX_TEXT, Trial
@@ -113,10 +114,10 @@ def group_table(by: str, groups: Sequence[Group]) -> Table:
 
 def net_table(records: Sequence[InNet]) -> Table:
     """Return a row for each pass folder in each net."""
-    timed = [record for record in records if record.speedup]
-    won = [record for record in timed if record.is_won_on_task]
+    speedups = [record.speedup for record in records if record.speedup]
+    won = [record for record in records if record.speedup and record.is_won_on_task]
     kept = sum(record.is_won_in_net for record in won)
-    mean = number(geometric_mean(records))
+    mean = number(geometric_mean(speedups) if speedups else None)
     table = Table(
         "In the nets that tasks came from, over Inductor alone",
         (
@@ -124,7 +125,7 @@ def net_table(records: Sequence[InNet]) -> Table:
             *("again", "status"),
         ),
         note=f"Of {len(won)} folders that are faster on their task, {kept} are in their net, with "
-        f"the whole 95 % interval; the geometric mean of {len(timed)} nets is {mean}. share: of "
+        f"the whole 95 % interval; the geometric mean of {len(speedups)} nets is {mean}. share: of "
         "the net's time at these places. predicted: by Amdahl's law. again: Inductor alone over "
         "itself.",
     )

@@ -133,10 +133,11 @@ def pack_products(module: torch.fx.GraphModule) -> int:
         return 0
     if not torch.backends.mkldnn.enabled:  # type: ignore[truthy-function]
         return 0
-    products = [*_products(GraphIndex(graph))]
+    index = GraphIndex(graph)
+    products = [*_products(index)]
     if not products:
         return 0
-    layouts = _Layouts(graph, products)
+    layouts = _Layouts(index, products)
     is_settled = layouts.settle()
     if not is_settled:  # to turn images around each convolution takes longer than packing saves
         products = [product for product in products if not product.num_dims]
@@ -289,9 +290,8 @@ def _take_sum(product: _Product, node: torch.fx.Node, call: CanonicalCall) -> No
 class _Layouts:
     """What results in `channels_last` change: the strides of all that is computed of them."""
 
-    def __init__(self, graph: torch.fx.Graph, products: Sequence[_Product]) -> None:
-        self.graph, self.products = graph, products
-        self.index = GraphIndex(graph)
+    def __init__(self, index: GraphIndex, products: Sequence[_Product]) -> None:
+        self.graph, self.index, self.products = index.graph, index, products
         self.renamed: list[torch.fx.Node] = []
         """Calls of `view` that must become `reshape`."""
         self.outputs: list[torch.fx.Node] = []

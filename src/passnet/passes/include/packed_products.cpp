@@ -38,7 +38,7 @@ namespace {
 using at::Tensor;
 using Optional = std::optional<Tensor>;
 
-// What a call computes, as packed_products.py writes it: `linear` or `conv`, then numbers and names.
+// What a call computes, as packed_products.py writes it in words.
 struct Form {
   int64_t num_dims;  // of the window of a convolution; 0 for a product
   std::vector<int64_t> stride, padding, dilation;
