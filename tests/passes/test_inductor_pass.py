@@ -51,6 +51,9 @@ def replacement_func():
     return fused
 """
 
+OPAQUE = KERNEL.replace("KERNEL(x, y", "x.data_ptr()\n    KERNEL(x, y")
+"""A replacement that asks where a tensor lies."""
+
 
 def net(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.relu(x + y) * 2
@@ -70,8 +73,8 @@ def rewritten(own: InductorPass, *values: Any) -> torch.fx.GraphModule:
     return module
 
 
-def test_a_kernel_becomes_an_op_that_is_named_by_content(tmp_path: Path) -> None:
-    own = InductorPass(write_folder(tmp_path, Fuse=KERNEL))
+def test_a_kernel_by_address_becomes_an_op_that_is_named_by_content(tmp_path: Path) -> None:
+    own = InductorPass(write_folder(tmp_path, Fuse=OPAQUE))
     x, y = torch.randn(3, 4), torch.randn(3, 4)
     module = rewritten(own, x, y)
     [name, _] = called(module)
@@ -81,6 +84,25 @@ def test_a_kernel_becomes_an_op_that_is_named_by_content(tmp_path: Path) -> None
     assert own.num_matches == 1
     other = InductorPass(tmp_path)
     assert called(rewritten(other, x, y)) == called(module), "the same in each process"
+
+
+def test_a_replacement_of_kernels_stays_a_call_that_inductor_sees_through(tmp_path: Path) -> None:
+    own = InductorPass(write_folder(tmp_path, Fuse=KERNEL))
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    module = rewritten(own, x, y)
+    assert own.num_matches == 1 and "passnet." not in called(module)[0]
+    torch.testing.assert_close(module(x, y), net(x, y))
+
+
+INTO_ARGUMENT = KERNEL.replace("KERNEL(x, y, out", "KERNEL(x, y, x").replace("return out", "return x")
+MADE_LATER = KERNEL.replace("KERNEL = cpp", "make = lambda: cpp").replace("KERNEL(", "make()(")
+
+
+@pytest.mark.parametrize("text", [OPAQUE, INTO_ARGUMENT, MADE_LATER])
+def test_a_kernel_that_inductor_cannot_follow_is_an_op(tmp_path: Path, text: str) -> None:
+    own = InductorPass(write_folder(tmp_path, Fuse=text))
+    module = rewritten(own, torch.randn(3, 4), torch.randn(3, 4))
+    assert called(module)[0].startswith("passnet.Fuse_")
 
 
 def test_a_replacement_of_torch_ops_stays_a_call_that_inductor_sees_through(tmp_path: Path) -> None:
@@ -158,13 +180,14 @@ def compiled(environment: dict[str, str], *words: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("text", [KERNEL, OPAQUE], ids=["kernel", "replacement"])
 def test_a_warm_cache_runs_the_op_in_another_process_and_forgets_what_changed(
-    tmp_path: Path, fresh_cache: dict[str, str]
+    tmp_path: Path, fresh_cache: dict[str, str], text: str
 ) -> None:
-    folder = write_folder(tmp_path / "passes", Fuse=KERNEL)
+    folder = write_folder(tmp_path / "passes", Fuse=text)
     assert compiled(fresh_cache, str(folder)) == "1 False"
     assert compiled(fresh_cache, str(folder)) == "0 True", "the cached graph calls the op"
-    write_folder(tmp_path / "passes", Fuse=KERNEL + "\n")
+    write_folder(tmp_path / "passes", Fuse=text + "\n")
     assert compiled(fresh_cache, str(folder)) == "1 False", "another pass, another graph"
 
 

@@ -1,5 +1,6 @@
 """Kernels as ops: a tracer sees them, and they are not called without memory."""
 
+import contextlib
 from collections.abc import Callable
 
 import pytest
@@ -39,6 +40,61 @@ def test_a_traced_kernel_is_an_op_that_writes_what_the_kernel_does() -> None:
     assert written == [False, True, False, False, False]
     assert (code.kinds, code.elements) == ("pwnnn", "ffbf?")
     assert torch.equal(program.module()(x), net(x))
+
+
+EVERY_NUMBER = """
+#include <cstdint>
+extern "C" void write(
+    double* out, bool on, int8_t a, int16_t b, int32_t c, int64_t d, uint8_t e, uint16_t f,
+    uint32_t g, uint64_t h, float i, double j) {
+  double values[] = {double(on), double(a), double(b), double(c), double(d), double(e), double(f),
+                     double(g), double(h), double(i), j};
+  for (int k = 0; k < 11; ++k) out[k] = values[k];
+}
+"""
+
+
+def test_an_op_takes_every_kind_of_number() -> None:
+    values = (True, -3, -300, -70000, -(2**40), 200, 60000, 3 * 10**9, 2**52, 0.5, -0.1)
+    write = cpp.kernel(EVERY_NUMBER, "write")
+    by_call, by_op = torch.zeros(11).double(), torch.zeros(11).double()
+    write(by_call, *values)
+    last_op()(by_op, *values)
+    assert by_op.tolist() == by_call.tolist() == [float(value) for value in values]
+
+
+FAILING = """
+extern "C" const char* fail(const float* x, float* out) { return x[0] < 0 ? "below 0" : nullptr; }
+"""
+
+
+def test_an_op_refuses_other_dtypes_and_says_what_its_kernel_says() -> None:
+    cpp.kernel(FAILING, "fail")
+    op, one, out = last_op(), torch.ones(1), torch.ones(1)
+    op(one, out)
+    with pytest.raises(RuntimeError, match="^kernel fail: below 0$"):
+        op(-one, out)
+    with pytest.raises(RuntimeError, match="^kernel fail: a tensor is of another dtype"):
+        op(one.double(), out)
+
+
+def last_op() -> torch._ops.OpOverload:
+    return cpp.kernel_ops()[-1]()
+
+
+def test_an_op_keeps_no_tensor() -> None:
+    cpp.kernel(FAILING, "fail")
+    op, one = last_op(), torch.ones(1)
+    counts = [count_references(one)]
+    for value in (one, -one):
+        with contextlib.suppress(RuntimeError):
+            op(one, value)
+    counts.append(count_references(one))
+    assert counts[0] == counts[1]
+
+
+def count_references(tensor: torch.Tensor) -> int:
+    return int(tensor._use_count())  # type: ignore[attr-defined]
 
 
 def test_a_kernel_is_not_called_with_tensors_that_have_no_memory() -> None:

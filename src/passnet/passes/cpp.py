@@ -19,8 +19,8 @@ under a second; a call costs about a microsecond.
 """
 
 import ctypes
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,32 +50,29 @@ _ELEMENTS: dict[str, torch.dtype | None] = {
 _bare: list[str] = []
 """Kernels that take addresses: state of the process, whose count `load_passes` compares."""
 
-_traced: list[bool] = []
-"""Not empty while a tracer runs. No context variable: `empty_strided` reads it at each call."""
+_ops: list[Callable[[], torch._ops.OpOverload]] = []
+"""Makers of the ops of this process's kernels, in order, of which `load_passes` takes the last."""
+
+_is_traced: Callable[[], int] = torch._C._len_torch_dispatch_stack
 
 
 def empty_strided(
     shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype
 ) -> torch.Tensor:
     """Return an uninitialised CPU tensor, in half the time of `torch.empty_strided`."""
-    if _traced:
+    if _is_traced():
         return torch.empty_strided(shape, stride, dtype=dtype)
     return empty_strided_cpu(shape, stride, dtype)
-
-
-@contextmanager
-def seen_by_tracers() -> Iterator[None]:
-    """Make the results of `empty_strided` visible to tracers, for the length of the block."""
-    _traced.append(True)
-    try:
-        yield
-    finally:
-        _traced.pop()
 
 
 def num_bare_kernels() -> int:
     """Return the number of this process's kernels that take unchecked addresses."""
     return len(_bare)
+
+
+def kernel_ops(first: int = 0) -> tuple[Callable[[], torch._ops.OpOverload], ...]:
+    """Return functions that make the ops of this process's kernels, from one on."""
+    return tuple(_ops[first:])
 
 
 def kernel(source: str, name: str, signature: str | None = None) -> Callable[..., None]:
@@ -146,7 +143,9 @@ def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
             dtypes[number] = types_by_letter[element]
     function.argtypes = types
     function.restype = ctypes.c_char_p if may_fail else None
-    return _checked_call(function, code, dtypes)
+    call = _checked_call(function, code, dtypes)
+    _ops.append(partial(kernel_op, code))
+    return call
 
 
 def _checked_call(
@@ -168,7 +167,7 @@ def _checked_call(
     ]
 
     def trace(values: tuple[Any, ...]) -> None:
-        kernel_op(code, call)(*values)
+        kernel_op(code)(*values)
 
     def is_fake(values: tuple[Any, ...]) -> bool:
         from torch._subclasses.fake_tensor import FakeTensor

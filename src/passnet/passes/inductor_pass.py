@@ -11,7 +11,7 @@ import torch.fx
 from passnet.core.hardware import this_hardware
 from passnet.errors import InputError
 from passnet.inductor.graph_pass import CustomGraphPass, pass_added
-from passnet.passes.apply.custom_op import op_of, wrap_sites
+from passnet.passes.apply.custom_op import kernel_ops_of, op_of, wrap_sites
 from passnet.passes.apply.packed_products import load_op, pack_products
 from passnet.passes.apply.rewrite import PassReport, apply_passes
 from passnet.passes.backend import (
@@ -28,8 +28,9 @@ from passnet.version import __version__
 class InductorPass(CustomGraphPass):
     """Passes for Inductor's `pre_grad_custom_pass`, alone or in a list with others.
 
-    A replacement that consists of torch ops is inlined, and Inductor fuses it with what is around
-    it; others are ops of torch, which a cached graph finds in another process by name. Where a
+    A replacement that consists of torch ops and C++ kernels is inlined: Inductor fuses its torch
+    ops with what is around them, and calls a kernel without Python in between. Others are ops of
+    torch, too; a cached graph finds all ops in another process by name. Where a
     guard fails, the graph stays. `reports` are of the graphs so far, a list each.
 
     Args:
@@ -61,9 +62,11 @@ class InductorPass(CustomGraphPass):
         self.num_packed = 0
         self._packs = load_op() if packed_weights else ""
         ready = [pass_ for pass_ in self.passes if isinstance(pass_, Pass)]
-        for pass_ in ready:
+        names: list[str] = []
+        for pass_ in ready:  # whose ops a cached graph may call
             op_of(pass_)
-        names = [f"{pass_.name} {pass_.digest}" for pass_ in ready]
+            names.append(f"{pass_.name} {pass_.digest}")
+            names += sorted(str(op) for op in kernel_ops_of(pass_))
         hardware = this_hardware(torch.get_num_threads())  # which guards may look at
         text = "\n".join((__version__, hardware.text, self._packs, *names))
         self._uuid = f"passnet-{hashlib.sha256(text.encode()).hexdigest()}"

@@ -1,12 +1,14 @@
-"""C++ kernels as ops of torch, which tracers and AOTInductor see in place of their calls.
+"""C++ kernels as ops of torch, which tracers and Inductor see in place of their calls.
 
-A package of AOTInductor calls C functions of one more shared object, which find the kernels, as
-they were judged, in a table.
+Such an op is called without Python in between: a shared object of its own takes the arguments from
+torch's stack by the functions of torch's stable interface in C (`aoti_torch/c/shim.h`). A package
+of AOTInductor calls C functions of one more shared object, which find the kernels, as they were
+judged, in a table.
 """
 
 import ctypes
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,10 +20,14 @@ from passnet.core.records.serialise import make_folder, read_json, write_json
 from passnet.errors import PassError
 from passnet.passes.compilation import build
 
+_TORCH_FOLDER = Path(torch.__file__).parent / "lib"
+_OF_TORCH = f"-L{_TORCH_FOLDER}", "-ltorch_cpu"
+
+_loaded: list[ctypes.CDLL] = []
 _codes: dict[torch._ops.OpOverload, "KernelCode"] = {}
 """The kernel of each op. State of the process, as ops of torch are: they are defined once."""
 
-_SCHEMA_TYPES = {"f": "float", "d": "float", "?": "bool"} | dict.fromkeys("bhilBHIL", "int")
+_SCHEMA_TYPES = {"f": "float", "d": "float", "?": "bool"} | dict.fromkeys("bhilBHIL", "SymInt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +49,72 @@ def _library() -> torch.library.Library:
     return torch.library.Library("passnet_kernel", "FRAGMENT")
 
 
-def kernel_op(code: KernelCode, call: Callable[..., None]) -> torch._ops.OpOverload:
+def kernel_op(code: KernelCode) -> torch._ops.OpOverload:
     """Return the op that calls a kernel, made once; raise PassError if it takes a character."""
     name = f"{code.name}_{code.library.stem}".replace("-", "_")
     if not hasattr(torch.ops.passnet_kernel, name):
         params = [_param(code, number) for number in range(len(code.kinds))]
         tags = [torch.Tag.needs_exact_strides]  # those that the replacement gave
         _library().define(f"{name}({', '.join(params)}) -> ()", tags=tags)
-        _library().impl(name, call, "CPU")
+        _implement(name, code)
         torch.library.register_fake(f"passnet_kernel::{name}", lambda *args: None, lib=_library())
         _codes[getattr(torch.ops.passnet_kernel, name).default] = code
     op: torch._ops.OpOverload = getattr(torch.ops.passnet_kernel, name).default
     return op
+
+
+def _implement(name: str, code: KernelCode) -> None:
+    path = build(_boxed(code), _OF_TORCH)
+    boxed = ctypes.CDLL(str(path))
+    boxed.set_kernel(_address(getattr(ctypes.CDLL(str(code.library)), code.name)))
+    torch_cpu, library = _torch_library()
+    if torch_cpu.aoti_torch_library_impl(library, name.encode(), _address(boxed.passnet_boxed)):
+        raise PassError(f"kernel {code.name}: torch takes no op of that name")
+    _loaded.append(boxed)
+
+
+@cache
+def _torch_library() -> tuple[ctypes.CDLL, ctypes.c_void_p]:
+    """Return torch's own functions, and its handle of our ops' kernels on a CPU."""
+    torch_cpu, library = ctypes.CDLL(str(_TORCH_FOLDER / "libtorch_cpu.so")), ctypes.c_void_p()
+    where = b"passnet_kernel", b"CPU", __file__.encode(), ctypes.c_uint32(1)
+    if torch_cpu.aoti_torch_library_init_impl(*where, ctypes.byref(library)):
+        raise PassError("this version of torch takes no kernels in C++")
+    return torch_cpu, library
+
+
+def _address(function: Any) -> ctypes.c_void_p:
+    return ctypes.cast(function, ctypes.c_void_p)
+
+
+def _boxed(code: KernelCode) -> str:
+    """Return C++ text with a function that torch calls with an op's arguments on its stack.
+
+    Tensors come as handles that are then ours, numbers as 64-bit integers, doubles or bools.
+    """
+    types, arguments, tensors, checks = [], [], [], []
+    for number, (kind, element) in enumerate(zip(code.kinds, code.elements, strict=True)):
+        if kind == "n":
+            boxed = "bool" if element == "?" else _C_NUMBERS[element]
+            types.append(_C_TYPES[element])
+            arguments.append(f"({_C_TYPES[element]})as<{boxed}>(s[{number}])")
+        else:
+            types.append("void*")
+            tensors.append(f"Tensor a{number}(s[{number}]);")
+            arguments.append(f"a{number}.address")
+            if element in _SCALAR_TYPES:
+                checks.append(f"a{number}.dtype != {_SCALAR_TYPES[element]}")
+    call = f"(({_returned(code)} (*)({', '.join(types)}))kernel)({', '.join(arguments)});"
+    return _BOXED.format(
+        name=code.name,
+        tensors="\n    ".join(tensors),
+        checks=" || ".join(checks) or "false",
+        call=f"error = {call}" if code.may_fail else call,
+    )
+
+
+def _returned(code: KernelCode) -> str:
+    return "const char*" if code.may_fail else "void"
 
 
 def _param(code: KernelCode, number: int) -> str:
@@ -83,6 +143,53 @@ _C_TYPES = {
     "f": "float", "d": "double", "?": "bool", "b": "int8_t", "h": "int16_t", "i": "int32_t",
     "l": "int64_t", "B": "uint8_t", "H": "uint16_t", "I": "uint32_t", "L": "uint64_t",
 }  # fmt: skip
+
+_SCALAR_TYPES = {
+    "f": 6, "d": 7, "e": 5, "g": 15, "?": 11, "b": 1, "h": 2, "i": 3, "l": 4,
+    "B": 0, "H": 27, "I": 28, "L": 29,
+}  # fmt: skip
+"""Dtype of a pointer as torch numbers it, which is `c10::ScalarType`, by the kernel's letter."""
+
+_BOXED = """\
+#include <cstdint>
+#include <cstring>
+extern "C" {{
+int32_t aoti_torch_get_data_ptr(void*, void**);
+int32_t aoti_torch_get_dtype(void*, int32_t*);
+int32_t aoti_torch_delete_tensor_object(void*);
+void aoti_torch_check(bool, const char*, const char*, uint32_t, const char*);
+}}
+namespace {{
+void* kernel;
+template <typename T>
+T as(uint64_t bits) {{
+  T value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}}
+struct Tensor {{
+  void *handle, *address = nullptr;
+  int32_t dtype = -1;
+  explicit Tensor(uint64_t bits) : handle(as<void*>(bits)) {{
+    if (!aoti_torch_get_data_ptr(handle, &address)) aoti_torch_get_dtype(handle, &dtype);
+  }}
+  ~Tensor() {{ aoti_torch_delete_tensor_object(handle); }}
+}};
+}}  // namespace
+extern "C" void set_kernel(void* address) {{ kernel = address; }}
+extern "C" void passnet_boxed(uint64_t* s, uint64_t, uint64_t) {{
+  const char* error = nullptr;
+  {{
+    {tensors}
+    if ({checks}) error = "a tensor is of another dtype than its parameter";
+    else {call}
+  }}
+  if (error == nullptr) return;
+  char text[512] = "kernel {name}: ";
+  std::strncat(text, error, sizeof text - std::strlen(text) - 1);
+  aoti_torch_check(false, "passnet_boxed", "kernel", 0, text);
+}}
+"""
 
 _HEAD = """\
 #include <cstdint>
@@ -114,8 +221,7 @@ def write_kernels(
     parts = [
         _definition(number, declared[op], code) for number, (op, code) in enumerate(kernels.items())
     ]
-    libraries = f"-L{Path(torch.__file__).parent / 'lib'}", "-ltorch_cpu"
-    shims = build("\n".join([_HEAD.format(count=len(kernels)), *parts]), libraries)
+    shims = build("\n".join([_HEAD.format(count=len(kernels)), *parts]), _OF_TORCH)
     for path in {shims, *(code.library for code in kernels.values())}:
         shutil.copy(path, home)
     files = tuple((code.library.name, code.name) for code in kernels.values())
@@ -156,7 +262,6 @@ def _definition(index: int, declaration: str, code: KernelCode) -> str:
                 f"  void* p{number};",
                 f"  if (aoti_torch_get_data_ptr(a{number}, &p{number})) return 1;",
             ]
-    returned = "const char*" if code.may_fail else "void"
-    call = f"(({returned} (*)({', '.join(types)}))kernels[{index}])({', '.join(arguments)})"
+    call = f"(({_returned(code)} (*)({', '.join(types)}))kernels[{index}])({', '.join(arguments)})"
     end = [f"  return {call} != nullptr;"] if code.may_fail else [f"  {call};", "  return 0;"]
     return "\n".join([*lines, *end, "}"])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from passnet.errors import PassError, boundary
-from passnet.passes.cpp import num_bare_kernels
+from passnet.passes.cpp import kernel_ops, num_bare_kernels
 from passnet.passes.folder import (
     CALLABLES,
     PACKAGE,
@@ -41,7 +41,7 @@ def load_passes(folder: PassFolder) -> list[Pass | SkippedPass]:
             _mount(file.package, file.path.parent)
     passes: list[Pass | SkippedPass] = []
     failures: list[PassError] = []
-    num_bare = num_bare_kernels()
+    num_bare, num_ops = num_bare_kernels(), len(kernel_ops())
     for file in folder.passes:
         with boundary(PassError, f"loading pass {file.name}"), _without_bytecode():
             module = _import(file)
@@ -60,6 +60,7 @@ def load_passes(folder: PassFolder) -> list[Pass | SkippedPass]:
     of_folder = {
         "has_bare_kernels": num_bare_kernels() != num_bare,
         "digest": folder.code_hash[:DIGITS],
+        "kernel_ops": kernel_ops(num_ops),
     }
     return [replace(p, **of_folder) if isinstance(p, Pass) else p for p in passes]
 

@@ -28,7 +28,6 @@ from passnet.optimizer.call.values import difference, flattened
 from passnet.passes.apply.first_call import noting_first_calls
 from passnet.passes.apply.rewrite import PassReport
 from passnet.passes.backend import Residual, compile_graph, passnet_backend, without_bare_kernels
-from passnet.passes.cpp import seen_by_tracers
 from passnet.passes.load import loaded_passes
 
 CHOSEN_FOLDER, PASSES_FOLDER = "chosen-passes", "passes"
@@ -270,7 +269,6 @@ def rewritten_program(call: NetCall, passes: Sequence[Path]) -> ExportedProgram:
     with (
         boundary(BackendError, "torch.export"),
         torch.no_grad(),
-        seen_by_tracers(),
         noting_first_calls() as failures,
     ):
         program = export(net, tuple(call.tensors()), strict=False)

@@ -5,7 +5,8 @@ The pattern, run under fake tensors, gives the shapes, dtypes and strides of the
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -41,8 +42,8 @@ def wrap_sites(
 
     The op gives results the pattern's strides; its fake form runs the pattern. Unless judged, a
     replacement whose first call returns another form gives way to the pattern. With `sees_through`,
-    replacements of torch ops stay calls. A pattern that returns a view of an argument is a
-    PassError.
+    replacements of torch ops and C++ kernels stay calls, into which Inductor looks. A pattern that
+    returns a view of an argument is a PassError.
     """
     if not sites:
         return
@@ -50,30 +51,45 @@ def wrap_sites(
     for node, value in zip(params, example_inputs, strict=True):
         node.meta.setdefault(EXAMPLE, value)
     for site in sites:
-        if not (sees_through and _is_of_torch(site)):
+        if not (sees_through and _is_transparent(site)):
             _wrap(site, is_judged)
     module.graph.lint()
     module.recompile()
 
 
-class _Kernels(TorchDispatchMode):
-    """A mode that notes whether a kernel is called."""
+class _Others(TorchDispatchMode):
+    """A mode that notes whether ops are called that are neither torch's nor among those given."""
 
-    is_called = False
+    def __init__(self, known: Collection[torch._ops.OpOverload]) -> None:
+        super().__init__()
+        self.known, self.are_called = known, False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        self.is_called |= func.namespace not in ("aten", "prims")
+        self.are_called |= func.namespace not in ("aten", "prims") and func not in self.known
         return func(*args, **(kwargs or {}))
 
 
-def _is_of_torch(site: Site) -> bool:
-    """Return whether a replacement calls torch ops alone and keeps the original's form."""
+def kernel_ops_of(source: Pass) -> set[torch._ops.OpOverload]:
+    """Return the ops of the kernels that loading a pass's folder made."""
+    ops = set()
+    for make in source.kernel_ops:
+        with suppress(PassError):  # one that takes a character is no op
+            ops.add(make())
+    return ops
+
+
+def _is_transparent(site: Site) -> bool:
+    """Return whether a replacement calls torch ops and its folder's kernels, writes into no
+    argument, and keeps the original's form.
+    """
     pattern, function = site.source.pattern, site.node.target
     assert callable(function), "a site is a call of a function"
+    made: list[FunctionalTensor] = []
+    others = _Others(kernel_ops_of(site.source))
     # functional tensors refuse to tell where they lie; fake ones say 0, which a kernel would read
-    with FakeTensorMode(), _Kernels() as kernels, FunctionalTensorMode():
+    with FakeTensorMode(), FunctionalTensorMode(), others:
 
         def like(node: torch.fx.Node) -> Any:
             value = node.meta[EXAMPLE]
@@ -82,15 +98,18 @@ def _is_of_torch(site: Site) -> bool:
             form = tuple(map(int, value.shape)), tuple(map(int, value.stride()))
             tensor = torch.empty_strided(*form, dtype=value.dtype, device=value.device)
             assert isinstance(tensor, FunctionalTensor), "made in its mode"
+            made.append(tensor)
             return tensor
 
         try:
             original = original_outputs(pattern, torch.fx.map_arg(site.pattern_arguments, like))
+            made.clear()
             result = function(*torch.fx.map_arg(site.node.args, like))
             why = difference(outputs_of(result), original)
+            writes = any(torch._functionalize_has_data_mutation(own.elem) for own in made)
         except Exception:  # noqa: BLE001 (boundary: whatever a replacement raises)
             return False
-    return why is None and not kernels.is_called
+    return why is None and not writes and not others.are_called
 
 
 def _wrap(site: Site, is_judged: bool) -> None:

@@ -46,7 +46,7 @@ class Pass:
     """A pattern, its replacement with the traced graph of its arguments, and optional guards.
 
     `has_bare_kernels`: its folder has C++ kernels that take unchecked addresses. `digest` is of
-    the content of its folder, if it has one.
+    the content of its folder, if it has one; `kernel_ops` make the ops of the folder's kernels.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Pass:
     guards: Guards | None = None
     has_bare_kernels: bool = False
     digest: str = ""
+    kernel_ops: tuple[Callable[[], torch._ops.OpOverload], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
