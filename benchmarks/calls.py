@@ -6,9 +6,11 @@ one call after 64 MiB of other memory were read, the worst that a call finds aft
 
 A second table is of folded weights that may change: the check with the kernel telling which pages
 were written, and with all bytes summed. A third one is of a small net in runtimes: as their guides
-call them, with tensors of torch in and out, and as the returned net does.
+call them, with tensors of torch in and out, and as the returned net does. A fourth one is of passes
+inside `torch.compile`: chains of GELUs of 16 numbers, where one more costs little but its call.
 """
 
+import shutil
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -31,10 +33,16 @@ from passnet.optimizer.call.fast_net import FastNet, served
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, weights_of
 from passnet.optimizer.call.values import flattened
 from passnet.pages.tables.tables import Table, print_table
+from passnet.passes.inductor_pass import InductorPass
+from passnet.passes.load import loaded_passes
+from passnet.passes.match.pattern import Pass
 
 NUM_WEIGHTS = (10, 300)
 FOLDED = ((1, 4), (25, 4), (100, 1), (400, 1))
 """How many weights are folded in, and of how many MiB each."""
+
+GELU = Path(__file__).parents[1] / "examples/passes/gelu_tanh"
+NUM_GELUS = (1, 9)
 
 NUM_ROUNDS = 9
 ROUND_S = 0.02
@@ -148,6 +156,65 @@ def runtimes_table(folder: Path) -> Table:
     return table
 
 
+def passes_table(folder: Path) -> Table:
+    """One row for each way to call a kernel, from Python or inside a compiled graph."""
+    table = Table(
+        "Chains of GELUs of 16 numbers, by the kernel of an example, in microseconds",
+        ("way", *(f"{count} of them" for count in NUM_GELUS), "one more"),
+    )
+    torch.set_num_threads(1)
+    shutil.copytree(GELU, folder)
+    [path] = folder.glob("*.py")
+    text = path.read_text(encoding="utf-8")
+    opaque = text.replace("x = x.contiguous()", "x.data_ptr()")  # which Inductor cannot follow
+    assert opaque != text, "the example has that line"
+    path.write_text(opaque, encoding="utf-8")
+    x, ways = torch.randn(16), {}
+    [kernel] = [pass_ for pass_ in loaded_passes(GELU) if isinstance(pass_, Pass)]
+    ways["Python"] = [partial(_chain, kernel.replacement, x, count) for count in NUM_GELUS]
+    for way, passes in (("torch.compile", GELU), ("torch.compile, opaque", folder)):
+        ways[way] = [partial(_compiled(count, passes, x), x) for count in NUM_GELUS]
+    hot: dict[str, list[list[float]]] = {way: [[] for _ in NUM_GELUS] for way in ways}
+    for _ in range(NUM_ROUNDS):
+        for way, calls in ways.items():
+            for times, call in zip(hot[way], calls, strict=True):
+                times.append(_hot_us(call))
+    for way, rounds in hot.items():
+        few, many = map(statistics.median, rounds)
+        more = (many - few) / (NUM_GELUS[1] - NUM_GELUS[0])
+        table.rows.append((way, f"{few:.1f}", f"{many:.1f}", f"{more:.2f}"))
+    op, out = kernel.kernel_ops[0](), torch.empty_like(x)
+    empty_us = statistics.median(_hot_us(partial(op, x, out, 0)) for _ in range(NUM_ROUNDS))
+    note = (
+        f"Medians of {NUM_ROUNDS} interleaved rounds, one thread. A call of the kernel's op with "
+        f"nothing to do: {empty_us:.2f} microseconds."
+    )
+    return replace(table, note=note)
+
+
+def _compiled(count: int, passes: Path, x: torch.Tensor) -> Callable[..., Any]:
+    own = InductorPass(passes)
+    options = {"pre_grad_custom_pass": own}
+    compiled: Callable[..., Any] = torch.compile(
+        partial(_chain, _gelu, count=count), options=options
+    )
+    with torch._inductor.config.patch(force_disable_caches=True):  # which would skip the pass
+        compiled(x)
+    assert own.num_matches == count, "each is replaced"
+    return compiled
+
+
+def _chain(link: Callable[..., torch.Tensor], x: torch.Tensor, count: int) -> torch.Tensor:
+    for _ in range(count):
+        x = link(x)
+    return x
+
+
+def _gelu(x: torch.Tensor) -> torch.Tensor:
+    half = 0.5 * x
+    return half * (1.0 + torch.tanh(0.7978845608028654 * (x + 0.044715 * torch.pow(x, 3.0))))
+
+
 def _onnxruntime(folder: Path) -> Callable[[torch.Tensor], torch.Tensor]:
     import onnxruntime
 
@@ -217,5 +284,10 @@ def _cold_us(call: Callable[[], Any], memory: torch.Tensor) -> float:
 
 if __name__ == "__main__":
     with TemporaryDirectory() as made, torch.no_grad():
-        for each in (calls_table(), folded_table(), runtimes_table(Path(made))):
+        for each in (
+            calls_table(),
+            folded_table(),
+            runtimes_table(Path(made)),
+            passes_table(Path(made, "opaque")),
+        ):
             print_table(Console(width=100), each)

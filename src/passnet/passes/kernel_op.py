@@ -21,7 +21,12 @@ from passnet.errors import PassError
 from passnet.passes.compilation import build
 
 _TORCH_FOLDER = Path(torch.__file__).parent / "lib"
-_OF_TORCH = f"-L{_TORCH_FOLDER}", "-ltorch_cpu"
+_OF_TORCH = (
+    "aoti_torch_get_data_ptr", "aoti_torch_get_dtype", "aoti_torch_delete_tensor_object",
+    "aoti_torch_check",
+)  # fmt: skip
+"""Functions of torch that an op calls, by address: to link with torch takes half a second."""
+
 
 _loaded: list[ctypes.CDLL] = []
 _codes: dict[torch._ops.OpOverload, "KernelCode"] = {}
@@ -64,10 +69,10 @@ def kernel_op(code: KernelCode) -> torch._ops.OpOverload:
 
 
 def _implement(name: str, code: KernelCode) -> None:
-    path = build(_boxed(code), _OF_TORCH)
-    boxed = ctypes.CDLL(str(path))
-    boxed.set_kernel(_address(getattr(ctypes.CDLL(str(code.library)), code.name)))
+    boxed, kernel = ctypes.CDLL(str(build(_boxed(code)))), ctypes.CDLL(str(code.library))
     torch_cpu, library = _torch_library()
+    functions = getattr(kernel, code.name), *(getattr(torch_cpu, each) for each in _OF_TORCH)
+    boxed.set_functions(*map(_address, functions))
     if torch_cpu.aoti_torch_library_impl(library, name.encode(), _address(boxed.passnet_boxed)):
         raise PassError(f"kernel {code.name}: torch takes no op of that name")
     _loaded.append(boxed)
@@ -153,14 +158,12 @@ _SCALAR_TYPES = {
 _BOXED = """\
 #include <cstdint>
 #include <cstring>
-extern "C" {{
-int32_t aoti_torch_get_data_ptr(void*, void**);
-int32_t aoti_torch_get_dtype(void*, int32_t*);
-int32_t aoti_torch_delete_tensor_object(void*);
-void aoti_torch_check(bool, const char*, const char*, uint32_t, const char*);
-}}
 namespace {{
 void* kernel;
+int32_t (*get_data_ptr)(void*, void**);
+int32_t (*get_dtype)(void*, int32_t*);
+int32_t (*delete_tensor)(void*);
+void (*check)(bool, const char*, const char*, uint32_t, const char*);
 template <typename T>
 T as(uint64_t bits) {{
   T value;
@@ -171,12 +174,18 @@ struct Tensor {{
   void *handle, *address = nullptr;
   int32_t dtype = -1;
   explicit Tensor(uint64_t bits) : handle(as<void*>(bits)) {{
-    if (!aoti_torch_get_data_ptr(handle, &address)) aoti_torch_get_dtype(handle, &dtype);
+    if (!get_data_ptr(handle, &address)) get_dtype(handle, &dtype);
   }}
-  ~Tensor() {{ aoti_torch_delete_tensor_object(handle); }}
+  ~Tensor() {{ delete_tensor(handle); }}
 }};
 }}  // namespace
-extern "C" void set_kernel(void* address) {{ kernel = address; }}
+extern "C" void set_functions(void* own, void* address, void* dtype, void* remove, void* ensure) {{
+  kernel = own;
+  get_data_ptr = (decltype(get_data_ptr))address;
+  get_dtype = (decltype(get_dtype))dtype;
+  delete_tensor = (decltype(delete_tensor))remove;
+  check = (decltype(check))ensure;
+}}
 extern "C" void passnet_boxed(uint64_t* s, uint64_t, uint64_t) {{
   const char* error = nullptr;
   {{
@@ -187,7 +196,7 @@ extern "C" void passnet_boxed(uint64_t* s, uint64_t, uint64_t) {{
   if (error == nullptr) return;
   char text[512] = "kernel {name}: ";
   std::strncat(text, error, sizeof text - std::strlen(text) - 1);
-  aoti_torch_check(false, "passnet_boxed", "kernel", 0, text);
+  check(false, "passnet_boxed", "kernel", 0, text);
 }}
 """
 
@@ -221,7 +230,8 @@ def write_kernels(
     parts = [
         _definition(number, declared[op], code) for number, (op, code) in enumerate(kernels.items())
     ]
-    shims = build("\n".join([_HEAD.format(count=len(kernels)), *parts]), _OF_TORCH)
+    libraries = f"-L{_TORCH_FOLDER}", "-ltorch_cpu"
+    shims = build("\n".join([_HEAD.format(count=len(kernels)), *parts]), libraries)
     for path in {shims, *(code.library for code in kernels.values())}:
         shutil.copy(path, home)
     files = tuple((code.library.name, code.name) for code in kernels.values())
