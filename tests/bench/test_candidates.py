@@ -19,6 +19,7 @@ from passnet.judge.desk.candidates import parse_candidate
         ("aoti@guarded", "guarded", "eager"),
         ("null@guarded@inductor", "guarded", "inductor"),
         ("null@inductor@guarded", "guarded", "inductor"),
+        ("null@inlined", "compiled", "inlined"),
     ],
 )
 def test_a_flag_says_how_a_candidate_is_called(word: str, call: str, residual: str) -> None:
@@ -29,6 +30,8 @@ def test_a_flag_says_how_a_candidate_is_called(word: str, call: str, residual: s
 def test_a_candidate_is_called_in_one_way() -> None:
     with pytest.raises(InputError, match="null@guarded@direct: give either @direct or @guarded"):
         parse_candidate("null@guarded@direct", ())
+    with pytest.raises(InputError, match="give either @inductor or @inlined"):
+        parse_candidate("null@inlined@inductor", ())
 
 
 @pytest.mark.parametrize(

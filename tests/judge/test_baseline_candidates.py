@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from passnet.errors import InputError
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
 from passnet.judge.candidate import CallMode, Candidate
@@ -38,9 +39,16 @@ def test_what_inductor_makes_is_called_behind_our_own_checks(parents: ParentPool
     candidates = [
         Candidate("inductor@guarded", "inductor", None, "guarded"),
         Candidate("null@guarded@inductor", "null", None, "guarded", "inductor"),
+        Candidate("null@inlined", "null", None, "compiled", "inlined"),
     ]
     for trial in judge_graph(parents, small_graph(), candidates, patient):
         assert (trial.status, trial.smallest_t) == ("ok", -10), trial
+
+
+def test_what_is_inlined_is_not_judged_by_strict_rules(parents: ParentPool) -> None:
+    candidates = [Candidate("null@inlined", "null", None, "compiled", "inlined")]
+    with pytest.raises(InputError, match="judge it with @inductor"):
+        judge_graph(parents, small_graph(), candidates, replace(QUICK, rules="strict"))
 
 
 ROUNDS = """

@@ -1,9 +1,9 @@
 """Passes in the nets that their tasks came from.
 
 Each pass folder is judged twice: on its task's graph, and on the whole graph of a net that holds
-it. In both, Inductor compiles what the passes leave, and Inductor alone is measured beside it,
-twice, so that the difference of two equal programs is known. Like every candidate, a pass runs in
-the judge's sandbox, and is timed from outside.
+it. In both, the passes are inside Inductor as `passnet.inductor_pass` puts them there, and Inductor
+alone is measured beside it, twice, so that the difference of two equal programs is known. Like
+every candidate, a pass runs in the judge's sandbox, and is timed from outside.
 """
 
 import math
@@ -138,7 +138,7 @@ def apply_in_nets(
     _copy_passes(passes, out / PASSES_FOLDER, places)
     both = [graph for place in places for graph in (place.on_task, place.in_net)]
     whole = make_suite("in nets", both)
-    with_passes = parse_candidate(f"{out / PASSES_FOLDER}@inductor", whole.tasks)
+    with_passes = parse_candidate(f"{out / PASSES_FOLDER}@inlined", whole.tasks)
     entries = [
         CandidateEntry(Candidate(ALONE, "inductor")),
         CandidateEntry(Candidate(AGAIN, "inductor")),

@@ -38,7 +38,7 @@ class BenchRunOptions:
     """Measure this candidate: eager, null, inductor, inductor-precise (with the roundings of eager
     torch), aoti (a package of AOTInductor), a pass folder, or a folder with one for each task. Add
     @direct to call the rewritten graph without torch.compile, @guarded to call it behind passnet's
-    own checks, @inductor to compile what the passes leave.
+    own checks, @inductor to compile what the passes leave, @inlined to inline them too.
     """
 
     held_out: Suite | None = opt.shared("held_out")

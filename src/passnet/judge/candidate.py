@@ -33,7 +33,7 @@ class Candidate:
     kind: CandidateKind
     passes: str | None = None
     call: CallMode = "compiled"
-    residual: Literal["eager", "inductor"] = "eager"
+    residual: Literal["eager", "inductor", "inlined"] = "eager"
     root: str | None = None
 
     def is_direct_call_of(self, other: "Candidate") -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from passnet.errors import GraphError, WorkerError, names_exhaustion
+from passnet.errors import GraphError, InputError, WorkerError, names_exhaustion
 from passnet.graph.spec import retarget
 from passnet.graph.values.inputs import InputValue, integer_pools, make_inputs, varies
 from passnet.graph.values.structured import make_structured
@@ -75,6 +75,11 @@ def judge_graph(
     are always compared with the graph's; `reference` is what is timed. Raises WorkerError if our
     own machinery failed.
     """
+    if settings.rules == "strict" and any(each.residual == "inlined" for each in candidates):
+        raise InputError(
+            "strict rules cannot see the torch ops of a replacement that is inlined; judge it "
+            "with @inductor in the place of @inlined"
+        )
     inspected = inspected or InspectedFolders(settings.rules)
     findings = {
         candidate.name: (*(held_out or {}).get(candidate.name, ()), *inspected.findings(candidate))

@@ -18,8 +18,9 @@ from passnet.passes.apply.rewrite import PassReport, apply_passes, check_calls
 from passnet.passes.load import loaded_passes
 from passnet.passes.match.pattern import Pass, SkippedPass
 
-Residual: TypeAlias = Literal["eager", "inductor"]
-"""Runner of the ops that no pass replaced: eager torch, or Inductor around the replacements."""
+Residual: TypeAlias = Literal["eager", "inductor", "inlined"]
+"""Runner of the ops that no pass replaced: eager torch, Inductor around the replacements as ops, or
+Inductor with the replacements that it can trace inlined."""
 
 OPTIONS = ("passes", "library", "residual", "report", "observer", "is_judged")
 
@@ -39,9 +40,10 @@ def passnet_backend(
         module: the graph.
         example_inputs: its arguments.
         options: `passes`, a pass folder or a list of them; `library`, a library of judged passes,
-            whose winners on this hardware come last; `residual`, "eager" (default) or "inductor";
-            `report`, a callable for the list of `PassReport`s; `observer`, an `Observer`;
-            `is_judged`, true in a judge's process: nothing then protects it from replacements.
+            whose winners on this hardware come last; `residual`, "eager" (default), "inductor" or
+            "inlined"; `report`, a callable for the list of `PassReport`s; `observer`, an
+            `Observer`; `is_judged`, true in a judge's process: nothing then protects it from
+            replacements.
         mode: None; torch.compile hands it on.
 
     Raises:
@@ -55,7 +57,7 @@ def passnet_backend(
         raise InputError(f"backend passnet has no {setting}; its options are {', '.join(OPTIONS)}")
     residual = options.get("residual", "eager")
     if residual not in get_args(Residual):
-        raise InputError(f"residual is {residual!r}; choose eager or inductor")
+        raise InputError(f"residual is {residual!r}; choose {', '.join(get_args(Residual))}")
     passes = loaded_passes(options.get("passes"))
     if options.get("library") is not None:
         devices = {v.device.type for v in example_inputs if isinstance(v, torch.Tensor)}
@@ -145,21 +147,19 @@ def compile_graph(
     residual: Residual = "eager",
     observer: Observer | None = None,
     is_judged: bool = False,
-    is_static: bool = False,
 ) -> tuple[Callable[..., Any], list[PassReport]]:
     """Return a callable for a graph rewritten by passes, and the passes' reports.
 
     Unless judged, a replacement whose first call returns another form gives way to the original
-    ops. With `is_static`, inputs have the examples' forms, and Inductor sees through replacements
-    that consist of torch ops.
+    ops.
     """
     reports, sites = apply_passes(module, passes, example_inputs)
     if observer is not None:
         observer.add(sites)
-    if residual == "inductor":
+    if residual != "eager":
         from passnet.passes.apply.custom_op import wrap_sites
 
-        wrap_sites(module, sites, example_inputs, is_judged, sees_through=is_static)
+        wrap_sites(module, sites, example_inputs, is_judged, sees_through=residual == "inlined")
         return compile_with_inductor(module, example_inputs), reports
     compiling: Any = module
     if hasattr(module, "real_recompile"):  # as Dynamo's modules, which put it off to their calls

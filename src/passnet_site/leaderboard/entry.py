@@ -146,7 +146,7 @@ def _name_in_entry(candidate: Candidate, entry: str, root: str | None, num_roots
         return candidate.name
     word = entry if num_roots == 1 else f"{entry}-{root.rpartition('/')[2]}"
     call = "" if candidate.call == "compiled" else f"@{candidate.call}"
-    return word + call + "@inductor" * (candidate.residual == "inductor")
+    return word + call + f"@{candidate.residual}" * (candidate.residual != "eager")
 
 
 def _copy_passes(root: Path, target: Path, suite: Suite, candidate: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from passnet.errors import InputError, PassFolderError, did_you_mean, neighbours
 from passnet.judge.candidate import INDUCTOR_KINDS, CallMode, Candidate
@@ -20,7 +21,9 @@ from passnet.passes.folder import (
 BASELINES = ("eager", "null", *INDUCTOR_KINDS)
 CALLS: tuple[CallMode, ...] = ("direct", "guarded")
 """Flags for how to call; without one a candidate is compiled."""
-FLAGS = (*CALLS, "inductor")
+RESIDUALS: tuple[Literal["inductor", "inlined"], ...] = ("inductor", "inlined")
+"""Flags for what runs the ops that passes leave; without one it is eager torch."""
+FLAGS = (*CALLS, *RESIDUALS)
 
 
 @dataclass(frozen=True)
@@ -58,22 +61,26 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
 
     The word is one of `BASELINES` or a path, then any of `@direct` (call the rewritten graph
     itself), `@guarded` instead (behind checks of our own), and `@inductor` (let Inductor compile
-    what the passes left). Raises InputError for an unknown baseline or flag, PassFolderError for an
-    unusable folder; one of several tasks' folders is only noted.
+    what the passes left) or `@inlined` (and the replacements that it can trace). Raises InputError
+    for an unknown baseline or flag, PassFolderError for an unusable folder; one of several tasks'
+    folders is only noted.
     """
     word, *flags = text.split("@")
     unknown = [flag for flag in flags if flag not in FLAGS]
     if unknown:
+        known = [f"@{flag}" for flag in FLAGS]
         raise InputError(
-            f"candidate {text}: no flag @{unknown[0]}; there are @direct, @guarded and @inductor"
-            f"{did_you_mean(f'@{unknown[0]}', [f'@{flag}' for flag in FLAGS])}"
+            f"candidate {text}: no flag @{unknown[0]}; there are {', '.join(known)}"
+            f"{did_you_mean(f'@{unknown[0]}', known)}"
         )
     calls = [call for call in CALLS if call in flags]
-    if len(calls) > 1:
-        raise InputError(f"candidate {text}: give either @direct or @guarded")
+    residuals = [residual for residual in RESIDUALS if residual in flags]
+    for given, options in ((calls, CALLS), (residuals, RESIDUALS)):
+        if len(given) > 1:
+            raise InputError(f"candidate {text}: give either @{options[0]} or @{options[1]}")
     default: CallMode = "direct" if word == "eager" else "compiled"
     call = calls[0] if calls else default
-    residual = "inductor" if "inductor" in flags else "eager"
+    residual = residuals[0] if residuals else "eager"
     if word in BASELINES:
         return CandidateEntry(Candidate(text, word, None, call, residual))  # type: ignore[arg-type]
     path = Path(word)

@@ -210,7 +210,7 @@ class LoadedWorker:
         elapsed_s = self.worker.stopwatch()
         reply = self.worker.ask(messages.Run(input_set, seed), messages.Ran, timeout_s)
         self.call_s = elapsed_s()
-        is_compiling = self._num_calls == 0 and self.candidate.residual == "inductor"
+        is_compiling = self._num_calls == 0 and self.candidate.residual != "eager"
         self.note_calls(None if is_compiling else 1)
         if self._num_calls == 0:
             self.first_call_s = reply.seconds

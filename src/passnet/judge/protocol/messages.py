@@ -91,7 +91,7 @@ class Load(msgspec.Struct, frozen=True, tag=True):
     """Build the graph and get ready to call it, with the input memory in a file descriptor.
 
     `passes` is the folder of a candidate of `kind`; see `judge.candidate` for `call` too.
-    `residual` is eager or inductor, `device_mib` the memory limit on `device`. `fence` is the
+    `residual` runs what no pass replaced, `device_mib` the memory limit on `device`. `fence` is the
     library that fences the tensors of an untimed worker; `num_bytes` the size of the input memory.
     `op_counter` is the library that counts torch's ops, in memory that comes second.
     """
@@ -102,7 +102,7 @@ class Load(msgspec.Struct, frozen=True, tag=True):
     kind: Literal["eager", "null", "inductor", "inductor-precise", "aoti", "passes", "module"]
     passes: str | None = None
     call: Literal["compiled", "direct", "guarded"] = "compiled"
-    residual: Literal["eager", "inductor"] = "eager"
+    residual: Literal["eager", "inductor", "inlined"] = "eager"
     device: str = "cpu"
     device_mib: int = 0
     fence: str | None = None

@@ -167,9 +167,7 @@ def rewritten(
 ) -> Callable[..., Sequence[Any]]:
     """Return a function that runs a graph rewritten by the passes of some folders."""
     usable = without_bare_kernels(loaded_passes(list(passes)))
-    function, reports = compile_graph(
-        graph.module, graph.arguments, usable, residual, is_static=True
-    )
+    function, reports = compile_graph(graph.module, graph.arguments, usable, residual)
     if passes:
         _check_matches(reports)
     return function
@@ -283,7 +281,7 @@ def _passes(says: str, residual: Residual) -> Backend:
         says,
         partial(build_with_passes, residual=residual),
         partial(load_with_passes, residual=residual),
-        is_inductor=residual == "inductor",
+        is_inductor=residual != "eager",
         when="authors",
         is_of_one_size=True,
     )
@@ -293,5 +291,5 @@ BACKENDS: Mapping[str, Backend] = {
     "eager": Backend("eager torch", build_eager, build_eager),
     "graph": Backend("the graph of the net, op by op", build_graph, build_graph),
     "passes": _passes("the graph with passes, the rest op by op", "eager"),
-    "passes_compiled": _passes("the graph with passes, the rest by Inductor", "inductor"),
+    "passes_compiled": _passes("the graph with passes, the rest by Inductor", "inlined"),
 }
