@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from passnet.bench.in_nets import PassesInNets, read_in_nets
 from passnet.bench.run_record import BenchRunInfo, run_folder
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.errors import InputError
@@ -41,7 +42,8 @@ def make(tmp_path: Path) -> tuple[Path, LeaderboardEntry, list[Trial]]:
     folder = tmp_path / "board" / "first"
     folder.mkdir(parents=True)
     info, trials = run_folder(run).read_info(), list(run_folder(run).records().values())
-    write_entry(folder, "first", "somebody", info, trials, SUITE)
+    in_nets = [*read_in_nets(run), PassesInNets("of other passes", ())]
+    write_entry(folder, "first", "somebody", info, trials, SUITE, in_nets)
     return (folder, *read_entry(folder))
 
 
@@ -54,6 +56,7 @@ def test_an_entry_carries_its_run_and_passes_every_check(tmp_path: Path) -> None
         "scores",
     }  # fmt: skip
     assert entry.scores == claimed_scores(trials)
+    assert list(entry.in_nets) == read_in_nets(tmp_path / "run") != []
     assert (folder / "passes" / "0" / "Fuse.py").is_file()
     assert [each.name for each in entry.info.candidates][-1] == "first"
     assert {trial.candidate for trial in trials} == set(entry.scores)

@@ -1,17 +1,34 @@
 """Passes in the nets that their tasks came from: places, figures, and a run."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from passnet.bench.in_nets import AGAIN, ALONE, PASSES, InNet, TaskInNet, find_places, record_of
+from passnet.bench.environment import describe_environment
+from passnet.bench.in_nets import (
+    AGAIN,
+    ALONE,
+    PASSES,
+    InNet,
+    PassesInNets,
+    TaskInNet,
+    candidate_in,
+    find_places,
+    keep_in_nets,
+    read_in_nets,
+    record_of,
+)
+from passnet.bench.run_record import run_info
+from passnet.core.records.serialise import write_json
 from passnet.data.capture.store import GraphSource, write_set
-from passnet.errors import InputError
+from passnet.errors import InputError, PassFolderError
 from passnet.graph.spec import Graph
 from passnet.graph.text.parse import parse_program
-from passnet.judge.suite.suite import make_suite, write_suite
+from passnet.judge.desk.candidates import parse_candidate
+from passnet.judge.settings import RunSettings
+from passnet.judge.suite.suite import load_suite, make_suite, write_suite
 from passnet.judge.task import NetSource, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.pages.tables.tables import net_table
@@ -58,14 +75,15 @@ def folder(tmp_path: Path) -> Path:
 def test_a_task_is_found_in_the_largest_graph_of_its_net(folder: Path) -> None:
     graph = small_graph()
     suite = make_suite("tasks", [replace(graph, source=NetSource("timm/net", "timm", "1", 0, 2))])
-    [place], notes = find_places(suite, folder / "passes", folder / "graphs")
+    passes = candidate_in(folder / "passes", suite)
+    [place], notes = find_places(suite, passes, folder / "graphs")
     assert (place.task, place.net, notes) == ("add_relu", "timm/net", [])
     assert [len(each.graph.program.ops) for each in (place.on_task, place.in_net)] == [2, 4]
     lost = make_suite("tasks", [replace(graph, source=NetSource("a/b", "a", "1", 0, 2))])
     with pytest.raises(InputError, match="has none of the nets of these tasks, such as a/b"):
-        find_places(lost, folder / "passes", folder / "graphs")
-    with pytest.raises(InputError, match="no pass folder that is named after a task of tasks"):
-        find_places(lost, folder, folder / "graphs")
+        find_places(lost, passes, folder / "graphs")
+    with pytest.raises(PassFolderError, match="nor a pass folder named after a task"):
+        candidate_in(folder, suite)
 
 
 def trial(graph: str, candidate: str, speedup: float, ms: float, matches: int = 0) -> Trial:
@@ -91,7 +109,7 @@ def test_figures() -> None:
         ),
     ]
     by_name = {(each.graph, each.candidate): each for each in trials}
-    record = record_of(TaskInNet("t", "net", on_task, in_net), by_name)
+    record = record_of(TaskInNet("t", Path("passes"), "net", on_task, in_net), by_name)
     assert (record.num_matches, record.task_speedup) == (3, 2.0)
     assert record.share == pytest.approx(0.3)  # three times 0.4 ms of 4 ms
     assert record.predicted == pytest.approx(1 / 0.85)
@@ -102,6 +120,38 @@ def test_figures() -> None:
     table = net_table([record, InNet("t", "net", "timeout", 0)])
     assert "Of 1 folders that are faster on their task, 1 are in their net" in table.note
     assert table.rows[0][5:7] == ("1.176", "1.10 (1.08 to 1.12)")
+
+
+def test_passes_of_a_run_are_those_that_it_judged(folder: Path) -> None:
+    suite = load_suite(folder / "tasks.parquet")
+    entries = [
+        *(parse_candidate(word, suite.tasks) for word in ("eager", f"{folder}/passes@direct")),
+        parse_candidate(str(folder / "passes"), suite.tasks),
+    ]
+    info = run_info(suite, entries, RunSettings(), describe_environment())
+    write_json(folder / "run.json", info)
+    assert candidate_in(folder, suite).code_hash == entries[1].code_hash
+    with pytest.raises(InputError, match="eager is not among them"):
+        candidate_in(folder, suite, "eager")
+    with pytest.raises(InputError, match="is a run of tasks, and not of other"):
+        candidate_in(folder, replace(suite, name="other"))
+    with pytest.raises(InputError, match="is no run folder"):
+        candidate_in(folder / "passes", suite, "eager")
+    write_passes(folder / "passes" / "add_relu", CLAMP + "\n")
+    with pytest.raises(InputError, match="were changed since the run"):
+        candidate_in(folder, suite)
+
+
+def test_what_passes_did_is_kept_by_their_content(tmp_path: Path) -> None:
+    place = InNet("t", "net", "ok", 1, speedup=2.0)
+    first, other = (
+        PassesInNets("a", (place, InNet("t", "lost", "timeout", 0))),
+        PassesInNets("b", ()),
+    )
+    for each in (PassesInNets("a", ()), other, first):
+        keep_in_nets(each, tmp_path)
+    assert read_in_nets(tmp_path) == [other, first]
+    assert (first.score, other.score) == (pytest.approx(2.0), None)
 
 
 @pytest.mark.slow
@@ -116,4 +166,5 @@ def test_a_run_goes_on(folder: Path) -> None:
     assert record["speedup"] > 0 and record["share"] > 0
     again = passnet("bench", *options, "--resume")
     assert "timm/net" in again.stdout and again.returncode == 0
-    assert json.loads((folder / "run" / "in_nets.json").read_text())[0] == record
+    [kept] = read_in_nets(folder / "run")
+    assert [asdict(place) for place in kept.places] == [record]

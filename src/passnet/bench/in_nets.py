@@ -11,9 +11,12 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import geometric_mean
 
 from passnet.bench.run import run_suite
+from passnet.bench.run_record import RUN_FILE, run_folder, suite_of_run
 from passnet.core.jobs.run_plan import RunPlan
+from passnet.core.records.serialise import read_json, write_json
 from passnet.data.capture.store import GRAPHS, read_set
 from passnet.errors import InputError
 from passnet.graph.spec import Graph
@@ -24,7 +27,6 @@ from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite, make_suite
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
-from passnet.passes.folder import is_pass_folder
 
 PASSES, ALONE, AGAIN = "passes", "inductor", "inductor again"
 """The candidates, by their names in the run."""
@@ -75,32 +77,77 @@ class InNet:
 
 
 @dataclass(frozen=True, slots=True)
+class PassesInNets:
+    """What passes did in nets; `code_hash` is of all pass folders of their candidate."""
+
+    code_hash: str
+    places: tuple[InNet, ...]
+
+    @property
+    def score(self) -> float | None:
+        """The geometric mean of the nets' speedups over Inductor alone, where they were timed."""
+        speedups = [place.speedup for place in self.places if place.speedup]
+        return geometric_mean(speedups) if speedups else None
+
+
+@dataclass(frozen=True, slots=True)
 class TaskInNet:
-    """A task in a net: its graph and the net's, as tasks of their own."""
+    """A task in a net: its pass folder, and its graph and the net's, as tasks of their own."""
 
     task: str
+    passes: Path
     net: str
     on_task: TaskGraph
     in_net: TaskGraph
 
 
+def candidate_in(path: Path, suite: Suite, name: str | None = None) -> CandidateEntry:
+    """Return the candidate of a folder with a pass folder for each task, or one of a run folder.
+
+    Raises:
+        InputError: the run has no such candidate, or several of other passes and `name` is None;
+            it is of another suite, or its passes are gone or were changed since.
+        PassFolderError: there is no pass folder.
+    """
+    if not (path / RUN_FILE).is_file():
+        if name is not None:
+            raise InputError(f"{path} is no run folder, so there is no candidate {name} in it")
+        return parse_candidate(str(path), suite.tasks)
+    info = run_folder(path).read_info()
+    if info.suite != suite.name:
+        raise InputError(f"{path} is a run of {info.suite}, and not of {suite.name}: name that")
+    with_passes = [each for each in info.candidates if each.root and name in (None, each.name)]
+    roots = {each.root: each.name for each in reversed(with_passes)}
+    if len(roots) != 1:
+        names = ", ".join(each.name for each in info.candidates if each.root) or "none"
+        wanted = "choose one by --candidate" if name is None else f"{name} is not among them"
+        raise InputError(f"{path}: of its candidates, these have passes: {names}; {wanted}")
+    [(root, own)] = roots.items()
+    entry = parse_candidate(str(path / str(root)), (suite_of_run(path) or suite).tasks)
+    if entry.code_hash != info.code_hashes.get(own):
+        raise InputError(f"{root}: the passes of {own} were changed since the run {path}")
+    return entry
+
+
 def find_places(
-    suite: Suite, passes: Path, graphs: Path, num_nets: int = 1
+    suite: Suite, candidate: CandidateEntry, graphs: Path, num_nets: int = 1
 ) -> tuple[list[TaskInNet], list[str]]:
     """Return the tasks that have passes, each in some nets that hold it, and notes.
 
     Args:
         suite: tasks, whose graphs name the nets that they came from.
-        passes: a folder with one pass folder for each task under its name.
+        candidate: the passes.
         graphs: captured graphs of whole nets, as `passnet capture` writes them.
         num_nets: nets for each task, in the order of its graphs.
 
     Raises:
         InputError: no task has a pass folder, or no net of theirs is among the graphs.
     """
-    tasks = [task for task in suite.tasks if is_pass_folder(passes / task.name)]
-    if not tasks:
-        raise InputError(f"{passes} has no pass folder that is named after a task of {suite.name}")
+    own = {task: candidate.for_task(task.name) for task in suite.tasks}
+    folders = {task: Path(each.passes) for task, each in own.items() if each and each.passes}
+    if not folders:
+        raise InputError(f"{candidate.name} has no pass folder for a task of {suite.name}")
+    tasks = list(folders)
     wanted = {net for task in tasks for net in _nets_of(task)}
     nets = _graphs_of(graphs, wanted)
     places, notes = [], []
@@ -109,11 +156,11 @@ def find_places(
         if not found:
             notes.append(f"task {task.name}: none of its nets is in {graphs}")
         for net in found:
-            own = next(each for each in task.graphs if each.source and each.source.net == net)
+            graph = next(each for each in task.graphs if each.source and each.source.net == net)
             name = f"{task.name}--{net.replace('/', '.')}"
-            on_task = TaskGraph(f"{name}--task", f"{name}--task", own.graph, own.source)
-            in_net = TaskGraph(name, name, nets[net], own.source)
-            places.append(TaskInNet(task.name, net, on_task, in_net))
+            on_task = TaskGraph(f"{name}--task", f"{name}--task", graph.graph, graph.source)
+            in_net = TaskGraph(name, name, nets[net], graph.source)
+            places.append(TaskInNet(task.name, folders[task], net, on_task, in_net))
     if not places:
         named = f", such as {min(wanted)}" if wanted else ""
         raise InputError(f"{graphs} has none of the nets of these tasks{named}")
@@ -121,13 +168,12 @@ def find_places(
 
 
 def apply_in_nets(
-    places: Sequence[TaskInNet], passes: Path, out: Path, settings: RunSettings, plan: RunPlan
+    places: Sequence[TaskInNet], out: Path, settings: RunSettings, plan: RunPlan
 ) -> list[InNet]:
     """Return a record for each place, judged now or, with `plan.resume`, before.
 
     Args:
         places: tasks in nets.
-        passes: the folder of their passes.
         out: the run folder.
         settings: settings of the judge.
         plan: a plan whose items are two graphs for each place.
@@ -135,7 +181,7 @@ def apply_in_nets(
     Raises:
         InputError: `out` holds another run.
     """
-    _copy_passes(passes, out / PASSES_FOLDER, places)
+    _copy_passes(out / PASSES_FOLDER, places)
     both = [graph for place in places for graph in (place.on_task, place.in_net)]
     whole = make_suite("in nets", both)
     with_passes = parse_candidate(f"{out / PASSES_FOLDER}@inlined", whole.tasks)
@@ -167,12 +213,24 @@ def _graphs_of(folder: Path, nets: set[str]) -> dict[str, Graph]:
     return {net: graph for net, (_, graph) in found.items()}
 
 
-def _copy_passes(passes: Path, out: Path, places: Sequence[TaskInNet]) -> None:
+def _copy_passes(out: Path, places: Sequence[TaskInNet]) -> None:
     """Copy the pass folder of each task to the names of its graphs; a sandbox shows `out` alone."""
     shutil.rmtree(out, ignore_errors=True)
     for place in places:
         for graph in (place.on_task, place.in_net):
-            shutil.copytree(passes / place.task, out / graph.task)
+            shutil.copytree(place.passes, out / graph.task)
+
+
+def keep_in_nets(found: PassesInNets, folder: Path) -> None:
+    """Write what passes did into a folder, beside what is there of others."""
+    others = [each for each in read_in_nets(folder) if each.code_hash != found.code_hash]
+    write_json(folder / IN_NETS_FILE, [*others, found])
+
+
+def read_in_nets(folder: Path) -> list[PassesInNets]:
+    """Return what a folder says of passes in nets; raise InputError if that cannot be read."""
+    path = folder / IN_NETS_FILE
+    return read_json(path, list[PassesInNets]) if path.is_file() else []
 
 
 def record_of(place: TaskInNet, trials: Mapping[tuple[str, str], Trial]) -> InNet:

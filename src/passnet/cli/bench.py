@@ -139,6 +139,9 @@ class BenchApplyOptions:
 
     passes: Path = opt.argument()
 
+    candidate: str | None = None
+    """Take this candidate, where PASSES is a run of several."""
+
     suite: Suite = opt.suite()
 
     graphs: Path = Path("captures")
@@ -163,31 +166,42 @@ class BenchApplyOptions:
 def bench_apply(options: BenchApplyOptions) -> None:
     """Put the passes in PASSES into the nets that their tasks came from.
 
-    PASSES holds a pass folder for each task, under its name. Inductor compiles each net with and
-    without it, in the judge's sandbox; both are timed in turns, and so are both on the task. Exits
-    with 1 if no net could be timed.
+    PASSES holds a pass folder for each task, under its name, or is a run, which then keeps the
+    result for its page. Inductor compiles each net with and without it, in the judge's sandbox;
+    both are timed in turns, and so are both on the task. Exits with 1 if no net could be timed.
     """
     from dataclasses import asdict
 
-    from passnet.bench.in_nets import IN_NETS_FILE, apply_in_nets, find_places
-    from passnet.core.records.serialise import write_json
+    from passnet.bench.in_nets import (
+        IN_NETS_FILE,
+        PassesInNets,
+        apply_in_nets,
+        candidate_in,
+        find_places,
+        keep_in_nets,
+    )
+    from passnet.bench.run_record import RUN_FILE
     from passnet.core.terminal.progress import progress
     from passnet.pages.tables.tables import net_table
 
     print_notes(options.suite.notes, options.sandbox)
     settings = replace(options.settings, sandbox=options.sandbox.name)
     passes, out = options.passes, options.out
-    places, notes = find_places(options.suite, passes, options.graphs, options.nets)
-    print_notes(notes)
+    entry = candidate_in(passes, options.suite, options.candidate)
+    places, notes = find_places(options.suite, entry, options.graphs, options.nets)
+    print_notes([*entry.notes, *notes])
     with progress("judging in nets", 2 * len(places)) as step:
         plan = replace(options.plan, progress=step)
-        records = apply_in_nets(places, passes, out, settings, plan)
-    write_json(out / IN_NETS_FILE, records)
+        records = apply_in_nets(places, out, settings, plan)
+    found = PassesInNets(entry.code_hash or "", tuple(records))
+    kept = [out, *([passes] if (passes / RUN_FILE).is_file() else [])]
+    for folder in kept:
+        keep_in_nets(found, folder)
     if options.json:
         print_json([asdict(record) for record in records])
     else:
         print_tables([net_table(records)])
-        say(f"written to {out}: {IN_NETS_FILE}")
+        say(f"written to {' and '.join(map(str, kept))}: {IN_NETS_FILE}")
     if not any(record.speedup for record in records):
         fail(f"none of {len(records)} nets could be timed; {out} says why")
 

@@ -56,6 +56,7 @@ def add_command(options: LeaderboardAddOptions) -> None:
     The run must be complete, and its numbers must follow from its raw times; else nothing is
     written, and the reasons are named.
     """
+    from passnet.bench.in_nets import read_in_nets
     from passnet.core.records.folders import atomic_folder
     from passnet_site.leaderboard.entry import check_name, write_entry
     from passnet_site.leaderboard.entry_checks import check_run, failed
@@ -68,9 +69,9 @@ def add_command(options: LeaderboardAddOptions) -> None:
     problems = failed(check_run(info, trials, suite))
     if problems or suite is None:
         raise InputError(f"{folder}: cannot be an entry. " + "; ".join(problems))
-    target = options.leaderboard / name
+    target, in_nets = options.leaderboard / name, read_in_nets(folder)
     with atomic_folder(target) as partial:
-        entry = write_entry(partial, name, options.sender, info, trials, suite)
+        entry = write_entry(partial, name, options.sender, info, trials, suite, in_nets)
     if options.json:
         print_json(entry)
         return

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from passnet.bench.in_nets import PassesInNets
 from passnet.bench.run_record import BenchRunInfo
 from passnet.bench.scores import CandidateScore, Row, score_rows, untimed_candidates
 from passnet.core.records.parquet import FileLimits, Format
@@ -62,6 +63,9 @@ class LeaderboardEntry:
     num_trials: int
     trials_sha256: str
 
+    in_nets: tuple[PassesInNets, ...] = ()
+    """The passes in nets that their tasks came from, as the run's folder has it."""
+
 
 def rows_of(trials: Sequence[Trial]) -> list[Row]:
     """Return the fields of trials that scores are made from."""
@@ -101,7 +105,13 @@ def check_name(name: str) -> None:
 
 
 def write_entry(
-    folder: Path, name: str, by: str, info: BenchRunInfo, trials: Sequence[Trial], suite: Suite
+    folder: Path,
+    name: str,
+    by: str,
+    info: BenchRunInfo,
+    trials: Sequence[Trial],
+    suite: Suite,
+    in_nets: Sequence[PassesInNets] = (),
 ) -> LeaderboardEntry:
     """Write a run as an entry to an empty folder.
 
@@ -135,6 +145,7 @@ def write_entry(
         claimed_scores(trials),
         len(trials),
         _sha256(folder / ENTRY_TRIALS_FILE),
+        tuple(each for each in in_nets if each.code_hash in hashes.values()),
     )
     write_json(folder / ENTRY_FILE, entry)
     return entry

@@ -1,7 +1,7 @@
 """The leaderboard over all boards, and for each board the pages of its scores and its trials."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from passnet.bench.groups import graph_groups
@@ -26,11 +26,18 @@ SOL = ColumnSpec(
 ROOFLINE = ColumnSpec(
     "roof %", "percent", width=72, is_wide=True, hint="share of the roofline that is reached"
 )
+IN_NETS = ColumnSpec(
+    "in nets",
+    "number",
+    width=80,
+    hint="geometric mean over whole nets that tasks came from, over torch.compile without passes",
+)
 _LINES = (
     ColumnSpec("candidate", "link"),
     ColumnSpec("AS, with its 95 % interval", "speedup"),
     SOL,
     ROOFLINE,
+    IN_NETS,
     ColumnSpec("AS pooled", "number", width=80, is_wide=True, hint="all trials as one task"),
     ColumnSpec("correct %", "percent", width=88, is_wide=True, hint="trials that agree at t = -5"),
     ColumnSpec("tasks correct %", "percent", width=92, is_wide=True),
@@ -38,6 +45,18 @@ _LINES = (
     ColumnSpec("speedup", "number", width=90, is_wide=True, hint="geometric mean, if correct"),
     ColumnSpec("trials", "number", digits=0, width=72, is_wide=True),
     ColumnSpec("not ok", width=130, is_wide=True),
+)
+_NETS = (
+    ColumnSpec("candidate"),
+    ColumnSpec("task", "text", "words"),
+    ColumnSpec("net", "text", "words"),
+    ColumnSpec("places", "number", digits=0, width=76, hint="where its passes apply"),
+    ColumnSpec("on the task", "number", width=96, hint="speedup over torch.compile without passes"),
+    ColumnSpec("share %", "percent", width=80, is_wide=True, hint="of the net's time"),
+    ColumnSpec("predicted", "number", width=90, is_wide=True, hint="by Amdahl's law"),
+    ColumnSpec("in the net, with its 95 % interval", "speedup"),
+    ColumnSpec("again", "number", width=72, hint="torch.compile without passes over itself"),
+    ColumnSpec("status", "text", "words", width=140, is_wide=True),
 )
 _FAILURES = (
     ColumnSpec("candidate"),
@@ -77,7 +96,13 @@ def _index_board(board: Board, scores: BoardScores) -> dict[str, Any]:
         "hardware": board.hardware,
         "names": scores.names,
         "lines": [
-            {"name": line.name, "kind": line.kind, "tags": _tags(line), "target": target}
+            {
+                "name": line.name,
+                "kind": line.kind,
+                "tags": _tags(line),
+                "target": target,
+                "nets": short([_in_nets(line)])[0],
+            }
             for line in board.lines
         ],
         "choices": choices,
@@ -133,24 +158,33 @@ def write_board(site: SiteFolder, board: Board, scores: BoardScores) -> None:
     }
     if failures := _failures(board):
         data["failures"] = table_spec(_FAILURES, failures, (2, True))
+    if nets := list(_net_rows(board)):
+        data["nets"] = table_spec(_NETS, nets, (7, True))
     notes = dict.fromkeys(
         f"{line.run.name}: {line.run.note}" for line in board.lines if line.run.note
     )
     site.write_page(
-        f"boards/{board.stem}.html", "board", data, board=board, notes=notes, failures=failures
+        f"boards/{board.stem}.html",
+        "board",
+        data,
+        board=board,
+        notes=notes,
+        failures=failures,
+        nets=nets,
     )
 
 
 def _line_row(line: Line, score: CandidateScore | None) -> list[Any]:
     name = [line.name, "", [line.kind, *_tags(line)]]
     if score is None:
-        return [name, *[None] * 8, len(line.trials), "not timed"]
+        return [name, *[None] * 9, len(line.trials), "not timed"]
     columns = score.suite.columns
     return [
         name,
         _triple(score),
         score.sol.score,
         score.sol.roofline_share,
+        _in_nets(line),
         score.suite.score_pooled,
         columns.subgraph_correct,
         columns.sample_correct,
@@ -159,6 +193,27 @@ def _line_row(line: Line, score: CandidateScore | None) -> list[Any]:
         score.num_trials,
         failures_in_words(score.statuses),
     ]
+
+
+def _in_nets(line: Line) -> float | None:
+    found = line.run.nets_of(line.candidate)
+    return found.score if found else None
+
+
+def _net_rows(board: Board) -> Iterator[list[Any]]:
+    """Yield a row for each pass folder in each net; lines of equal files have the same ones."""
+    shown = set()
+    for line in board.lines:
+        found = line.run.nets_of(line.candidate)
+        if found is None or found.code_hash in shown:
+            continue
+        shown.add(found.code_hash)
+        for place in found.places:
+            speedup = place.speedup and (place.speedup, place.low, place.high)
+            yield [
+                *(line.name, place.task, place.net, place.num_matches, place.task_speedup),
+                *(place.share, place.predicted, speedup, place.again, place.error or place.status),
+            ]
 
 
 def _es_chart(scores: LineScores) -> dict[str, Any]:

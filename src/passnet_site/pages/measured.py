@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from passnet.bench.in_nets import PassesInNets, read_in_nets
 from passnet.bench.run_record import RUN_FILE, TRIALS_FILE, BenchRunInfo, run_folder
 from passnet.core.records.serialise import has_lines
 from passnet.core.records.untrusted import MAX_HASHED_BYTES, open_untrusted
@@ -44,6 +45,13 @@ class MeasuredRun:
     sources: dict[tuple[str, str], Sources] = field(default_factory=dict)
     """Pass folders by candidate and task, if their files are still those that were judged."""
 
+    in_nets: tuple[PassesInNets, ...] = ()
+
+    def nets_of(self, candidate: str) -> PassesInNets | None:
+        """Return what a candidate's passes did in the nets that tasks came from, if known."""
+        digest = self.info.code_hashes.get(candidate)
+        return next((each for each in self.in_nets if each.code_hash == digest), None)
+
 
 def is_run(path: Path) -> bool:
     """Return whether a folder holds a run with its trials."""
@@ -64,7 +72,8 @@ def read_run(path: Path, suites: "KnownSuites") -> MeasuredRun:
     tasks = {trial.task for trial in trials}
     sources = _sources(info.candidates, info, suite)
     sources = {(name, task): files for (name, task), files in sources.items() if task in tasks}
-    return MeasuredRun(path.resolve().name, info, trials, sources=sources)
+    in_nets = tuple(read_in_nets(path))
+    return MeasuredRun(path.resolve().name, info, trials, sources=sources, in_nets=in_nets)
 
 
 def read_entries(leaderboard: Path, suites: "KnownSuites") -> list[MeasuredRun]:
@@ -97,7 +106,8 @@ def read_entries(leaderboard: Path, suites: "KnownSuites") -> list[MeasuredRun]:
             for candidate in info.candidates
         ]
         sources = _sources(rooted, info, suite)
-        runs.append(MeasuredRun(entry.name, info, tuple(trials), standing, note, sources))
+        run = MeasuredRun(entry.name, info, tuple(trials), standing, note, sources, entry.in_nets)
+        runs.append(run)
     return runs
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from passnet.bench.environment import Environment
+from passnet.bench.in_nets import InNet, PassesInNets, keep_in_nets
 from passnet.bench.run_record import RUN_FILE, TRIALS_FILE, BenchRunInfo
 from passnet.core.records.serialise import SCHEMA_VERSION, LineWriter, write_json
 from passnet.judge.candidate import Candidate
@@ -82,12 +83,16 @@ def write_run(
         entry = parse_candidate(str(passes), suite.tasks)
         candidates.append(replace(entry.template, name="mine"))
         hashes["mine"] = str(entry.code_hash)
+        out.mkdir(parents=True)
+        place = InNet(HOSTILE, HOSTILE, "ok", 3, 1.2, 0.1, 1.02, 1.03, 1.01, 1.05, 0.99, HOSTILE)
+        lost = InNet("add_relu", "net", "timeout", 0, error="too slow")
+        keep_in_nets(PassesInNets(hashes["mine"], (place, lost)), out)
         factors = {**factors, "mine": 1.5}
     settings = RunSettings(JudgeSettings(), sandbox="bubblewrap")
     info = BenchRunInfo(
         SCHEMA_VERSION, suite.name, suite.content_hash, tuple(candidates), hashes, settings, machine
     )
-    out.mkdir(parents=True)
+    out.mkdir(parents=True, exist_ok=True)
     write_json(out / RUN_FILE, info)
     with LineWriter(out / TRIALS_FILE) as writer:
         for number, (name, factor) in enumerate(factors.items()):

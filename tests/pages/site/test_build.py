@@ -116,6 +116,15 @@ def test_the_leaderboard_has_the_scores_of_the_records(site: Path) -> None:
     assert board["names"]["dtype"] == ["bfloat16", "float32"]
 
 
+def test_a_board_shows_passes_in_nets(site: Path) -> None:
+    [board] = given(site, "index.html", "boards")
+    assert [line["nets"] for line in board["lines"]] == [None, None, 1.03]
+    [page] = [path for path in site.glob("boards/*.html") if "trials" not in path.name]
+    columns = given(site, f"boards/{page.name}", "nets")["columns"]
+    speedups = next(column for column in columns if column["title"].startswith("in the net"))
+    assert speedups["values"] == [[1.03, 1.01, 1.05], None]
+
+
 HOSTILE_NAME = f"null {HOSTILE}"
 
 

@@ -16,6 +16,7 @@ PASSNET.leaderboard = () => {
     { title: "AS, with its 95 % interval", kind: "speedup", digits: 3, grow: 4, hint: "Error-aware Speedup Score; eager torch is 1" },
     { title: "S", kind: "number", digits: 3, width: 70, hint: "0.5 as fast as eager torch, 1 at the hardware's limit T_sol" },
     { title: "roof %", kind: "percent", wide: true, width: 78, hint: "share of the roofline that is reached, over correct trials" },
+    { title: "in nets", kind: "number", digits: 3, width: 80, hint: "geometric mean over whole nets that tasks came from, over torch.compile without passes" },
     { title: "correct %", kind: "percent", width: 92, wide: true, hint: "trials that agree at t = -5" },
     { title: "near float64 %", kind: "percent", wide: true, width: 104, hint: "trials that are correct, or no further from float64 than eager torch" },
     { title: "not slower %", kind: "percent", wide: true, width: 100, hint: "trials that are correct and at least as fast as eager torch" },
@@ -47,7 +48,7 @@ PASSNET.leaderboard = () => {
       if (kind && line.kind !== kind) return;
       const [as, sol, roofline, correct, faster, near, speedup, trials, failed] = score ?? [null, null, null, null, null, null, null, 0, "not timed"];
       graphs = Math.max(graphs, trials);
-      rows.push([[line.name, line.target, [line.kind, ...line.tags]], as, sol, roofline, correct, near, faster, speedup, failed]);
+      rows.push([[line.name, line.target, [line.kind, ...line.tags]], as, sol, roofline, line.nets, correct, near, faster, speedup, failed]);
     });
     rows.sort((a, b) => (b[1] ? b[1][0] : 0) - (a[1] ? a[1][0] : 0));
     return { graphs, columns: COLUMNS.map((column, at) => ({ ...column, values: rows.map((row) => row[at]) })), sort: null, isEmpty: !found };
