@@ -80,8 +80,14 @@ def test_a_task_is_found_in_the_largest_graph_of_its_net(folder: Path) -> None:
     assert (place.task, place.net, notes) == ("add_relu", "timm/net", [])
     assert [len(each.graph.program.ops) for each in (place.on_task, place.in_net)] == [2, 4]
     lost = make_suite("tasks", [replace(graph, source=NetSource("a/b", "a", "1", 0, 2))])
-    with pytest.raises(InputError, match="has none of the nets of these tasks, such as a/b"):
-        find_places(lost, passes, folder / "graphs")
+    others, [note] = find_places(lost, passes, folder / "graphs", 9)
+    assert {place.net for place in others} == {"timm/net", "timm/other"}
+    assert note.endswith("; 2 others hold its ops")
+    program = parse_program(PROGRAM.replace("relu", "exp"))
+    other = Graph(program, graph.graph.tensors)
+    nowhere = make_suite("tasks", [replace(graph, graph=other)])
+    with pytest.raises(InputError, match="has no net that holds the ops of one of these tasks"):
+        find_places(nowhere, passes, folder / "graphs")
     with pytest.raises(PassFolderError, match="nor a pass folder named after a task"):
         candidate_in(folder, suite)
 

@@ -6,10 +6,12 @@ alone is measured beside it, twice, so that the difference of two equal programs
 every candidate, a pass runs in the judge's sandbox, and is timed from outside.
 """
 
+import hashlib
 import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from statistics import geometric_mean
 
@@ -19,6 +21,7 @@ from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import read_json, write_json
 from passnet.data.capture.store import GRAPHS, read_set
 from passnet.errors import InputError
+from passnet.graph.canonical import op_sequence
 from passnet.graph.spec import Graph
 from passnet.graph.text.files import graph_from_row
 from passnet.judge.candidate import Candidate
@@ -138,7 +141,8 @@ def find_places(
         suite: tasks, whose graphs name the nets that they came from.
         candidate: the passes.
         graphs: captured graphs of whole nets, as `passnet capture` writes them.
-        num_nets: nets for each task, in the order of its graphs.
+        num_nets: nets for each task, in the order of its graphs; where none of them is there,
+            nets whose ops hold the task's, one after another, in an order drawn by their names.
 
     Raises:
         InputError: no task has a pass folder, or no net of theirs is among the graphs.
@@ -148,22 +152,23 @@ def find_places(
     if not folders:
         raise InputError(f"{candidate.name} has no pass folder for a task of {suite.name}")
     tasks = list(folders)
-    wanted = {net for task in tasks for net in _nets_of(task)}
-    nets = _graphs_of(graphs, wanted)
+    nets = _captured_nets(graphs, tasks)
     places, notes = [], []
     for task in tasks:
-        found = [net for net in _nets_of(task) if net in nets][:num_nets]
+        found = [net for net in _nets_of(task) if net in nets]
         if not found:
-            notes.append(f"task {task.name}: none of its nets is in {graphs}")
-        for net in found:
-            graph = next(each for each in task.graphs if each.source and each.source.net == net)
+            found = _drawn([net for net, own in nets.items() if task.name in own.tasks])
+            others = f"; {len(found)} others hold its ops" if found else ""
+            notes.append(f"task {task.name}: none of its nets is in {graphs}{others}")
+        for net in found[:num_nets]:
+            of_net = (each for each in task.graphs if each.source and each.source.net == net)
+            graph = next(of_net, task.graphs[0])
             name = f"{task.name}--{net.replace('/', '.')}"
             on_task = TaskGraph(f"{name}--task", f"{name}--task", graph.graph, graph.source)
-            in_net = TaskGraph(name, name, nets[net], graph.source)
+            in_net = TaskGraph(name, name, nets[net].graph(), graph.source)
             places.append(TaskInNet(task.name, folders[task], net, on_task, in_net))
     if not places:
-        named = f", such as {min(wanted)}" if wanted else ""
-        raise InputError(f"{graphs} has none of the nets of these tasks{named}")
+        raise InputError(f"{graphs} has no net that holds the ops of one of these tasks")
     return places, notes
 
 
@@ -199,18 +204,43 @@ def _nets_of(task: Task) -> list[str]:
     return list(dict.fromkeys(graph.source.net for graph in task.graphs if graph.source))
 
 
-def _graphs_of(folder: Path, nets: set[str]) -> dict[str, Graph]:
-    """Return the largest graph of some nets that a folder of captured graphs has, by net."""
-    found: dict[str, tuple[int, Graph]] = {}
+def _drawn(nets: Sequence[str]) -> list[str]:
+    return sorted(nets, key=lambda net: hashlib.sha256(net.encode()).digest())
+
+
+@dataclass(frozen=True, slots=True)
+class _CapturedNet:
+    """The largest graph of a net: its number of ops, where it is, and the tasks that it holds."""
+
+    size: int
+    path: Path
+    index: int
+    tasks: frozenset[str]
+
+    def graph(self) -> Graph:
+        """Read it."""
+        row = next(islice(GRAPHS.read(self.path), self.index, None))
+        return graph_from_row(row.program, row.tensors, f"{self.path}: graph {self.index}")
+
+
+def _captured_nets(folder: Path, tasks: Sequence[Task]) -> dict[str, _CapturedNet]:
+    """Return the nets of a folder of captured graphs by name."""
+    sequences = {task.name: _text(op_sequence(task.graphs[0].graph.program)) for task in tasks}
+    found: dict[str, _CapturedNet] = {}
     for path in read_set(folder)[1]:
-        for row in GRAPHS.read(path):
+        for index, row in enumerate(GRAPHS.read(path)):
+            size, ops = len(row.op_sequence), _text(row.op_sequence)
+            held = None
             for source in row.sources:
-                size = len(row.op_sequence)
-                is_wanted = source.entry in nets and source.kind == "inference"
-                if is_wanted and size > found.get(source.entry, (0, None))[0]:
-                    graph = graph_from_row(row.program, row.tensors, f"{path}: {source.entry}")
-                    found[source.entry] = size, graph
-    return {net: graph for net, (_, graph) in found.items()}
+                known = found.get(source.entry)
+                if source.kind == "inference" and (known is None or size > known.size):
+                    held = held or frozenset(name for name, own in sequences.items() if own in ops)
+                    found[source.entry] = _CapturedNet(size, path, index, held)
+    return found
+
+
+def _text(ops: Sequence[str]) -> str:
+    return "".join(f" {op} " for op in ops)
 
 
 def _copy_passes(out: Path, places: Sequence[TaskInNet]) -> None:
