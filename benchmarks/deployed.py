@@ -26,6 +26,7 @@ from typing import Any
 
 import torch
 from torch.export import Dim, export
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 import passnet
 from benchmarks.in_turns import Run, engines_of, main, tensors_of
@@ -164,25 +165,25 @@ def _mlp() -> Deployed:
 
 
 class Named(torch.nn.Module):
-    """A net that takes its tensors in a row, some of them by name."""
+    """A net that takes its tensors in a row, wherever they are among its arguments."""
 
-    def __init__(self, net: torch.nn.Module, num_args: int, names: Sequence[str]) -> None:
+    def __init__(self, net: torch.nn.Module, leaves: Sequence[Any], spec: TreeSpec) -> None:
         super().__init__()
-        self.net, self.num_args, self.names = net, num_args, names
+        self.net, self.spec = net, spec
+        self.fixed = [None if isinstance(leaf, torch.Tensor) else (leaf,) for leaf in leaves]
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return the tensors among the outputs."""
-        named = dict(zip(self.names, tensors[self.num_args :], strict=True))
-        return tuple(tensors_of(self.net(*tensors[: self.num_args], **named)))
+        given = iter(tensors)
+        leaves = [next(given) if own is None else own[0] for own in self.fixed]
+        args, kwargs = tree_unflatten(leaves, self.spec)
+        return tuple(tensors_of(self.net(*args, **kwargs)))
 
 
 def _drawn(entry: str) -> Deployed:
     made = build_entry(entry)
-    args, kwargs = input_values(made)
-    tensors = (*args, *kwargs.values())
-    if not all(isinstance(x, torch.Tensor) for x in tensors):
-        raise ValueError("an input is no tensor")
-    return Deployed(Named(made.module.eval(), len(args), [*kwargs]).eval(), [tensors])
+    leaves, spec = tree_flatten(input_values(made))
+    return Deployed(Named(made.module.eval(), leaves, spec).eval(), [tuple(tensors_of(leaves))])
 
 
 NETS: Mapping[str, Callable[[], Deployed]] = {
