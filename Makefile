@@ -30,6 +30,9 @@ demo: .venv/core
 	$(BIN)/passnet bench run --suite demo-small --out runs/demo-small --seconds 0.2 \
 	  --candidate eager --candidate inductor --candidate inductor@direct \
 	  --candidate examples/passes --candidate examples/passes@direct
+	rm -rf runs/demo-in-net
+	$(BIN)/passnet bench apply examples/passes --suite demo --task pool_concat --seconds 0.2 \
+	  --out runs/demo-in-net
 
 .venv/train: .venv/core
 	$(BIN)/pip install -q $(PIP_ARGS) -c .venv/constraints.txt -e '.[train]'

@@ -86,8 +86,10 @@ def test_a_task_is_found_in_the_largest_graph_of_its_net(folder: Path) -> None:
     program = parse_program(PROGRAM.replace("relu", "exp"))
     other = Graph(program, graph.graph.tensors)
     nowhere = make_suite("tasks", [replace(graph, graph=other)])
-    with pytest.raises(InputError, match="has no net that holds the ops of one of these tasks"):
+    with pytest.raises(InputError, match="no net of at most 64 MiB that holds the ops of one of"):
         find_places(nowhere, passes, folder / "graphs")
+    with pytest.raises(InputError, match="no net of at most 0 MiB"):
+        find_places(suite, passes, folder / "graphs", max_mib=0)
     with pytest.raises(PassFolderError, match="nor a pass folder named after a task"):
         candidate_in(folder, suite)
 

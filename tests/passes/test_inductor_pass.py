@@ -197,3 +197,42 @@ def test_a_warm_cache_runs_the_op_in_another_process_and_forgets_what_changed(
 def test_sizes_may_vary(tmp_path: Path, fresh_cache: dict[str, str]) -> None:
     folder = write_folder(tmp_path / "passes", Fuse=KERNEL)
     assert compiled(fresh_cache, str(folder), "dynamic") == "1 False"
+
+
+STANDALONE = """
+import sys, torch
+from torch._inductor import CompiledArtifact, standalone_compile
+from passnet.passes.inductor_pass import InductorPass
+
+def net(x, y):
+    return torch.relu(x + y) * 2
+
+own, path = InductorPass(sys.argv[1]), sys.argv[2]
+
+def keep(graph, inputs):
+    settings = {"config_patches": {"pre_grad_custom_pass": own}}
+    standalone_compile(graph, inputs, options=settings).save(path=path, format="binary")
+    return graph.forward
+
+x, y = torch.randn(3, 4), torch.randn(3, 4)
+with torch.no_grad():
+    if sys.argv[3:]:
+        torch.compile(net, backend=keep, dynamic=False)(x, y)
+    [found] = CompiledArtifact.load(path=path, format="binary")(x, y)
+torch.testing.assert_close(found, net(x, y))
+print(own.num_matches, end="")
+"""
+
+
+@pytest.mark.slow
+def test_an_artifact_of_the_standalone_compiler_is_loaded_elsewhere(
+    tmp_path: Path, fresh_cache: dict[str, str]
+) -> None:
+    folder, artifact = write_folder(tmp_path / "passes", Fuse=KERNEL), tmp_path / "artifact"
+    for words, expected in ((["make"], "1"), ([], "0")):
+        command = [sys.executable, "-c", STANDALONE, str(folder), str(artifact), *words]
+        done = subprocess.run(
+            command, env=fresh_cache, capture_output=True, text=True, check=False, timeout=300
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert done.stdout.splitlines()[-1] == expected

@@ -9,20 +9,20 @@ every candidate, a pass runs in the judge's sandbox, and is timed from outside.
 import hashlib
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from statistics import geometric_mean
 
 from passnet.bench.run import run_suite
 from passnet.bench.run_record import RUN_FILE, run_folder, suite_of_run
 from passnet.core.jobs.run_plan import RunPlan
-from passnet.core.records.serialise import read_json, write_json
-from passnet.data.capture.store import GRAPHS, read_set
+from passnet.core.records.dtypes import storage
+from passnet.core.records.serialise import decode, read_json, write_json
+from passnet.data.capture.store import GRAPHS, GraphRow, read_set
 from passnet.errors import InputError
 from passnet.graph.canonical import op_sequence
-from passnet.graph.spec import Graph
+from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.files import graph_from_row
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import CandidateEntry, parse_candidate
@@ -133,7 +133,7 @@ def candidate_in(path: Path, suite: Suite, name: str | None = None) -> Candidate
 
 
 def find_places(
-    suite: Suite, candidate: CandidateEntry, graphs: Path, num_nets: int = 1
+    suite: Suite, candidate: CandidateEntry, graphs: Path, num_nets: int = 1, max_mib: int = 64
 ) -> tuple[list[TaskInNet], list[str]]:
     """Return the tasks that have passes, each in some nets that hold it, and notes.
 
@@ -143,32 +143,43 @@ def find_places(
         graphs: captured graphs of whole nets, as `passnet capture` writes them.
         num_nets: nets for each task, in the order of its graphs; where none of them is there,
             nets whose ops hold the task's, one after another, in an order drawn by their names.
+        max_mib: leave out nets whose arguments, weights among them, are larger, in MiB.
 
     Raises:
         InputError: no task has a pass folder, or no net of theirs is among the graphs.
     """
-    own = {task: candidate.for_task(task.name) for task in suite.tasks}
-    folders = {task: Path(each.passes) for task, each in own.items() if each and each.passes}
+    given = {task: candidate.for_task(task.name) for task in suite.tasks}
+    folders = {task: Path(each.passes) for task, each in given.items() if each and each.passes}
     if not folders:
         raise InputError(f"{candidate.name} has no pass folder for a task of {suite.name}")
     tasks = list(folders)
     nets = _captured_nets(graphs, tasks)
-    places, notes = [], []
+    chosen: dict[Task, list[str]] = {}
+    notes = []
     for task in tasks:
         found = [net for net in _nets_of(task) if net in nets]
         if not found:
             found = _drawn([net for net, own in nets.items() if task.name in own.tasks])
             others = f"; {len(found)} others hold its ops" if found else ""
             notes.append(f"task {task.name}: none of its nets is in {graphs}{others}")
-        for net in found[:num_nets]:
+        small = [net for net in found if (nets[net].mib or 0) <= max_mib]
+        if found and not small:
+            notes.append(f"task {task.name}: all of its nets are larger than {max_mib} MiB")
+        chosen[task] = small[:num_nets]
+    read = _read_graphs({nets[net] for own in chosen.values() for net in own})
+    places = []
+    for task, own in chosen.items():
+        for net in own:
             of_net = (each for each in task.graphs if each.source and each.source.net == net)
             graph = next(of_net, task.graphs[0])
             name = f"{task.name}--{net.replace('/', '.')}"
             on_task = TaskGraph(f"{name}--task", f"{name}--task", graph.graph, graph.source)
-            in_net = TaskGraph(name, name, nets[net].graph(), graph.source)
+            in_net = TaskGraph(name, name, read[nets[net]], graph.source)
             places.append(TaskInNet(task.name, folders[task], net, on_task, in_net))
     if not places:
-        raise InputError(f"{graphs} has no net that holds the ops of one of these tasks")
+        raise InputError(
+            f"{graphs} has no net of at most {max_mib} MiB that holds the ops of one of these tasks"
+        )
     return places, notes
 
 
@@ -210,33 +221,47 @@ def _drawn(nets: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _CapturedNet:
-    """The largest graph of a net: its number of ops, where it is, and the tasks that it holds."""
+    """The largest graph of a net: its number of ops, its place in a file, the size of its
+    arguments, and the tasks that it holds; no size if it is the net of no task and holds none.
+    """
 
     size: int
     path: Path
     index: int
+    mib: float | None
     tasks: frozenset[str]
-
-    def graph(self) -> Graph:
-        """Read it."""
-        row = next(islice(GRAPHS.read(self.path), self.index, None))
-        return graph_from_row(row.program, row.tensors, f"{self.path}: graph {self.index}")
 
 
 def _captured_nets(folder: Path, tasks: Sequence[Task]) -> dict[str, _CapturedNet]:
-    """Return the nets of a folder of captured graphs by name."""
+    """Return the nets of some tasks, and those that hold one, by name."""
+    wanted = {net for task in tasks for net in _nets_of(task)}
     sequences = {task.name: _text(op_sequence(task.graphs[0].graph.program)) for task in tasks}
     found: dict[str, _CapturedNet] = {}
     for path in read_set(folder)[1]:
         for index, row in enumerate(GRAPHS.read(path)):
             size, ops = len(row.op_sequence), _text(row.op_sequence)
-            held = None
-            for source in row.sources:
-                known = found.get(source.entry)
-                if source.kind == "inference" and (known is None or size > known.size):
-                    held = held or frozenset(name for name, own in sequences.items() if own in ops)
-                    found[source.entry] = _CapturedNet(size, path, index, held)
-    return found
+            nets = {each.entry for each in row.sources if each.kind == "inference"}
+            larger = [net for net in nets if net not in found or size > found[net].size]
+            held = frozenset(name for name, own in sequences.items() if own in ops)
+            mib = _mib(row) if larger and (held or wanted & nets) else None
+            found |= dict.fromkeys(larger, _CapturedNet(size, path, index, mib, held))
+    return {net: own for net, own in found.items() if own.mib is not None}
+
+
+def _mib(row: GraphRow) -> float:
+    specs = decode(row.tensors, tuple[TensorSpec, ...], row.full)
+    return sum(spec.num_elements * storage(spec.dtype).itemsize for spec in specs) / 2**20
+
+
+def _read_graphs(nets: Iterable[_CapturedNet]) -> dict[_CapturedNet, Graph]:
+    """Return the graphs of some nets."""
+    graphs: dict[_CapturedNet, Graph] = {}
+    wanted = {(net.path, net.index): net for net in nets}
+    for path in {path for path, _ in wanted}:
+        for index, row in enumerate(GRAPHS.read(path)):
+            if net := wanted.get((path, index)):
+                graphs[net] = graph_from_row(row.program, row.tensors, f"{path}: {row.full}")
+    return graphs
 
 
 def _text(ops: Sequence[str]) -> str:

@@ -150,6 +150,9 @@ class BenchApplyOptions:
     nets: int = opt.field(1, least=1)
     """Try each pass folder in this many nets of its task."""
 
+    max_mib: int = opt.field(64, least=1)
+    """Leave out nets whose arguments, weights among them, are larger, in MiB."""
+
     out: Path
     """Write the run to this folder."""
 
@@ -188,7 +191,7 @@ def bench_apply(options: BenchApplyOptions) -> None:
     settings = replace(options.settings, sandbox=options.sandbox.name)
     passes, out = options.passes, options.out
     entry = candidate_in(passes, options.suite, options.candidate)
-    places, notes = find_places(options.suite, entry, options.graphs, options.nets)
+    places, notes = find_places(options.suite, entry, options.graphs, options.nets, options.max_mib)
     print_notes([*entry.notes, *notes])
     with progress("judging in nets", 2 * len(places)) as step:
         plan = replace(options.plan, progress=step)
