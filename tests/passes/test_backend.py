@@ -150,7 +150,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
         InputError,
         "no option 'nonsense'; its options are passes, library, residual, report",
     ),
-    ({"residual": "jit"}, InputError, "residual is 'jit'; choose eager or inductor"),
+    ({"residual": "jit"}, InputError, "residual is 'jit'; choose eager, inductor or inlined"),
     ({"passes": "nowhere"}, PassFolderError, "nowhere: no such folder"),
     ({"passes": ["nowhere"]}, PassFolderError, "nowhere: no such folder"),
 ]

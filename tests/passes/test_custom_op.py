@@ -1,5 +1,6 @@
 """Replacements stay what they are where Inductor compiles the rest around them."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import torch
 
 from passnet.passes.apply.custom_op import wrap_sites
 from passnet.passes.apply.rewrite import apply_passes
-from passnet.passes.backend import compile_graph
+from passnet.passes.backend import Residual, compile_graph
 from tests.passes.graphs import CLAMP, assert_same, graph_of, pass_of, write_folder
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
@@ -63,6 +64,33 @@ def test_an_op_may_take_values_in_a_list() -> None:
     compiled, reports = compile_graph(module, inputs, [joined, later], "inductor")
     assert [report.num_matches for report in reports] == [1, 1]
     assert_same(net, compiled, inputs)
+
+
+@pytest.mark.parametrize("residual", ["eager", "inductor", "inlined"])
+@pytest.mark.parametrize("is_argument", [True, False])
+def test_results_share_no_memory_that_the_original_ops_results_do_not(
+    residual: Residual, is_argument: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def copies(x: torch.Tensor) -> Any:
+        y = x.clone()
+        return y, y.clone()
+
+    def same(x: torch.Tensor) -> Any:
+        y = x.clone()
+        return (x, y) if is_argument else (y, y)
+
+    def net(x: torch.Tensor) -> Any:
+        y = x.clone()
+        z = y.clone()
+        return x * 2, y.add_(1), z.mul_(3)
+
+    x = torch.randn(4)
+    compiled, [report] = compile_graph(graph_of(net), [x], [pass_of(copies, same)], residual)
+    expected, before = net(x), x.clone()
+    with caplog.at_level(logging.WARNING, "passnet"):
+        assert all(map(torch.equal, compiled(x), expected)) and torch.equal(x, before)
+    assert report.num_matches == 1
+    assert f"memory of {'an argument' if is_argument else 'its result 1'}" in caplog.text
 
 
 def test_inductor_sees_through_replacements_of_torch_ops_where_it_may() -> None:

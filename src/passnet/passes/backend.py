@@ -57,7 +57,7 @@ def passnet_backend(
         raise InputError(f"backend passnet has no {setting}; its options are {', '.join(OPTIONS)}")
     residual = options.get("residual", "eager")
     if residual not in get_args(Residual):
-        raise InputError(f"residual is {residual!r}; choose {', '.join(get_args(Residual))}")
+        raise InputError(f"residual is {residual!r}; choose eager, inductor or inlined")
     passes = loaded_passes(options.get("passes"))
     if options.get("library") is not None:
         devices = {v.device.type for v in example_inputs if isinstance(v, torch.Tensor)}

@@ -17,7 +17,13 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from passnet.errors import PassError
-from passnet.passes.apply.first_call import checked_call, difference, original_outputs, outputs_of
+from passnet.passes.apply.first_call import (
+    checked_call,
+    difference,
+    original_outputs,
+    outputs_of,
+    shared,
+)
 from passnet.passes.apply.rewrite import Site
 from passnet.passes.apply.written_call import filled, written
 from passnet.passes.match.graph_index import GraphIndex
@@ -103,9 +109,11 @@ def _is_transparent(site: Site) -> bool:
 
         try:
             original = original_outputs(pattern, torch.fx.map_arg(site.pattern_arguments, like))
+            inputs = [*made]
             made.clear()
             result = function(*torch.fx.map_arg(site.node.args, like))
-            why = difference(outputs_of(result), original)
+            results = outputs_of(result)
+            why = difference(results, original) or shared(results, made, original, inputs)
             writes = any(torch._functionalize_has_data_mutation(own.elem) for own in made)
         except Exception:  # noqa: BLE001 (boundary: whatever a replacement raises)
             return False

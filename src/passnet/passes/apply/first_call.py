@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 import torch.fx
-from torch.utils._pytree import tree_map_only
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from passnet.passes.apply.rewrite import Site
 from passnet.passes.match.pattern import Pattern, as_module
@@ -45,10 +46,12 @@ def checked_call(name: str, pattern: Pattern, replacement: Any) -> Callable[...,
     decided: list[Callable[..., Any]] = []
 
     def choose(inputs: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-        original, result = original_outputs(pattern, inputs), None
+        unwritten = _unwritten(pattern, inputs)
+        original, result = outputs_of(as_module(pattern)(*unwritten)), None
         try:
             result = replacement(*args)
-            why = difference(outputs_of(result), original)
+            results = outputs_of(result)
+            why = difference(results, original) or shared(results, args, original, unwritten)
         except Exception as cause:  # noqa: BLE001 (boundary: whatever a replacement raises)
             why = f"{type(cause).__name__}: {cause}"
         for noted in _noted.get():
@@ -71,10 +74,15 @@ def checked_call(name: str, pattern: Pattern, replacement: Any) -> Callable[...,
 
 def original_outputs(pattern: Pattern, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
     """Return the results of a pattern's ops; they write into copies."""
-    if any(call.writes for call in pattern.calls.values()):
-        inputs = tree_map_only(torch.Tensor, torch.clone, tuple(inputs))
-    outputs: tuple[torch.Tensor, ...] = as_module(pattern)(*inputs)
+    outputs: tuple[torch.Tensor, ...] = as_module(pattern)(*_unwritten(pattern, inputs))
     return outputs
+
+
+def _unwritten(pattern: Pattern, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    if not any(call.writes for call in pattern.calls.values()):
+        return tuple(inputs)
+    copies: tuple[Any, ...] = tree_map_only(torch.Tensor, torch.clone, tuple(inputs))
+    return copies
 
 
 def outputs_of(result: Any) -> tuple[Any, ...]:
@@ -92,6 +100,40 @@ def difference(outputs: Sequence[Any], original: Sequence[torch.Tensor]) -> str 
         if _form(output) != _form(expected):
             return f"returns {_described(output)}, and the original ops {_described(expected)}"
     return None
+
+
+def shared(
+    outputs: Sequence[Any], args: Any, original: Sequence[torch.Tensor], inputs: Any
+) -> str | None:
+    """Return what memory outputs share with arguments or one another, and the original ones do not.
+
+    A later write into such an output would change what it shares memory with.
+    """
+    for number, places in enumerate(_sharing(outputs, args)):
+        if new := places - _sharing(original, inputs)[number]:
+            other = min(new)
+            shared_with = "an argument" if other < 0 else f"its result {other + 1}"
+            return (
+                f"returns memory of {shared_with} as result {number + 1}, and the original ops do "
+                "not; return a clone"
+            )
+    return None
+
+
+def _sharing(outputs: Sequence[torch.Tensor], args: Any) -> list[set[int]]:
+    """Return for each output the earlier ones that it shares memory with, and -1 for arguments."""
+    leaves = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
+    strided = [leaf for leaf in leaves if leaf.layout is torch.strided]
+    owners: dict[StorageWeakRef, int] = {_memory(leaf): -1 for leaf in strided}
+    places = []
+    for number, output in enumerate(outputs):
+        owner = owners.setdefault(_memory(output), number)
+        places.append({owner} - {number})
+    return places
+
+
+def _memory(tensor: torch.Tensor) -> StorageWeakRef:
+    return StorageWeakRef(tensor.untyped_storage())
 
 
 def _form(tensor: torch.Tensor) -> tuple[Any, ...]:
