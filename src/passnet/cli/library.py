@@ -1,4 +1,4 @@
-"""`passnet library`: list, show, verify, merge, export and remove judged passes."""
+"""`passnet library`: list, show, verify, import, merge, export and remove judged passes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -16,10 +16,12 @@ from passnet.cli.terminal.output import print_json, print_notes, print_result, p
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
+    from passnet.core.hardware import Hardware
     from passnet.core.jobs.run_plan import RunPlan
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.judge.settings import RunSettings
     from passnet.passes.library.entries import PassEntry
+    from passnet.passes.library.store import PassLibrary, PassOrder, VerifiedPass
 
 SHOWN_DIGITS = 12
 """Characters of a digest that are shown; fewer may name an entry."""
@@ -123,45 +125,76 @@ def verify_command(options: LibraryVerifyOptions) -> None:
     cluster, --jobs judges work at a time, on machines like this one. Exits with 1 if a pass that
     won is wrong here.
     """
-    from passnet.bench.cluster import device_of
-    from passnet.bench.run import environment_here
-    from passnet.core.hardware import this_hardware
-    from passnet.core.jobs.actors import results_of
-    from passnet.core.terminal.progress import progress
-    from passnet.optimizer.choose.judging import pass_judge
-    from passnet.passes.library.store import PassLibrary, VerifiedPass, verify_library
+    from passnet.passes.library.store import PassLibrary
 
-    library = options.library
-    chosen = [entry for entry in _matching(library, options.entries) if entry.code_hash]
-    print_notes((), options.sandbox)
-    settings = replace(options.settings, sandbox=options.sandbox.name)
-    hardware = this_hardware(settings.num_threads, settings.judge.device)
-    num_actors, device = options.plan.num_actors, device_of(settings)
-    opener = partial(pass_judge, settings, environment_here(settings) if num_actors else None)
-    with progress("judging passes", len(chosen)) as step:
+    library = PassLibrary(options.library)
+    orders = library.orders(_matching(options.library, options.entries))
+    results = _judged(options, library, orders)
+    values = [_verified_facts(verified) for verified in results]
+    print_result(options.json, values, _verified_lines(results))
+    _fail_if_wrong(options.library, results)
 
-        def judge(orders: Sequence[Any]) -> Iterator[Any]:
-            return results_of(orders, opener, num_actors, device)
 
-        def report(verified: VerifiedPass) -> None:
-            step(verified.entry.digest[:SHOWN_DIGITS])
+@dataclass(frozen=True, kw_only=True)
+class LibraryImportOptions:
+    """Options of `passnet library import`."""
 
-        results = verify_library(PassLibrary(library), chosen, judge, hardware, report)
-    values = [
-        {
-            "before": _facts(verified.entry),
-            "after": _facts(verified.after) if verified.after else None,
-            "is_used": verified.is_used,
-            "error": verified.error,
-        }
-        for verified in results
+    folder: Path = opt.argument()
+
+    into: Path = opt.field(metavar="LIBRARY")
+    """Add the passes to this library, which may be new."""
+
+    plan: RunPlan = opt.plan("executor", "num_workers", jobs=1)
+
+    settings: RunSettings = opt.judging_of("judge.device", "num_threads", "judge.timing.seconds")
+
+    sandbox: Sandbox = opt.shared("sandbox")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("import", library_group)
+def import_command(options: LibraryImportOptions) -> None:
+    """Judge the passes of FOLDER on this machine, and add them with their new records to a library.
+
+    FOLDER is a library, or what `passnet library export` wrote. Its code runs in the sandbox of the
+    judge only. Each pass is added once it was judged, and passes that win are used. A second import
+    goes on after those that were judged here before. Exits with 1 if a pass that won is wrong here.
+    """
+    from passnet.judge.processes.sandbox import NO_SANDBOX
+    from passnet.judge.protocol.device import kind_of
+    from passnet.passes.library.foreign import foreign_orders
+    from passnet.passes.library.store import PassLibrary
+
+    sandbox, library = options.sandbox, PassLibrary(options.into)
+    if sandbox.name == "none" and sandbox != NO_SANDBOX:
+        raise InputError(
+            f"no sandbox for the code of others: {sandbox.reason}; --sandbox none runs it without"
+        )
+    orders = foreign_orders(_read(options.folder))
+    device = kind_of(options.settings.judge.device)
+    fitting = [order for order in orders if order[0].hardware.device == device]
+    hardware = _hardware(options)
+    known = {
+        (entry.range, entry.code_hash)
+        for entry in library.entries()
+        if entry.origin == "here" and entry.hardware == hardware
+    }
+    new = [order for order in fitting if (order[0].range, order[0].code_hash) not in known]
+    results = _judged(options, library, new) if new else []
+    num_known, num_others = len(fitting) - len(new), len(orders) - len(fitting)
+    values = {
+        "passes": [_verified_facts(verified) for verified in results],
+        "num_known": num_known,
+        "num_other_devices": num_others,
+    }
+    lines = [
+        *_verified_lines(results),
+        *([f"{num_known} passes were judged here before"] if num_known else []),
+        *([f"{num_others} passes are for another --device than {device}"] if num_others else []),
     ]
-    used = sum(verified.is_used for verified in results)
-    lines = [_verified_line(verified) for verified in results]
-    print_result(options.json, values, [*lines, f"{used} of {len(results)} passes are used here"])
-    wrong = [verified.entry.digest[:SHOWN_DIGITS] for verified in results if verified.is_wrong]
-    if wrong:
-        fail(f"{library}: {', '.join(wrong)} won before, and are wrong here; see above")
+    print_result(options.json, values, lines)
+    _fail_if_wrong(options.folder, results)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +212,7 @@ class LibraryMergeOptions:
 def merge_command(options: LibraryMergeOptions) -> None:
     """Take over the passes of OTHERS, which are libraries, into LIBRARY, which may be new.
 
+    They are copied unjudged, and marked as judged elsewhere; `passnet library import` judges first.
     They are used once they were judged here: by `passnet library verify`, or when `passnet
     optimize` comes upon one.
     """
@@ -202,6 +236,15 @@ class LibraryExportOptions:
     out: Path
     """Write the new library to this folder."""
 
+    layout: Literal["library", "kernels"] = "library"
+    """Write a library, or a repository that Hugging Face's package `kernels` loads by name."""
+
+    name: str | None = None
+    """With --layout kernels, name the repository so, by default as the folder."""
+
+    license: str | None = opt.field(None, metavar="SPDX")
+    """With --layout kernels, name this licence of the passes; it must be given."""
+
     all: bool = opt.shared("all")
 
     json: bool = opt.shared("json")
@@ -209,17 +252,30 @@ class LibraryExportOptions:
 
 @opt.command("export", library_group)
 def export_command(options: LibraryExportOptions) -> None:
-    """Copy passes that win, or each ENTRY, with their records to a new library."""
+    """Copy passes that win, or each ENTRY, with their records to a new library.
+
+    With --layout kernels the library is part of a repository for Hugging Face's `kernels`, whose
+    `passes()` names the folders of the passes that win.
+    """
+    from passnet.passes.library.kernels_layout import export_kernels
     from passnet.passes.library.store import PassLibrary
 
     library, out = options.library, options.out
+    if options.layout == "library" and (options.name or options.license):
+        raise InputError("--name and --license are for --layout kernels; a library has neither")
+    if options.layout == "kernels" and not options.license:
+        raise InputError("--layout kernels needs --license, such as MIT or Apache-2.0")
     is_whole = options.all or options.entries
     entries = [
         entry for entry in _matching(library, options.entries) if is_whole or entry.saved_ms > 0
     ]
     if not entries:
         raise InputError(f"{library}: no pass in it wins; give --all to copy all the same")
-    PassLibrary(library).export(out, entries)
+    if options.license:
+        name = options.name or out.resolve().name
+        export_kernels(PassLibrary(library), out, entries, name, options.license)
+    else:
+        PassLibrary(library).export(out, entries)
     print_result(options.json, {"exported": len(entries)}, [f"{len(entries)} passes are in {out}"])
 
 
@@ -311,7 +367,62 @@ def _interval(entry: PassEntry) -> str:
     return f"{entry.speedup_low:.2f} – {entry.speedup_high:.2f}"
 
 
-def _verified_line(verified: Any) -> str:
+def _hardware(options: LibraryVerifyOptions | LibraryImportOptions) -> Hardware:
+    from passnet.core.hardware import this_hardware
+
+    return this_hardware(options.settings.num_threads, options.settings.judge.device)
+
+
+def _judged(
+    options: LibraryVerifyOptions | LibraryImportOptions,
+    library: PassLibrary,
+    orders: Sequence[PassOrder],
+) -> list[VerifiedPass]:
+    """Judge passes and add each result to a library at once; show the progress."""
+    from passnet.bench.cluster import device_of
+    from passnet.bench.run import environment_here
+    from passnet.core.jobs.actors import results_of
+    from passnet.core.terminal.progress import progress
+    from passnet.optimizer.choose.judging import pass_judge
+    from passnet.passes.library.store import verify_library
+
+    print_notes((), options.sandbox)
+    settings = replace(options.settings, sandbox=options.sandbox.name)
+    num_actors, device = options.plan.num_actors, device_of(settings)
+    opener = partial(pass_judge, settings, environment_here(settings) if num_actors else None)
+    with progress("judging passes", len(orders)) as step:
+
+        def judge(orders: Sequence[PassOrder]) -> Iterator[Any]:
+            return results_of(orders, opener, num_actors, device)
+
+        def report(verified: VerifiedPass) -> None:
+            step(verified.entry.digest[:SHOWN_DIGITS])
+
+        return verify_library(library, orders, judge, _hardware(options), report)
+
+
+def _verified_facts(verified: VerifiedPass) -> dict[str, Any]:
+    """Return the facts that --json prints of a pass that was judged again."""
+    return {
+        "before": _facts(verified.entry),
+        "after": _facts(verified.after) if verified.after else None,
+        "is_used": verified.is_used,
+        "error": verified.error,
+    }
+
+
+def _verified_lines(results: Sequence[VerifiedPass]) -> list[str]:
+    used = sum(verified.is_used for verified in results)
+    return [*map(_verified_line, results), f"{used} of {len(results)} passes are used here"]
+
+
+def _fail_if_wrong(source: Path, results: Sequence[VerifiedPass]) -> None:
+    wrong = [verified.entry.digest[:SHOWN_DIGITS] for verified in results if verified.is_wrong]
+    if wrong:
+        fail(f"{source}: {', '.join(wrong)} won before, and are wrong here; see above")
+
+
+def _verified_line(verified: VerifiedPass) -> str:
     name = verified.entry.digest[:SHOWN_DIGITS]
     if verified.after is None:
         return f"{name}: not judged: {verified.error}"
