@@ -50,6 +50,8 @@ def foreign_orders(folder: Path) -> list[PassOrder]:
                 num_bytes += sum(map(len, files.values()))
             if num_bytes > MAX_FOLDER_BYTES:
                 raise InputError(f"{folder}: more than {MAX_FOLDER_BYTES} bytes of passes")
+    if not orders:
+        raise InputError(f"{folder}: no pass in it to import")
     return list(orders.values())
 
 
@@ -68,7 +70,7 @@ def _libraries(folder: Path) -> list[Path]:
 
 
 def _refuse_links(root: Path) -> None:
-    """Raise InputError for a link, and for a device, pipe or socket, at or below a path."""
+    """Raise InputError for a link at or below a path."""
     num_paths = 0
     for path in _walk(root):
         num_paths += 1

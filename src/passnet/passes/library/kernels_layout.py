@@ -23,6 +23,7 @@ from pathlib import Path
 
 from passnet.core.records.serialise import make_folder, write_json, write_text
 from passnet.errors import InputError
+from passnet.passes.files import unguarded
 from passnet.passes.library.entries import ENTRIES, PASS_FOLDER, PassEntry, best_passes
 from passnet.passes.library.store import PassLibrary, check_free
 from passnet.version import __version__
@@ -105,11 +106,20 @@ def export_kernels(
         variant = out / BUILD / f"torch-{device}"
         make_folder(variant)
         library.export(variant / LIBRARY, of_device)
-        digests = [entry.digest for entry in best_passes(of_device)]
+        digests = [entry.digest for entry in _applied(library, of_device)]
         write_text(variant / "__init__.py", _module_text(digests))
         write_json(variant / "metadata.json", _metadata(name, device, license_id, digests))
     write_text(out / "LICENSE", _license_text(license_id))
-    write_text(out / "README.md", _card_text(best_passes(entries), name, license_id))
+    write_text(out / "README.md", _card_text(_applied(library, entries), name, license_id))
+
+
+def _applied(library: PassLibrary, entries: Sequence[PassEntry]) -> list[PassEntry]:
+    """Return the best pass for each range, of those with guards."""
+    return best_passes(
+        entry
+        for entry in entries
+        if entry.saved_ms > 0 and unguarded(library.files(entry)) is None
+    )
 
 
 def _check(word: str, pattern: re.Pattern[str], option: str, allowed: str) -> None:
