@@ -98,6 +98,9 @@ def test_what_is_no_library_ends_in_one_sentence(tmp_path: Path) -> None:
 def test_a_library_is_exported_as_a_repository_of_kernels(
     library: PassLibrary, tmp_path: Path
 ) -> None:
+    others = PassLibrary(tmp_path / "others")
+    others.add(tanh_mul((4, 7)), "llm", HERE, folder(), outcome())
+    assert library.merge(others.folder) == 1, "which is no pass to publish"
     words = ["export", library.folder, "--out", tmp_path / "my-passes", "--layout", "kernels"]
     missing = run(*words)
     assert missing.exit_code == 2 and "needs --license, such as MIT" in missing.stderr

@@ -48,8 +48,15 @@ def test_a_library_and_its_repository_hold_the_same_orders(
     assert [each[1:] for each in library.orders([entry])] == [each[1:] for each in orders]
 
 
-@pytest.mark.parametrize("fields", [{"range": "0" * 64}, {"num_layouts": -1}, {"num_layouts": 2},
-                                    {"ops": ("torch.exp",)}])  # fmt: skip
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"range": "0" * 64},
+        {"ops": ("torch.exp",)},
+        {"num_layouts": -1, "ops": ("operator.mul",)},
+        {"num_layouts": 2, "ops": ()},
+    ],
+)
 def test_a_record_that_names_another_range_is_refused(
     library: PassLibrary, fields: dict[str, object]
 ) -> None:

@@ -159,7 +159,7 @@ class LibraryImportOptions:
 
 @opt.command("import", library_group)
 def import_command(options: LibraryImportOptions) -> None:
-    """Judge the passes of FOLDER on this machine, and add them with their new records to a library.
+    """Judge the passes of FOLDER on this machine, then add them to a library.
 
     FOLDER is a library, or what `passnet library export` wrote. Its code runs in the sandbox of the
     judge only. Each pass is added once it was judged, and passes that win are used. A second import
@@ -259,7 +259,7 @@ def export_command(options: LibraryExportOptions) -> None:
     """Copy passes that win, or each ENTRY, with their records to a new library.
 
     With --layout kernels the library is part of a repository for Hugging Face's `kernels`, whose
-    `passes()` names the folders of the passes that win.
+    `passes()` names the folders of the passes that win. Passes judged elsewhere are left out of it.
     """
     from passnet.passes.library.kernels_layout import export_kernels
     from passnet.passes.library.store import PassLibrary
@@ -268,8 +268,11 @@ def export_command(options: LibraryExportOptions) -> None:
     if options.layout == "library" and (options.name or options.license):
         raise InputError("--name and --license are for --layout kernels; a library has neither")
     is_whole = options.all or options.entries
+    is_published = options.layout == "kernels"
     entries = [
-        entry for entry in _matching(library, options.entries) if is_whole or entry.saved_ms > 0
+        entry
+        for entry in _matching(library, options.entries)
+        if is_whole or (entry.saved_ms > 0 and (entry.origin == "here" or not is_published))
     ]
     if not entries:
         raise InputError(f"{library}: no pass in it wins; give --all to copy all the same")
