@@ -63,6 +63,8 @@ def test_a_record_that_names_another_range_is_refused(
     forge(library, **fields)
     with pytest.raises(InputError, match="another range than its program"):
         foreign_orders(library.folder)
+    with pytest.raises(InputError, match="another range than its program"):
+        library.orders(library.entries())
 
 
 def test_a_record_that_was_changed_is_refused(library: PassLibrary) -> None:

@@ -87,6 +87,14 @@ def test_each_device_has_a_variant(library: PassLibrary, tmp_path: Path) -> None
     build = exported(library, tmp_path / "out") / "build"
     assert sorted(path.name for path in build.iterdir()) == ["torch-cpu", "torch-cuda"]
     assert len(PassLibrary(build / "torch-cuda" / "library").entries()) == 1
+    rows = [
+        line for line in (build.parent / "README.md").read_text().splitlines() if "tanh" in line
+    ]
+    assert len(rows) == 2
+    library.add(tanh_mul(), "llm", replace(HERE, device="../../x"), folder(), outcome())
+    with pytest.raises(InputError, match="`kernels` has no device"):
+        exported(library, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def test_only_guarded_passes_that_won_here_are_named(library: PassLibrary, tmp_path: Path) -> None:
@@ -124,6 +132,11 @@ def test_names_that_kernels_refuses_are_refused(library: PassLibrary, tmp_path: 
         with pytest.raises(InputError, match="is no value of --license; give an SPDX"):
             export_kernels(library, tmp_path / "out", [entry], "my-passes", license_id)
     assert not (tmp_path / "out").exists()
-    exported(library, tmp_path / "out")
+
+
+def test_a_folder_with_something_in_it_is_left_alone(library: PassLibrary, tmp_path: Path) -> None:
+    add(library)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes").touch()
     with pytest.raises(InputError, match="is there already"):
         exported(library, tmp_path / "out")

@@ -21,7 +21,7 @@ from passnet.passes.library.entries import (
     read_record,
 )
 from passnet.passes.library.kernels_layout import BUILD, LIBRARY
-from passnet.passes.library.store import PassOrder, RangeKey, entry_range, range_key
+from passnet.passes.library.store import PassOrder, entry_range
 
 MAX_PATHS = 200_000
 """Most files and folders of a library that is imported."""
@@ -46,7 +46,7 @@ def foreign_orders(folder: Path) -> list[PassOrder]:
                 )
             if entry.code_hash:
                 files = _checked_files(path / PASS_FOLDER, entry)
-                orders[entry.range, entry.code_hash] = entry, _checked_key(path, entry), files
+                orders[entry.range, entry.code_hash] = entry, entry_range(entry), files
                 num_bytes += sum(map(len, files.values()))
             if num_bytes > MAX_FOLDER_BYTES:
                 raise InputError(f"{folder}: more than {MAX_FOLDER_BYTES} bytes of passes")
@@ -105,14 +105,3 @@ def _checked_files(path: Path, entry: PassEntry) -> Files:
             "nothing was imported"
         )
     return files
-
-
-def _checked_key(path: Path, entry: PassEntry) -> RangeKey:
-    """Return the range of an entry; raise InputError unless the record names it rightly."""
-    key = range_key(entry_range(entry).graph, entry.num_layouts)
-    is_within = 0 <= entry.num_layouts < len(key.graph.program.ops)
-    if not is_within or (key.fingerprint, key.ops) != (entry.range, entry.ops):
-        raise InputError(
-            f"{path}: its record names another range than its program is; nothing was imported"
-        )
-    return key

@@ -85,7 +85,7 @@ with passnet.passes_in_inductor(kernel.passes()):
 |---|---|---|---|---|
 {rows}
 
-The folder of a pass also holds the judge's records.
+The judge's records lie beside the folder of each pass.
 """
 
 
@@ -101,16 +101,22 @@ def export_kernels(
     _check(name, _NAME, "--name", "lower-case letters, digits and dashes, such as my-passes")
     _check(license_id, _LICENSE, "--license", "an SPDX identifier, such as MIT or Apache-2.0")
     check_free(out)
+    unknown = {entry.hardware.device for entry in entries} - {"cpu", "cuda"}
+    if unknown:
+        raise InputError(f"{library.folder}: `kernels` has no device {min(unknown)!r}")
+    applied: list[PassEntry] = []
     for device in sorted({entry.hardware.device for entry in entries}):
         of_device = [entry for entry in entries if entry.hardware.device == device]
         variant = out / BUILD / f"torch-{device}"
         make_folder(variant)
         library.export(variant / LIBRARY, of_device)
-        digests = [entry.digest for entry in _applied(library, of_device)]
+        of_variant = _applied(library, of_device)
+        digests = [entry.digest for entry in of_variant]
+        applied += of_variant
         write_text(variant / "__init__.py", _module_text(digests))
         write_json(variant / "metadata.json", _metadata(name, device, license_id, digests))
     write_text(out / "LICENSE", _license_text(license_id))
-    write_text(out / "README.md", _card_text(_applied(library, entries), name, license_id))
+    write_text(out / "README.md", _card_text(applied, name, license_id))
 
 
 def _applied(library: PassLibrary, entries: Sequence[PassEntry]) -> list[PassEntry]:

@@ -76,9 +76,13 @@ def argument_forms(graph: Graph) -> tuple[str, ...]:
 
 
 def entry_range(entry: PassEntry) -> RangeKey:
-    """Return the range of an entry; raise InputError if its program cannot be read."""
-    graph = graph_from_row(entry.program, entry.tensors, f"entry {entry.digest[:12]}")
-    return RangeKey(entry.range, graph, entry.num_layouts)
+    """Return the range of an entry; raise InputError if its program is unreadable or another."""
+    where = f"entry {entry.digest[:12]}"
+    key = range_key(graph_from_row(entry.program, entry.tensors, where), entry.num_layouts)
+    is_within = 0 <= entry.num_layouts < len(key.graph.program.ops)
+    if not is_within or (key.fingerprint, key.ops) != (entry.range, entry.ops):
+        raise InputError(f"{where}: its record names another range than its program is")
+    return key
 
 
 @dataclass(frozen=True, slots=True)
