@@ -23,6 +23,7 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
         ({"passbench-v1": "demo-small", "runs/name": "runs/script"}, _ONE),
     ),
     ("passnet bench run --suite demo ", (_SMALL, _ONE)),
+    ("passnet library export ", ({}, "--all")),
     ("passnet library import ", ({}, "--seconds 0.05")),
     ("passnet suite check demo", ({}, "--task gelu_tanh --quick")),
     (
@@ -271,7 +272,8 @@ PREAMBLES: dict[str, tuple[tuple[str, ...], str, Exchange]] = {
         (
             "passnet optimize my_nets.py:make --author compiler --library tuned/library"
             " --out tuned/net --seconds 0.05 --budget 60s --backend graph --backend passes",
-            "passnet library export tuned/library --out my-passes --layout kernels --license MIT",
+            "passnet library export tuned/library --out my-passes --all"
+            " --layout kernels --license MIT",
         ),
         _STAND_IN_KERNELS,
         {},
