@@ -3,15 +3,18 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from passnet.cli import main
-from passnet.passes.library.entries import PassEntry
+from passnet.core.hardware import this_hardware
+from passnet.passes.library.entries import ENTRIES, PassEntry
 from passnet.passes.library.store import PassLibrary
 from tests.optimizer.libraries import HERE, folder, outcome, tanh_mul
+from tests.processes import wait_until
 
 
 @pytest.fixture
@@ -90,6 +93,88 @@ def test_what_is_no_library_ends_in_one_sentence(tmp_path: Path) -> None:
         result = run(words[0], tmp_path / "nothing", *words[1:])
         assert result.exit_code == 2
         assert result.stderr.count("\n") == 1 and "no library of passes" in result.stderr
+
+
+def test_a_library_is_exported_as_a_repository_of_kernels(
+    library: PassLibrary, tmp_path: Path
+) -> None:
+    others = PassLibrary(tmp_path / "others")
+    others.add(tanh_mul((4, 7)), "llm", HERE, folder(), outcome())
+    assert library.merge(others.folder) == 1, "which is no pass to publish"
+    words = ["export", library.folder, "--out", tmp_path / "my-passes", "--layout", "kernels"]
+    missing = run(*words)
+    assert missing.exit_code == 2 and "needs --license, such as MIT" in missing.stderr
+    result = run(*words, "--license", "MIT", "--json")
+    assert json.loads(result.stdout) == {"exported": 1}
+    metadata = tmp_path / "my-passes/build/torch-cpu/metadata.json"
+    assert json.loads(metadata.read_text())["name"] == "my-passes"
+    other = run("export", library.folder, "--out", tmp_path / "other", "--license", "MIT")
+    assert other.exit_code == 2 and "are for --layout kernels" in other.stderr
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_library_that_was_changed_is_not_imported(library: PassLibrary, tmp_path: Path) -> None:
+    path = library.folder / ENTRIES / winner(library).digest / "folder"
+    (path / "Fuse.py").write_text("import os")
+    result = run("import", library.folder, "--into", tmp_path / "own")
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1
+    assert "Fuse.py" not in result.stdout and "so they were changed" in result.stderr
+    assert not (tmp_path / "own").exists()
+
+
+def test_passes_for_another_device_are_left_out(library: PassLibrary, tmp_path: Path) -> None:
+    other = PassLibrary(tmp_path / "other")
+    other.add(tanh_mul(), "llm", replace(HERE, device="cuda"), folder(), outcome())
+    result = run("import", other.folder, "--into", tmp_path / "own")
+    assert result.exit_code == 0
+    assert result.stdout == "1 passes are for another --device than cpu\n"
+
+
+@pytest.mark.slow
+def test_an_import_judges_in_the_sandbox_and_goes_on_after_a_stop(tmp_path: Path) -> None:
+    marker, others = tmp_path / "marker", PassLibrary(tmp_path / "others")
+    mark = f"open({str(marker)!r}, 'w').close()\n"
+    files = folder()
+    marking = {**files, "Fuse.py": mark + files["Fuse.py"]}
+    for each in (files, marking):
+        others.add(tanh_mul(), "llm", HERE, each, outcome())
+    out, own = tmp_path / "passes", PassLibrary(tmp_path / "own")
+    words = ("--out", out, "--layout", "kernels", "--license", "MIT")
+    assert run("export", others.folder, *words, "--all").exit_code == 0
+    package = out / "build/torch-cpu/__init__.py"
+    package.write_text(mark + package.read_text())
+    [first] = [entry for entry in others.entries() if others.files(entry) == files]
+    here = this_hardware(1)
+    known = own.add(tanh_mul(), "llm", here, files, outcome())  # a stopped import had judged it
+    assert known.code_hash == first.code_hash
+
+    command = ("import", out, "--into", own.folder, "--seconds", "0.05", "--json")
+    result = json.loads(run(*command).stdout)
+    [judged] = result["passes"]
+    assert result["num_known"] == 1 and judged["after"]["origin"] == "here"
+    assert not marker.exists()
+    assert own.entries() != [known] and known in own.entries()
+    again = json.loads(run(*command).stdout)
+    assert again == {"passes": [], "num_known": 2, "num_other_devices": 0}
+
+
+@pytest.mark.slow
+def test_a_killed_import_keeps_what_it_judged(tmp_path: Path) -> None:
+    others, own = PassLibrary(tmp_path / "others"), PassLibrary(tmp_path / "own")
+    for factor in range(3):
+        others.add(tanh_mul(), "llm", HERE, folder(f"a.tanh() * b * {factor}.0"), outcome())
+    words = ("import", others.folder, "--into", own.folder, "--seconds", "0.05", "--json")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "passnet.cli", "library", *map(str, words)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    wait_until(lambda: bool(own.entries()), "nothing was imported", 120)
+    process.kill()
+    process.wait()
+    num_kept = len(own.entries())
+    assert 1 <= num_kept < 3
+    result = json.loads(run(*words).stdout)
+    assert (len(result["passes"]), result["num_known"]) == (3 - num_kept, num_kept)
 
 
 @pytest.mark.slow

@@ -59,6 +59,7 @@ MEANINGS = {
     "--split": "folder of a split",
     "--leaderboard": "folder of a leaderboard",
     "--library": "folder of a library of passes",
+    "--into": "library of passes to add to",
     "--catalog": "all nets of a library",
     "--cases": "folder of a corpus of attacks",
     "--data": "folder of training data",

@@ -23,6 +23,8 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
         ({"passbench-v1": "demo-small", "runs/name": "runs/script"}, _ONE),
     ),
     ("passnet bench run --suite demo ", (_SMALL, _ONE)),
+    ("passnet library export ", ({}, "--all")),
+    ("passnet library import ", ({}, "--seconds 0.05")),
     ("passnet suite check demo", ({}, "--task gelu_tanh --quick")),
     (
         "passnet suite check passbench-v1@1.0",
@@ -228,6 +230,22 @@ Path("runs/judge/token").write_text("token")
 """
 """A trainer that learns nothing; tests/train runs TRL where it is installed."""
 
+_STAND_IN_KERNELS = """
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
+
+def get_local_kernel(folder):
+    spec = spec_from_file_location("kernel", folder / "build/torch-cpu/__init__.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+kernels = sys.modules["kernels"] = ModuleType("kernels")
+kernels.get_local_kernel = get_local_kernel
+"""
+"""A loader of one variant; tests/optimizer runs `kernels` where it is installed."""
+
 _SERVICE = """
 import atexit, subprocess, sys, time
 from pathlib import Path
@@ -254,8 +272,10 @@ PREAMBLES: dict[str, tuple[tuple[str, ...], str, Exchange]] = {
         (
             "passnet optimize my_nets.py:make --author compiler --library tuned/library"
             " --out tuned/net --seconds 0.05 --budget 60s --backend graph --backend passes",
+            "passnet library export tuned/library --out my-passes --all"
+            " --layout kernels --license MIT",
         ),
-        "",
+        _STAND_IN_KERNELS,
         {},
     ),
     "docs/passes.md": ((), "net = __import__('torch').nn.GELU().eval()", {}),

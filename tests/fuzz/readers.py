@@ -32,6 +32,7 @@ from passnet.pages.tables.tables import Table
 from passnet.passes.files import read_files
 from passnet.passes.folder import LIST_FILE, inspect_folder
 from passnet.passes.library.entries import INDEX_FILE, all_entries, entry_folder
+from passnet.passes.library.foreign import foreign_orders
 from passnet.passes.library.store import PassLibrary, PassOutcome, entry_range, range_key
 from passnet.train.service.submission import (
     JudgeReport,
@@ -194,6 +195,10 @@ def read_library(path: Path) -> None:
         read_files(entry_folder(path, entry))
 
 
+def read_foreign_library(path: Path) -> None:
+    foreign_orders(path)
+
+
 def make_study(path: Path) -> None:
     """Write a study with a table and a figure."""
     shutil.copy(ROOT / "captures" / "statistics.svg", path / "f.svg")
@@ -241,6 +246,9 @@ READERS: dict[str, FuzzedReader] = {
     "service body": FuzzedReader(make_body, read_body, ("body.json",)),
     "service answer": FuzzedReader(make_answer, read_answer, ("answer.json",)),
     "library": FuzzedReader(make_library, read_library, (INDEX_FILE, "record.json"), put_record),
+    "foreign library": FuzzedReader(
+        make_library, read_foreign_library, ("record.json",), put_record
+    ),
     "study": FuzzedReader(make_study, draw_study, ("study.json", "f.svg")),
     "attempts": FuzzedReader(
         make_attempts, lambda path: summarise(read_attempts([path])), ("attempts.jsonl",)

@@ -159,7 +159,7 @@ def test_a_pass_that_turns_out_wrong_is_used_no_more(tmp_path: Path, bench: Judg
     def judge(orders: Sequence[PassOrder]) -> list[tuple[PassEntry, PassOutcome]]:
         return [(each, outcome_on(bench, key, files)) for each, key, files in orders]
 
-    [verified] = verify_library(library, [entry], judge, hardware)
+    [verified] = verify_library(library, library.orders([entry]), judge, hardware)
     assert verified.is_wrong and not verified.is_used
     assert verified.after is not None and verified.after.status == "wrong"
     assert library.find(tanh_mul(), hardware) is None

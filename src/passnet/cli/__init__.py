@@ -5,7 +5,8 @@ terminal                    options from dataclasses, printing, exit codes, Ctrl
 graph, profile              graphs and profiles
 data                        captures and datasets
 suite, bench                suites, runs
-passes, judge, library      pass folders, the group of the judge's tests, judged passes
+passes, judge               pass folders, the group of the judge's tests
+library, library_results    judged passes, and what their commands share
 agent                       authors
 optimize                    whole nets made faster
 """

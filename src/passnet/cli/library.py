@@ -1,18 +1,27 @@
-"""`passnet library`: list, show, verify, merge, export and remove judged passes."""
+"""`passnet library`: list, show, verify, import, merge, export and remove judged passes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 
+from passnet.cli.library_results import (
+    SHOWN_DIGITS,
+    facts,
+    fail_if_wrong,
+    interval,
+    judged,
+    judging_hardware,
+    row,
+    verified_facts,
+    verified_lines,
+)
 from passnet.cli.terminal import fields as opt
-from passnet.cli.terminal.exits import fail
-from passnet.cli.terminal.output import print_json, print_notes, print_result, print_tables
+from passnet.cli.terminal.output import print_json, print_result, print_tables
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,17 +30,14 @@ if TYPE_CHECKING:
     from passnet.judge.settings import RunSettings
     from passnet.passes.library.entries import PassEntry
 
-SHOWN_DIGITS = 12
-"""Characters of a digest that are shown; fewer may name an entry."""
-
 
 @click.group("library")
 def library_group() -> None:
     """List, judge and pass on the passes that `passnet optimize` keeps.
 
     LIBRARY is the folder of a library, ENTRY the first characters of the digest of one of its
-    entries, as `passnet library list` prints it. To list, show and merge, the word `shipped` is the
-    library that comes with passnet.
+    entries, as `passnet library list` prints it. To list, show, merge and import, the word
+    `shipped` is the library that comes with passnet.
     """
 
 
@@ -52,14 +58,14 @@ def list_command(options: LibraryListOptions) -> None:
     library = _read(options.library)
     entries = [entry for entry in _entries(library) if options.all or entry.saved_ms > 0]
     if options.json:
-        print_json([_facts(entry) for entry in entries])
+        print_json([facts(entry) for entry in entries])
         return
     from passnet.pages.tables.tables import Table
 
     heads = ("entry", "ops", "arguments", "author", "eager ms", "pass ms", "speedup", "saved ms",
              "status", "judged on")  # fmt: skip
     note = "speedup: the 95 % interval; saved: by its lower bound, 0 where it reaches below 1."
-    print_tables([Table(str(library), heads, [_row(entry) for entry in entries], note)])
+    print_tables([Table(str(library), heads, [row(entry) for entry in entries], note)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +92,7 @@ def show_command(options: LibraryShowOptions) -> None:
     lines = [
         f"{entry.digest}: {entry.status}, by {entry.author}",
         f"judged {entry.origin} on {entry.hardware.text}, {entry.judged}, passnet {entry.passnet}",
-        *([f"speedup {_interval(entry)}: {entry.reference_ms:.4f} ms by eager torch, "
+        *([f"speedup {interval(entry)}: {entry.reference_ms:.4f} ms by eager torch, "
            f"{entry.candidate_ms:.4f} ms by the pass"] if entry.candidate_ms else []),
         *([f"error: {entry.error}"] if entry.error else []),
         f"arguments: {', '.join(entry.forms)}",
@@ -95,7 +101,7 @@ def show_command(options: LibraryShowOptions) -> None:
         "",
         *(f"{folder / name}: {len(text.splitlines())} lines" for name, text in files.items()),
     ]  # fmt: skip
-    print_result(options.json, {**_facts(entry), "program": entry.program, "files": files}, lines)
+    print_result(options.json, {**facts(entry), "program": entry.program, "files": files}, lines)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,45 +129,76 @@ def verify_command(options: LibraryVerifyOptions) -> None:
     cluster, --jobs judges work at a time, on machines like this one. Exits with 1 if a pass that
     won is wrong here.
     """
-    from passnet.bench.cluster import device_of
-    from passnet.bench.run import environment_here
-    from passnet.core.hardware import this_hardware
-    from passnet.core.jobs.actors import results_of
-    from passnet.core.terminal.progress import progress
-    from passnet.optimizer.choose.judging import pass_judge
-    from passnet.passes.library.store import PassLibrary, VerifiedPass, verify_library
+    from passnet.passes.library.store import PassLibrary
 
-    library = options.library
-    chosen = [entry for entry in _matching(library, options.entries) if entry.code_hash]
-    print_notes((), options.sandbox)
-    settings = replace(options.settings, sandbox=options.sandbox.name)
-    hardware = this_hardware(settings.num_threads, settings.judge.device)
-    num_actors, device = options.plan.num_actors, device_of(settings)
-    opener = partial(pass_judge, settings, environment_here(settings) if num_actors else None)
-    with progress("judging passes", len(chosen)) as step:
+    library = PassLibrary(options.library)
+    orders = library.orders(_matching(options.library, options.entries))
+    results = judged(library, orders, options.plan, options.settings, options.sandbox)
+    values = [verified_facts(verified) for verified in results]
+    print_result(options.json, values, verified_lines(results))
+    fail_if_wrong(options.library, results)
 
-        def judge(orders: Sequence[Any]) -> Iterator[Any]:
-            return results_of(orders, opener, num_actors, device)
 
-        def report(verified: VerifiedPass) -> None:
-            step(verified.entry.digest[:SHOWN_DIGITS])
+@dataclass(frozen=True, kw_only=True)
+class LibraryImportOptions:
+    """Options of `passnet library import`."""
 
-        results = verify_library(PassLibrary(library), chosen, judge, hardware, report)
-    values = [
-        {
-            "before": _facts(verified.entry),
-            "after": _facts(verified.after) if verified.after else None,
-            "is_used": verified.is_used,
-            "error": verified.error,
-        }
-        for verified in results
+    folder: Path = opt.argument()
+
+    into: Path = opt.field(metavar="LIBRARY")
+    """Add the passes to this library, which may be new."""
+
+    plan: RunPlan = opt.plan("executor", "num_workers", jobs=1)
+
+    settings: RunSettings = opt.judging_of("judge.device", "num_threads", "judge.timing.seconds")
+
+    sandbox: Sandbox = opt.shared("sandbox")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("import", library_group)
+def import_command(options: LibraryImportOptions) -> None:
+    """Judge the passes of FOLDER on this machine, then add them to a library.
+
+    FOLDER is a library, or what `passnet library export` wrote. Its code runs in the sandbox of the
+    judge only. Each pass is added once it was judged, and passes that win are used. A second import
+    goes on after those that were judged here before. Exits with 1 if a pass that won is wrong here.
+    """
+    from passnet.judge.processes.sandbox import NO_SANDBOX
+    from passnet.judge.protocol.device import kind_of
+    from passnet.passes.library.foreign import foreign_orders
+    from passnet.passes.library.store import PassLibrary
+
+    sandbox, library = options.sandbox, PassLibrary(options.into)
+    if sandbox.name == "none" and sandbox != NO_SANDBOX:
+        raise InputError(
+            f"no sandbox for the code of others: {sandbox.reason}; --sandbox none runs it without"
+        )
+    orders = foreign_orders(_read(options.folder))
+    device = kind_of(options.settings.judge.device)
+    fitting = [order for order in orders if order[0].hardware.device == device]
+    hardware = judging_hardware(options.settings)
+    known = {
+        (entry.range, entry.code_hash)
+        for entry in library.entries()
+        if entry.origin == "here" and entry.hardware == hardware
+    }
+    new = [order for order in fitting if (order[0].range, order[0].code_hash) not in known]
+    results = judged(library, new, options.plan, options.settings, sandbox) if new else []
+    num_known, num_others = len(fitting) - len(new), len(orders) - len(fitting)
+    values = {
+        "passes": [verified_facts(verified) for verified in results],
+        "num_known": num_known,
+        "num_other_devices": num_others,
+    }
+    lines = [
+        *(verified_lines(results) if new else []),
+        *([f"{num_known} passes were judged here before"] if num_known else []),
+        *([f"{num_others} passes are for another --device than {device}"] if num_others else []),
     ]
-    used = sum(verified.is_used for verified in results)
-    lines = [_verified_line(verified) for verified in results]
-    print_result(options.json, values, [*lines, f"{used} of {len(results)} passes are used here"])
-    wrong = [verified.entry.digest[:SHOWN_DIGITS] for verified in results if verified.is_wrong]
-    if wrong:
-        fail(f"{library}: {', '.join(wrong)} won before, and are wrong here; see above")
+    print_result(options.json, values, lines)
+    fail_if_wrong(options.folder, results)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +216,7 @@ class LibraryMergeOptions:
 def merge_command(options: LibraryMergeOptions) -> None:
     """Take over the passes of OTHERS, which are libraries, into LIBRARY, which may be new.
 
+    They are copied unjudged, and marked as judged elsewhere; `passnet library import` judges first.
     They are used once they were judged here: by `passnet library verify`, or when `passnet
     optimize` comes upon one.
     """
@@ -202,6 +240,15 @@ class LibraryExportOptions:
     out: Path
     """Write the new library to this folder."""
 
+    layout: Literal["library", "kernels"] = "library"
+    """Write a library, or a repository that Hugging Face's package `kernels` loads by name."""
+
+    name: str | None = None
+    """With --layout kernels, name the repository so, by default as the folder."""
+
+    license: str | None = opt.field(None, metavar="SPDX")
+    """With --layout kernels, name this licence of the passes; it must be given."""
+
     all: bool = opt.shared("all")
 
     json: bool = opt.shared("json")
@@ -209,17 +256,33 @@ class LibraryExportOptions:
 
 @opt.command("export", library_group)
 def export_command(options: LibraryExportOptions) -> None:
-    """Copy passes that win, or each ENTRY, with their records to a new library."""
+    """Copy passes that win, or each ENTRY, with their records to a new library.
+
+    With --layout kernels the library is part of a repository for Hugging Face's `kernels`, whose
+    `passes()` names the folders of the passes that win. Passes judged elsewhere are left out of it.
+    """
+    from passnet.passes.library.kernels_layout import export_kernels
     from passnet.passes.library.store import PassLibrary
 
     library, out = options.library, options.out
+    if options.layout == "library" and (options.name or options.license):
+        raise InputError("--name and --license are for --layout kernels; a library has neither")
     is_whole = options.all or options.entries
+    is_published = options.layout == "kernels"
     entries = [
-        entry for entry in _matching(library, options.entries) if is_whole or entry.saved_ms > 0
+        entry
+        for entry in _matching(library, options.entries)
+        if is_whole or (entry.saved_ms > 0 and (entry.origin == "here" or not is_published))
     ]
     if not entries:
         raise InputError(f"{library}: no pass in it wins; give --all to copy all the same")
-    PassLibrary(library).export(out, entries)
+    if options.layout == "kernels":
+        if not options.license:
+            raise InputError("--layout kernels needs --license, such as MIT or Apache-2.0")
+        name = options.name or out.resolve().name
+        export_kernels(PassLibrary(library), out, entries, name, options.license)
+    else:
+        PassLibrary(library).export(out, entries)
     print_result(options.json, {"exported": len(entries)}, [f"{len(entries)} passes are in {out}"])
 
 
@@ -277,46 +340,3 @@ def _matching(library: Path, words: Sequence[str]) -> list[PassEntry]:
             )
         matching[named[0].digest] = named[0]
     return list(matching.values()) if words else entries
-
-
-def _facts(entry: PassEntry) -> dict[str, Any]:
-    """Return the facts that --json prints of an entry."""
-    names = ("digest", "range", "ops", "forms", "hardware", "author", "code_hash", "origin",
-             "judged", "passnet", "status", "error", "speedup", "speedup_low", "speedup_high",
-             "reference_ms", "candidate_ms", "saved_ms")  # fmt: skip
-    return {name: getattr(entry, name) for name in names}
-
-
-def _row(entry: PassEntry) -> tuple[str, ...]:
-    times = (entry.reference_ms, entry.candidate_ms)
-    eager_ms, pass_ms = ("–" if each is None else f"{each:.4f}" for each in times)
-    origin = "" if entry.origin == "here" else " (elsewhere)"
-    return (
-        entry.digest[:SHOWN_DIGITS],
-        " ".join(op.rsplit(".", 1)[-1] for op in entry.ops),
-        ", ".join(entry.forms),
-        entry.author,
-        eager_ms,
-        pass_ms,
-        _interval(entry),
-        f"{entry.saved_ms:.4f}",
-        entry.status,
-        entry.hardware.text + origin,
-    )
-
-
-def _interval(entry: PassEntry) -> str:
-    if entry.speedup_low is None or entry.speedup_high is None:
-        return "–"
-    return f"{entry.speedup_low:.2f} – {entry.speedup_high:.2f}"
-
-
-def _verified_line(verified: Any) -> str:
-    name = verified.entry.digest[:SHOWN_DIGITS]
-    if verified.after is None:
-        return f"{name}: not judged: {verified.error}"
-    reason = f": {verified.error}" if verified.error else ""
-    return (
-        f"{name}: {verified.entry.status} before, {verified.after.status} here, speedup "
-        f"{_interval(verified.after)}{reason}"
-    )

@@ -1,5 +1,7 @@
 """The pass folder of an attempt as text: it holds nothing else, and no path leaves it."""
 
+import ast
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -107,3 +109,23 @@ def read_files(folder: Path) -> Files:
         for path in sorted(folder.iterdir())
         if not path.is_dir() and _NAME.fullmatch(path.name)
     }
+
+
+def unguarded(files: Files) -> str | None:
+    """Return the name of a pass without guards in a folder, or None.
+
+    Examples:
+        >>> names = '["A", "B"]'
+        >>> unguarded({LIST_FILE: names, "A.py": "guards = ('x: float32',)", "B.py": "x = 1"})
+        'B'
+    """
+    for name in json.loads(files[LIST_FILE]):
+        named = {
+            node.id if isinstance(node, ast.Name) else node.name
+            for top in ast.parse(files[f"{name}.py"]).body
+            for node in (top.targets if isinstance(top, ast.Assign) else [top])
+            if isinstance(node, (ast.Name, ast.FunctionDef))
+        }
+        if named.isdisjoint(("guards", "guard")):
+            return str(name)
+    return None

@@ -1,7 +1,5 @@
 """Passes for one range, written by a program or an LLM and judged on this machine."""
 
-import ast
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,8 +19,7 @@ from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import make_suite
 from passnet.judge.task import Task, task_of
 from passnet.judge.trial import Trial
-from passnet.passes.files import Files
-from passnet.passes.folder import LIST_FILE
+from passnet.passes.files import Files, unguarded
 from passnet.passes.library.entries import SETTINGS_FILE, TRIAL_FILE, EntryStatus, PassEntry
 from passnet.passes.library.store import PassOrder, PassOutcome, RangeKey
 
@@ -167,23 +164,3 @@ def let_llm_write(
         error = f"{bare} has no guards, so that it would match in the net where it was not judged"
         return JudgedPass({}, None, error)
     return judge_range(evaluator, key, attempt.files)
-
-
-def unguarded(files: Files) -> str | None:
-    """Return the name of a pass without guards in a folder, or None.
-
-    Examples:
-        >>> names = '["A", "B"]'
-        >>> unguarded({LIST_FILE: names, "A.py": "guards = ('x: float32',)", "B.py": "x = 1"})
-        'B'
-    """
-    for name in json.loads(files[LIST_FILE]):
-        named = {
-            node.id if isinstance(node, ast.Name) else node.name
-            for top in ast.parse(files[f"{name}.py"]).body
-            for node in (top.targets if isinstance(top, ast.Assign) else [top])
-            if isinstance(node, (ast.Name, ast.FunctionDef))
-        }
-        if named.isdisjoint(("guards", "guard")):
-            return str(name)
-    return None

@@ -129,6 +129,11 @@ def sealed(entry: PassEntry) -> PassEntry:
     return replace(entry, digest=hashlib.sha256(bare).hexdigest())
 
 
+def has_digest(entry: PassEntry, digest: str) -> bool:
+    """Return whether an entry claims a digest, and its fields have it."""
+    return entry.digest == digest == sealed(entry).digest
+
+
 def all_entries(folder: Path) -> list[PassEntry]:
     """Read a library's entries, by name; raise InputError if it is missing or a record damaged.
 
@@ -148,7 +153,7 @@ def all_entries(folder: Path) -> list[PassEntry]:
 
 def _is_unchanged(entry: PassEntry, digest: str, path: Path) -> bool:
     """Return whether an entry has the hash that it claims; warn if not."""
-    is_unchanged = sealed(entry).digest == digest
+    is_unchanged = has_digest(entry, digest)
     if not is_unchanged:
         text = f"{path}: entry {digest[:12]} was changed after it was written, so it is left out"
         _log.warning("%s", visible(text))
@@ -180,13 +185,19 @@ def _read_entry(folder: Path, name: str) -> PassEntry | None:
     path = folder / ENTRIES / name / RECORD_FILE
     if not path.parent.is_dir():
         return None
+    entry = read_record(path)
+    return entry if _is_unchanged(entry, name, path) else None
+
+
+def read_record(path: Path) -> PassEntry:
+    """Read a record; raise InputError if it is no record, or one of another passnet."""
     entry = read_json(path, PassEntry)
     if entry.schema_version != SCHEMA_VERSION:
         raise InputError(
             f"{path}: version {entry.schema_version}, this passnet reads {SCHEMA_VERSION}; remove "
             "the folder, or install the passnet that wrote it"
         )
-    return entry if _is_unchanged(entry, name, path) else None
+    return entry
 
 
 def latest(entries: Iterable[PassEntry]) -> list[PassEntry]:
@@ -201,14 +212,19 @@ def latest(entries: Iterable[PassEntry]) -> list[PassEntry]:
 
 
 def winning(entries: Iterable[PassEntry], hardware: Hardware) -> list[PassEntry]:
-    """Return the best pass for each range, judged here on some hardware; largest ranges first.
+    """Return the best pass for each range, judged here on some hardware; largest ranges first."""
+    return best_passes(entry for entry in latest(entries) if entry.hardware == hardware)
+
+
+def best_passes(entries: Iterable[PassEntry]) -> list[PassEntry]:
+    """Return the best pass for each range, of those judged here; largest ranges first.
 
     Passes compare by the lower bound of their speedup, which does not depend on how fast the
     machine was when each was judged.
     """
     best: dict[str, PassEntry] = {}
-    for entry in latest(entries):
-        if entry.hardware == hardware and entry.origin == "here" and entry.saved_ms > 0:
+    for entry in entries:
+        if entry.origin == "here" and entry.saved_ms > 0:
             rival = best.setdefault(entry.range, entry)
             best[entry.range] = max(rival, entry, key=lambda rival: rival.speedup_low or 0.0)
     return sorted(best.values(), key=lambda entry: (-len(entry.ops), -entry.saved_ms, entry.range))

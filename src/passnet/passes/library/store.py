@@ -76,9 +76,13 @@ def argument_forms(graph: Graph) -> tuple[str, ...]:
 
 
 def entry_range(entry: PassEntry) -> RangeKey:
-    """Return the range of an entry; raise InputError if its program cannot be read."""
-    graph = graph_from_row(entry.program, entry.tensors, f"entry {entry.digest[:12]}")
-    return RangeKey(entry.range, graph, entry.num_layouts)
+    """Return the range of an entry; raise InputError if its program is unreadable or another."""
+    where = f"entry {entry.digest[:12]}"
+    key = range_key(graph_from_row(entry.program, entry.tensors, where), entry.num_layouts)
+    is_within = 0 <= entry.num_layouts < len(key.graph.program.ops)
+    if not is_within or (key.fingerprint, key.ops) != (entry.range, entry.ops):
+        raise InputError(f"{where}: its record names another range than its program is")
+    return key
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,9 @@ class PassOutcome:
     candidate_ms: float | None = None
     records: Mapping[str, Any] = field(default_factory=dict)
 
+
+PassOrder: TypeAlias = tuple[PassEntry, RangeKey, Files]
+"""A pass to judge: its entry, the range, and the files."""
 
 _OUTCOME_FIELDS = tuple(field.name for field in fields(PassOutcome) if field.name != "records")
 
@@ -168,14 +175,21 @@ class PassLibrary:
 
     def export(self, out: Path, entries: Sequence[PassEntry]) -> None:
         """Write some entries, as they are, to a new library; raise InputError if `out` is taken."""
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise InputError(f"{out}: is there already; choose another --out, or remove it")
-        copy = PassLibrary(out)
+        check_free(out)
+        copy, left_out = PassLibrary(out), shutil.ignore_patterns("__pycache__")
         for entry in entries:
+            if entry.code_hash:
+                entry_folder(self.folder, entry)
             with copy._partial() as partial:
-                shutil.copytree(self.folder / ENTRIES / entry.digest, partial, dirs_exist_ok=True)
+                source = self.folder / ENTRIES / entry.digest
+                shutil.copytree(source, partial, ignore=left_out, dirs_exist_ok=True)
                 _rename(partial, out / ENTRIES / entry.digest)
         copy._write_index()
+
+    def orders(self, entries: Iterable[PassEntry]) -> list[PassOrder]:
+        """Return the passes of some entries, each once; raise InputError if one was changed."""
+        by_code = {(entry.range, entry.code_hash): entry for entry in entries if entry.code_hash}
+        return [(entry, entry_range(entry), self.files(entry)) for entry in by_code.values()]
 
     def remove(self, entries: Iterable[PassEntry]) -> None:
         """Remove some entries with all earlier ones of the same passes on the same machines."""
@@ -244,6 +258,12 @@ class PassLibrary:
             (partial / INDEX_FILE).replace(self.folder / INDEX_FILE)
 
 
+def check_free(out: Path) -> None:
+    """Raise InputError if there is something at `out` but an empty folder."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out}: is there already; choose another --out, or remove it")
+
+
 def _rename(partial: Path, target: Path) -> None:
     """Name a finished folder; an equal one that has the name already stays."""
     partial.chmod(0o755)  # mkdtemp makes it for one user alone
@@ -254,7 +274,6 @@ def _rename(partial: Path, target: Path) -> None:
             raise
 
 
-PassOrder: TypeAlias = tuple[PassEntry, RangeKey, Files]
 PassJudge: TypeAlias = Callable[[Sequence[PassOrder]], Iterable[tuple[PassEntry, PassOutcome]]]
 """A judge of many passes, in any order."""
 
@@ -286,19 +305,16 @@ class VerifiedPass:
 
 def verify_library(
     library: PassLibrary,
-    entries: Sequence[PassEntry],
+    orders: Sequence[PassOrder],
     judge: PassJudge,
     hardware: Hardware,
     progress: Callable[[VerifiedPass], None] | None = None,
 ) -> list[VerifiedPass]:
-    """Judge the passes of some entries again, each once, and record each result at once.
+    """Judge passes, of this library or of others, and record each result in it at once.
 
-    A pass that no longer wins stays with its record, and is not used. A pass folder that was
-    changed is an InputError.
+    A pass that does not win here stays with its record, and is not used.
     """
-    by_code = {(entry.range, entry.code_hash): entry for entry in entries if entry.code_hash}
     verified = []
-    orders = [(entry, entry_range(entry), library.files(entry)) for entry in by_code.values()]
     of_entry = {entry.digest: (key, files) for entry, key, files in orders}
     for entry, outcome in judge(orders):
         key, files = of_entry[entry.digest]
