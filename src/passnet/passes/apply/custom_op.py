@@ -33,6 +33,8 @@ from passnet.passes.match.pattern import Pass, as_module
 KINDS = ("Tensor", "SymInt", "float", "bool")
 """The types of an op's lists of arguments."""
 
+_is_written: Callable[[torch.Tensor], bool] = vars(torch)["_functionalize_has_data_mutation"]
+
 _library = torch.library.Library("passnet", "FRAGMENT")
 _ops: dict[str, Pass] = {}
 
@@ -114,7 +116,7 @@ def _is_transparent(site: Site) -> bool:
             result = function(*torch.fx.map_arg(site.node.args, like))
             results = outputs_of(result)
             why = difference(results, original) or shared(results, made, original, inputs)
-            writes = any(torch._functionalize_has_data_mutation(own.elem) for own in made)
+            writes = any(_is_written(own.elem) for own in made)
         except Exception:  # noqa: BLE001 (boundary: whatever a replacement raises)
             return False
     return why is None and not writes and not others.are_called
