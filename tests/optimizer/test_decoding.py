@@ -164,6 +164,25 @@ def test_a_step_of_too_many_rows_leaves_the_cache_as_it_is(
     assert torch.isfinite(logits).all() and not ran_steps(held)
 
 
+@pytest.mark.parametrize("is_mask", [True, False])
+def test_a_call_that_is_no_step_is_eager_torchs_and_says_so_once(
+    optimized: tuple[Any, Any, Path], caplog: pytest.LogCaptureFixture, is_mask: bool
+) -> None:
+    net, fast, _ = optimized
+    config = mistral().config
+    hidden = torch.ones(1, 1, IDS.shape[1], IDS.shape[1], dtype=torch.bool)  # tokens see later ones
+    fast._passnet._warned.clear()
+    logits = []
+    with caplog.at_level(logging.WARNING, "passnet"), torch.no_grad():
+        for each in (net, fast, fast):
+            own = {"past_key_values": transformers.DynamicCache(config=config)}
+            logits.append(each(IDS, **({"attention_mask": hidden} if is_mask else own)).logits)
+    assert torch.equal(logits[0], logits[1]) and torch.equal(logits[0], logits[2])
+    why = "its attention mask hides" if is_mask else "its cache has other layers (DynamicCache)"
+    [record] = [each for each in caplog.records if each.name == "passnet"]
+    assert why in record.getMessage()
+
+
 def test_a_chat_goes_on_with_its_cache(optimized: tuple[Any, Any, Path]) -> None:
     net, fast, _ = optimized
     texts = []

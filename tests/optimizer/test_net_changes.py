@@ -1,6 +1,7 @@
 """Changes of a net and of its weights are seen at the next call; in C++ and in Python alike."""
 
 import copy
+import logging
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from passnet.optimizer.call.call_check import (
     Misfit,
     input_signature,
 )
+from passnet.optimizer.call.fast_net import FastNet, served
 from tests.optimizer.checks import Anything, X, fits
 from tests.optimizer.hand_made import Net, entry_of
 
@@ -140,6 +142,20 @@ def test_what_compilers_leave_in_a_net_is_no_change(check_of):
         assert isinstance(found, list), found
         net.scale = 1.0
         assert not fits(check, X)
+
+
+def test_each_change_of_a_net_is_logged_once(caplog):
+    net = Net().eval()
+    fast = FastNet(net, [served(entry_of(net, X), net)])
+    with caplog.at_level(logging.WARNING, "passnet"), torch.no_grad():
+        for name in ("first", "first", "second", "second"):
+            setattr(net, name, 1.0)
+            fast(X)
+            delattr(net, name)
+            fast(X)
+    messages = [record.getMessage() for record in caplog.records if record.name == "passnet"]
+    assert len(messages) == 2, messages
+    assert "first" in messages[0] and "second" in messages[1]
 
 
 def test_parametrised_weights_that_are_cached_do_not_fit(check_of):

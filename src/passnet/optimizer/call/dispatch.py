@@ -167,8 +167,9 @@ class Dispatch:
         if reasons:  # a moment later, the call may fit
             kind, sentence = max(reasons)
             advice = _ADVICE.get(kind, "; give such inputs to passnet.optimize too")
-            self._warn_of(kind, sentence, advice, instead)
-        self._warned.add(misfit)
+            self._warn_of(sentence if kind == Misfit.NET else kind, sentence, advice, instead)
+        if misfit != Misfit.NET:  # of which there are many kinds, each said once
+            self._warned.add(misfit)
         return None
 
     def _warn_of(

@@ -71,9 +71,9 @@ class DecoderDispatch(Dispatch):
             if source is None:
                 return NO_BACKEND
             own = cache.self_attention_cache
-        own = self._new_cache() if own is None else self._with_layers(own)
+        given, own = own, self._new_cache() if own is None else self._with_layers(own)
         if own is None:
-            return NO_BACKEND
+            return self._other_cache(given)
         logits = self._logits_of(ids, keep, own, kwargs, source or ([], []))
         if logits is NO_BACKEND:
             return NO_BACKEND
@@ -93,7 +93,7 @@ class DecoderDispatch(Dispatch):
         for layer, *empty in pairs:
             own = past_of(layer, past, length, tuple(x.expand(batch, -1, -1, -1) for x in empty))
             if own is None:
-                return NO_BACKEND
+                return self._other_cache(layer)
             pasts.append(own)
         slots = {}
         for is_sliding, own in zip(step.slides, pasts, strict=True):
@@ -103,7 +103,7 @@ class DecoderDispatch(Dispatch):
                 slots[is_sliding] = places
         shown = self._shown(kwargs.get(f"{step.prefix}attention_mask"), batch, past + length)
         if shown is False:
-            return NO_BACKEND
+            return self._other("mask", "its attention mask hides more than padding")
         new = torch.arange(past, past + length)
         kinds = step.kinds
         masks = masks_of(kinds, shown, [slots[k] for k in kinds], new, self._window, batch)
@@ -127,13 +127,23 @@ class DecoderDispatch(Dispatch):
             append(layer, past, tuple(own))
         return logits
 
+    def _other(self, reason: str, sentence: str, advice: str = "") -> Any:
+        """Log once why a call is no step."""
+        if self._warns:
+            self._warn_of(reason, sentence, advice)
+        return NO_BACKEND
+
+    def _other_cache(self, cache: Any) -> Any:
+        """Log once that a cache, or a layer of it, is none that steps run on."""
+        sentence = f"its cache has other layers ({type(cache).__name__})"
+        return self._other("cache", sentence, "; give none, or DynamicCache(config=net.config)")
+
     def _are_served(self, **sizes: int) -> bool:
         """Return whether a step of these sizes may fit a backend, before its cache is touched."""
         for name, size in sizes.items():
             most = self._most.get(name, size)
             if size > most:
-                if self._warns:
-                    self._warn_of(name, f"its {name} of {size} is beyond {most}", _ASK)
+                self._other(name, f"its {name} of {size} is beyond {most}", _ASK)
                 return False
         return True
 
