@@ -162,11 +162,12 @@ from passnet.passes.inductor_pass import passes_in_inductor
 def net(x, y):
     return torch.relu(x + y) * 2
 
-x, y = torch.randn(3, 4), torch.randn(3, 4)
 dynamic = True if sys.argv[2:] else None
 with torch.no_grad(), passes_in_inductor(sys.argv[1]) as own:
-    found = torch.compile(net, dynamic=dynamic)(x, y)
-torch.testing.assert_close(found, net(x, y))
+    compiled = torch.compile(net, dynamic=dynamic)
+    for rows in (3, 5, 8) if dynamic else (3,):
+        x, y = torch.randn(rows, 4), torch.randn(rows, 4)
+        torch.testing.assert_close(compiled(x, y), net(x, y))
 hits = counters["aot_autograd"]["autograd_cache_hit"] + counters["inductor"]["fxgraph_cache_hit"]
 print(own.num_matches, hits > 0)
 """
@@ -194,9 +195,10 @@ def test_a_warm_cache_runs_the_op_in_another_process_and_forgets_what_changed(
 
 
 @pytest.mark.slow
-def test_sizes_may_vary(tmp_path: Path, fresh_cache: dict[str, str]) -> None:
-    folder = write_folder(tmp_path / "passes", Fuse=KERNEL)
-    assert compiled(fresh_cache, str(folder), "dynamic") == "1 False"
+@pytest.mark.parametrize("text", [KERNEL, CLAMP_ALONE], ids=["kernel", "torch ops"])
+def test_sizes_may_vary(tmp_path: Path, fresh_cache: dict[str, str], text: str) -> None:
+    folder = write_folder(tmp_path / "passes", Fuse=text)
+    assert compiled(fresh_cache, str(folder), "dynamic") == "1 False", "one graph for all sizes"
 
 
 STANDALONE = """

@@ -102,8 +102,8 @@ def _is_transparent(site: Site) -> bool:
         def like(node: torch.fx.Node) -> Any:
             value = node.meta[EXAMPLE]
             if not isinstance(value, torch.Tensor):
-                return value
-            form = tuple(map(int, value.shape)), tuple(map(int, value.stride()))
+                return _hint(value)
+            form = tuple(map(_hint, value.shape)), tuple(map(_hint, value.stride()))
             tensor = torch.empty_strided(*form, dtype=value.dtype, device=value.device)
             assert isinstance(tensor, FunctionalTensor), "made in its mode"
             made.append(tensor)
@@ -120,6 +120,12 @@ def _is_transparent(site: Site) -> bool:
         except Exception:  # noqa: BLE001 (boundary: whatever a replacement raises)
             return False
     return why is None and not writes and not others.are_called
+
+
+def _hint(value: Any) -> Any:
+    """Return the example of a symbolic number, of which nothing is then assumed."""
+    symbolic = torch.SymInt, torch.SymFloat, torch.SymBool
+    return value.node.require_hint() if isinstance(value, symbolic) else value
 
 
 def _wrap(site: Site, is_judged: bool) -> None:
