@@ -94,7 +94,9 @@ def test_a_replacement_of_kernels_stays_a_call_that_inductor_sees_through(tmp_pa
     torch.testing.assert_close(module(x, y), net(x, y))
 
 
-INTO_ARGUMENT = KERNEL.replace("KERNEL(x, y, out", "KERNEL(x, y, x").replace("return out", "return x")
+INTO_ARGUMENT = KERNEL.replace("KERNEL(x, y, out", "KERNEL(x, y, x").replace(
+    "return out", "return x"
+)
 MADE_LATER = KERNEL.replace("KERNEL = cpp", "make = lambda: cpp").replace("KERNEL(", "make()(")
 
 

@@ -79,6 +79,8 @@ def onnx_program(program: ExportedProgram, **options: Any) -> Any:
             values.
     """
     codes = kernels_of(program.graph)
+    for code in codes.values():
+        _input_types(code)
     for node in program.graph.nodes:
         if node.target in codes:
             _check_layouts(codes[node.target], node)
@@ -139,7 +141,7 @@ def _functional_args(
         prefix = f"_a{number}_"
         place = kwargs[f"{prefix}base_index"]
         is_whole = sum(name.startswith(prefix) for name in kwargs) == 1
-        if not is_whole or place in order or "empty" not in str(bases[place].target):
+        if not is_whole or place in order or not _is_fresh(bases[place]):
             raise PassError(
                 f"kernel {code.name}: argument {number + 1} is written and not a tensor of its "
                 "own without values, as torch.empty makes it"
@@ -147,6 +149,10 @@ def _functional_args(
         args.append(bases[place])
         order.append(place)
     return tuple(args), order
+
+
+def _is_fresh(node: torch.fx.Node) -> bool:
+    return node.op == "call_function" and str(node.target).startswith(("aten.empty", "aten.new_e"))
 
 
 @cache

@@ -5,21 +5,21 @@ exported for the shapes that the file gives.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch.export import Dim, export
 
 from passnet.errors import PassError, PassnetError, boundary
-from passnet.passes.apply.first_call import original_outputs
+from passnet.passes.apply.first_call import original_outputs, outputs_of
 from passnet.passes.load import Folders, loaded_passes
 from passnet.passes.match.pattern import Pass, as_module
 from passnet.passes.onnx_op import onnx_program
 
 _SIZES = (7, 11, 13, 17, 19, 23, 29, 31)
-"""Sizes that stand for those which vary: no guard on multiples or on 1 takes them."""
+"""Stand-ins for sizes that vary: primes, which guards on multiples and on 1 refuse."""
 
 
 def rewrite_rules(passes: Folders, *example: Any) -> list[Any]:
@@ -27,12 +27,12 @@ def rewrite_rules(passes: Folders, *example: Any) -> list[Any]:
 
     Args:
         passes: a pass folder, or several, whose patterns take the same arguments.
-        *example: arguments of the pattern: tensors, whose sizes do not matter where the pattern
-            has none, and literals, with which alone the rules match.
+        *example: arguments of the pattern. The rules match literals as they are here, and tensors
+            of any size.
 
     Raises:
         InputError: a folder is malformed.
-        PassError: onnxscript is missing, a pattern cannot be exported, or it is of no fixed form.
+        PassError: onnxscript is missing, or a pattern cannot be exported.
     """
     with boundary(PassError, "rewrite rules need onnx, onnxscript"):
         import onnxscript.rewriter  # noqa: F401
@@ -61,10 +61,12 @@ def _exported(
     name: str, function: Callable[..., Any], example: Sequence[Any], dims: Any = None
 ) -> Any:
     """Return the ONNX graph of a function of a pattern's arguments."""
-    tensors = tuple(value for value in example if isinstance(value, torch.Tensor))
+    # not the same tensor twice, which would be one input
+    tensors = tuple(value.clone() for value in example if isinstance(value, torch.Tensor))
     call = _Call(function, example)
+    dims = None if dims is None else (tuple(dims),)
     with torch.no_grad(), boundary(PassError, f"exporting {name}"):
-        program = export(call, tensors, strict=False, dynamic_shapes=dims and (dims,))
+        program = export(call, tensors, strict=False, dynamic_shapes=dims)
         return onnx_program(program).model.graph
 
 
@@ -75,16 +77,16 @@ def _rule(pass_: Pass, example: Sequence[Any]) -> Any:
     if len(example) != len(names):
         raise PassError(f"{pass_.name}: its pattern takes {', '.join(names)}; give one of each")
     graph = _exported(pass_.name, as_module(pass_.pattern), example)
-    tensors = [
-        name for name, value in zip(names, example, strict=True) if isinstance(value, torch.Tensor)
-    ]
+    if len(graph.outputs) != len(pass_.pattern.outputs):
+        raise PassError(f"{pass_.name}: its pattern writes into an argument, which no rule can")
+    pairs = zip(names, example, strict=True)
+    tensors = [name for name, value in pairs if isinstance(value, torch.Tensor)]
 
     @cache
-    def replacement(forms: tuple[Any, ...]) -> Any:
+    def replacement(*forms: tuple[Any, ...]) -> Any:
         """Return the replacement's graph for the dtypes and shapes of a match, or a refusal."""
-        values, dims = _values(example, forms)
         try:
-            return _replacement(pass_, dict(zip(names, values, strict=True)), dims)
+            return _replacement(pass_, names, *_values(example, forms))
         except PassnetError as cause:
             return str(cause)
 
@@ -92,73 +94,64 @@ def _rule(pass_: Pass, example: Sequence[Any]) -> Any:
         return _replay(op, graph, inputs, _constant_pattern)
 
     def check(context: Any, **bound: Any) -> Any:
-        made = replacement(_forms(bound[name] for name in tensors))
+        made = replacement(*(_form(bound[name]) for name in tensors))
         return MatchResult().fail(made) if isinstance(made, str) else True
 
     def replace(op: Any, **bound: Any) -> Any:
         inputs = [bound[name] for name in tensors]
-        return _replay(
-            op,
-            replacement(_forms(inputs)),
-            inputs,
-            lambda value: op.Constant(value=value.const_value),
-        )
+        return _replay(op, replacement(*map(_form, inputs)), inputs, partial(_constant, op))
 
-    kinds = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in ("op", *tensors)
-    ]
-    find.__signature__ = inspect.Signature(kinds)  # type: ignore[attr-defined]
+    kind = inspect.Parameter.POSITIONAL_ONLY  # onnxscript reads the names of variables there
+    params = [inspect.Parameter(name, kind) for name in ("op", *tensors)]
+    find.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
     return RewriteRule(find, replace, check, name=pass_.name)
 
 
-def _forms(values: Any) -> tuple[Any, ...]:
-    """Return dtype and sizes of values of a file: a size that varies is its name."""
-    forms = []
-    for value in values:
-        shape = (
-            None
-            if value.shape is None
-            else tuple(size if isinstance(size, int) else str(size) for size in value.shape)
-        )
-        forms.append((value.dtype, shape))
-    return tuple(forms)
+def _form(value: Any) -> tuple[Any, ...]:
+    """Return dtype and sizes of a value of a file, None if not known; sizes that vary are names."""
+    if value.dtype is None or value.shape is None:
+        return None, ()
+    sizes = (size if isinstance(size, int) else str(size) for size in value.shape)
+    return getattr(torch, value.dtype.name.lower(), None), tuple(sizes)
 
 
 def _values(example: Sequence[Any], forms: Sequence[Any]) -> tuple[list[Any], Any]:
-    """Return arguments in the forms of a match, and which of their sizes vary."""
-    remaining, sizes = iter(forms), {}
-    values, dims = [], []
-    for value in example:
-        if isinstance(value, torch.Tensor):
-            dtype, shape = next(remaining)
-            if dtype is None or shape is None:
-                raise PassError("a shape is not known; run onnx's shape inference first")
-            for size in shape:
-                if isinstance(size, str):
-                    sizes.setdefault(size, _SIZES[len(sizes) % len(_SIZES)])
-            static = [sizes.get(size, size) for size in shape]
-            value = torch.zeros(static, dtype=getattr(torch, dtype.name.lower()))
-            varying = {n: Dim.DYNAMIC for n, size in enumerate(shape) if size in sizes}
-            dims.append(varying)
-        values.append(value)
-    return values, tuple(dims) if sizes else None
+    """Return arguments in the forms of a match, and which of their sizes vary, None for none."""
+    names = dict.fromkeys(size for _, shape in forms for size in shape if isinstance(size, str))
+    if len(names) > len(_SIZES) or any(dtype is None for dtype, _ in forms):
+        raise PassError("a dtype or shape is not known; run onnx's shape inference first")
+    sizes: dict[Any, int] = dict(zip(names, _SIZES, strict=False))
+    tensors = iter(
+        [
+            torch.zeros([sizes.get(size, size) for size in shape], dtype=dtype)
+            for dtype, shape in forms
+        ]
+    )
+    values = [next(tensors) if isinstance(value, torch.Tensor) else value for value in example]
+    dims = [{n: Dim.DYNAMIC for n, size in enumerate(shape) if size in sizes} for _, shape in forms]
+    return values, dims if sizes else None
 
 
-def _replacement(pass_: Pass, values: Mapping[str, Any], dims: Any) -> Any:
-    """Return the graph of a replacement; PassError where guards refuse it or shapes differ."""
-    refusal = pass_.guards.refusal(values) if pass_.guards else None
+def _replacement(pass_: Pass, names: Sequence[str], values: Sequence[Any], dims: Any) -> Any:
+    """Return the graph of a replacement; PassError where guards refuse it or outputs differ."""
+    named = dict(zip(names, values, strict=True))
+    refusal = pass_.guards.refusal(named) if pass_.guards else None
     if refusal is not None:
         raise PassError(f"{refusal.name}: expected {refusal.expected}, found {refusal.actual}")
     arguments = torch.fx.GraphModule(torch.nn.Module(), pass_.args_graph)
 
     def function(*given: Any) -> Any:
-        prepared = arguments(*given)
-        return pass_.replacement(*(prepared if isinstance(prepared, tuple) else (prepared,)))
+        return pass_.replacement(*outputs_of(arguments(*given)))
 
-    example = [*values.values()]
-    with torch.no_grad(), boundary(PassError, f"calling {pass_.name}.pattern"):
-        original_outputs(pass_.pattern, example)
-    return _exported(pass_.name, function, example, dims)
+    with torch.no_grad(), boundary(PassError, f"calling {pass_.name}"):
+        original, results = original_outputs(pass_.pattern, values), outputs_of(function(*values))
+        if [(x.dtype, x.shape) for x in original] != [(x.dtype, x.shape) for x in results]:
+            raise PassError("the replacement returns other shapes or dtypes than the pattern")
+    return _exported(pass_.name, function, values, dims)
+
+
+def _constant(op: Any, value: Any) -> Any:
+    return op.Constant(value=value.const_value)
 
 
 def _constant_pattern(value: Any) -> Any:
