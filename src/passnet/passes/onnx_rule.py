@@ -7,6 +7,7 @@ exported for the shapes that the file gives.
 import inspect
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -94,7 +95,13 @@ def _rule(pass_: Pass, example: Sequence[Any]) -> Any:
         return _replay(op, graph, inputs, _constant_pattern)
 
     def check(context: Any, **bound: Any) -> Any:
-        made = replacement(*(_form(bound[name]) for name in tensors))
+        # the replacement comes where the first output was computed
+        before = takewhile(lambda node: node is not context.root, context.graph_or_function)
+        computed = {None, *before}
+        inputs = [bound[name] for name in tensors]
+        if not all(value.producer() in computed for value in inputs):
+            return MatchResult().fail("an argument is computed after the first output")
+        made = replacement(*map(_form, inputs))
         return MatchResult().fail(made) if isinstance(made, str) else True
 
     def replace(op: Any, **bound: Any) -> Any:
