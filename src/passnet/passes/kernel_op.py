@@ -119,7 +119,7 @@ def _boxed(code: KernelCode) -> str:
 
 
 def returned(code: KernelCode) -> str:
-    """Return the C type of what a kernel returns."""
+    """Return the C type of a kernel's result."""
     return "const char*" if code.may_fail else "void"
 
 

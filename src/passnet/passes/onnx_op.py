@@ -68,7 +68,7 @@ def _output_types(code: KernelCode) -> list[int]:
 
 
 def onnx_program(program: ExportedProgram, **options: Any) -> Any:
-    """Return an exported program as an ONNX program, in which kernels are nodes.
+    """Return an exported program as an ONNX program with a node for each call of a kernel.
 
     Args:
         program: as `torch.export.export` returns it.
@@ -106,7 +106,7 @@ def _check_layouts(code: KernelCode, node: torch.fx.Node) -> None:
 def _make_functional(
     program: ExportedProgram, codes: Mapping[torch._ops.OpOverload, KernelCode]
 ) -> dict[Callable[..., Any], Callable[..., Any]]:
-    """Turn calls of kernels into ops that return what they fill; return these ops' translations."""
+    """Turn calls of kernels into ops that return new tensors; return their translations."""
     table: dict[Callable[..., Any], Callable[..., Any]] = {}
     graph = program.graph_module.graph
     for node in list(graph.nodes):
@@ -157,7 +157,7 @@ def _is_fresh(node: torch.fx.Node) -> bool:
 
 @cache
 def _functional_op(code: KernelCode) -> torch._ops.OpOverload:
-    """Return the op that returns new tensors, shaped as those which the kernel fills."""
+    """Return the op of a kernel that makes the tensors to fill, and returns them."""
     params = []
     for number, (kind, element) in enumerate(zip(code.kinds, code.elements, strict=True)):
         is_float, is_tensor = element in "fd", kind != "n"
@@ -180,7 +180,7 @@ def _translation(code: KernelCode) -> Callable[..., list[Any]]:
     from onnxscript import opset20 as op
 
     def translated(*args: Any) -> list[Any]:
-        inputs = []
+        inputs: list[Any] = []
         for kind, type_, value in zip(code.kinds, _input_types(code), args, strict=True):
             if kind == "w":
                 made_by = value.producer()

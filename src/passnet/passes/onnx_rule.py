@@ -42,7 +42,7 @@ def rewrite_rules(passes: Folders, *example: Any) -> list[Any]:
 
 
 class _Call(torch.nn.Module):
-    """A function of a pattern's arguments, of which the literals are given."""
+    """A function of a pattern's tensors, with the literals of an example."""
 
     def __init__(self, function: Callable[..., Any], example: Sequence[Any]) -> None:
         super().__init__()
