@@ -1,7 +1,8 @@
 // Kernels as custom ops of ONNX Runtime, by the parts of its C interface that this needs.
 //
 // The interface is a table of functions to which releases append, and an op is a struct that
-// states its version. Places and members are those of versions 16 to 29 of `onnxruntime_c_api.h`.
+// states its version, here 16. Places and members were read from version 29 of
+// `onnxruntime_c_api.h`; ONNX Runtime 1.32 was run.
 #include <dlfcn.h>
 
 #include <cstddef>
