@@ -23,9 +23,21 @@ from typing import TYPE_CHECKING, Any
 from passnet.version import __version__
 
 if TYPE_CHECKING:
-    from passnet.api import capture, inductor_pass, load, optimize, passes_in_inductor
+    from passnet.api import (
+        capture,
+        inductor_pass,
+        load,
+        onnx_library,
+        onnx_rules,
+        onnx_with_passes,
+        optimize,
+        passes_in_inductor,
+    )
 
-__all__ = ["__version__", "capture", "inductor_pass", "load", "optimize", "passes_in_inductor"]
+__all__ = [
+    "__version__", "capture", "inductor_pass", "load", "onnx_library", "onnx_rules",
+    "onnx_with_passes", "optimize", "passes_in_inductor",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -16,12 +16,16 @@ from passnet.pages.optimizer.page import write_optimizer_page
 from passnet.passes.load import Folders
 
 if TYPE_CHECKING:
+    from passnet.optimizer.backends.onnx_passes import OnnxFiles
     from passnet.passes.inductor_pass import InductorPass
 
 __all__ = [
     "capture",
     "inductor_pass",
     "load",
+    "onnx_library",
+    "onnx_rules",
+    "onnx_with_passes",
     "optimize",
     "optimize_calls",
     "passes_in_inductor",
@@ -123,3 +127,58 @@ def passes_in_inductor(
     from passnet.passes.inductor_pass import passes_in_inductor
 
     return passes_in_inductor(passes, library, packed_weights)
+
+
+def onnx_with_passes(
+    net: Callable[..., Any], *args: Any, passes: Folders, path: str | Path
+) -> "OnnxFiles":
+    """Write a net as an ONNX file in which passes are custom ops, and a library of these ops.
+
+    ONNX Runtime reads both: `SessionOptions.register_custom_ops_library` takes the library. The
+    file takes tensors of the sizes of the example.
+
+    Args:
+        net: a module in evaluation mode, or a function of tensors.
+        args: an example of its arguments, by position.
+        passes: a pass folder, or several in order.
+        path: the file; the library and its kernels are written next to it.
+
+    Raises:
+        InputError: the net is in training mode or fails on these arguments.
+        BackendError: onnx or onnxscript is missing, the net is not one graph, or no pass matches.
+        PassError: a kernel cannot be a custom op.
+    """
+    from passnet.optimizer.backends.onnx_passes import export_with_passes
+
+    return export_with_passes(net, args, passes, Path(path))
+
+
+def onnx_rules(passes: Folders, *example: Any) -> list[Any]:
+    """Return passes as `onnxscript.rewriter.RewriteRule`s, for nets that are ONNX files already.
+
+    Args:
+        passes: a pass folder, or several whose patterns take the same arguments.
+        *example: arguments of the pattern. The rules match literals as they are here, and tensors
+            of any size.
+
+    Raises:
+        InputError: a folder is malformed.
+        PassError: onnxscript is missing, or a pattern cannot be exported.
+    """
+    from passnet.passes.onnx_rule import rewrite_rules
+
+    return rewrite_rules(passes, *example)
+
+
+def onnx_library(model: Any, folder: str | Path) -> Path:
+    """Write the kernels that a rewritten `onnx_ir.Model` calls as a library for ONNX Runtime.
+
+    Returns the path that `SessionOptions.register_custom_ops_library` takes; the kernels lie in
+    the same folder.
+
+    Raises:
+        PassError: no compiler, or this process has not loaded a pass whose kernel is called.
+    """
+    from passnet.passes.onnx_op import write_library
+
+    return write_library(model, Path(folder))

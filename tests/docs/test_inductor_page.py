@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,10 +13,19 @@ from tests.docs.pages import blocks
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
 
 
+class Gelu(torch.nn.Module):
+    """The net of the page, as `torch.onnx` takes it."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        half = 0.5 * x
+        inner = x + 0.044715 * torch.pow(x, 3.0)
+        return half * (1.0 + torch.tanh(0.7978845608028654 * inner))
+
+
 @pytest.mark.slow
 def test_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    first, second, third = blocks(ROOT / "docs" / "inductor.md", "python")
+    first, second, _, _, third = blocks(ROOT / "docs" / "inductor.md", "python")
     names: dict[str, object] = {}
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(first, names)
@@ -26,3 +36,24 @@ def test_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     exec(third, names)
     with torch.no_grad():
         torch.testing.assert_close(names["y"], names["net"](names["x"]), rtol=1e-4, atol=1e-5)  # type: ignore[operator]
+
+
+@pytest.mark.slow
+def test_the_blocks_for_onnx_runtime_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for package in ("onnx", "onnxscript", "onnxruntime"):
+        pytest.importorskip(package, reason="pip install 'passnet[runtimes]'")
+    monkeypatch.chdir(ROOT)
+    first, _, third, fourth, _ = (
+        text.replace("/tmp/gelu", str(tmp_path))
+        for text in blocks(ROOT / "docs" / "inductor.md", "python")
+    )
+    names: dict[str, object] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(first, names)
+    exec(third, names)
+    torch.testing.assert_close(torch.from_numpy(names["z"]), names["y"])  # type: ignore[arg-type]
+    example = (torch.randn(64, 512),)
+    torch.onnx.export(Gelu().eval(), example, tmp_path / "plain.onnx", dynamo=True, verbose=False)
+    exec(fourth, names)
+    assert "passnet" in names["model"].opset_imports  # type: ignore[attr-defined]
+    assert (tmp_path / "rewritten.onnx").is_file()

@@ -5,6 +5,7 @@ match, apply             the search for a pattern, and its replacement in a grap
 backend, inductor_pass   `torch.compile(net, backend="passnet")`, and stock `torch.compile`
 cpp, compilation         C++ kernels for pass authors, compiled once by content
 kernel_op                C++ kernels as torch ops and in AOTInductor packages
+onnx_op, onnx_rule       C++ kernels as custom ops of ONNX Runtime, passes as rules of onnxscript
 include                  headers and Triton functions for pass folders
 codegen                  pass folders from Inductor's generated code
 library                  judged passes, stored by content

@@ -54,9 +54,14 @@ def _library() -> torch.library.Library:
     return torch.library.Library("passnet_kernel", "FRAGMENT")
 
 
+def op_name(code: KernelCode) -> str:
+    """Return the name of a kernel's op, which is of its content."""
+    return f"{code.name}_{code.library.stem}".replace("-", "_")
+
+
 def kernel_op(code: KernelCode) -> torch._ops.OpOverload:
     """Return the op that calls a kernel, made once; raise PassError if it takes a character."""
-    name = f"{code.name}_{code.library.stem}".replace("-", "_")
+    name = op_name(code)
     if not hasattr(torch.ops.passnet_kernel, name):
         params = [_param(code, number) for number in range(len(code.kinds))]
         tags = [torch.Tag.needs_exact_strides]  # those that the replacement gave
@@ -101,15 +106,15 @@ def _boxed(code: KernelCode) -> str:
     for number, (kind, element) in enumerate(zip(code.kinds, code.elements, strict=True)):
         if kind == "n":
             boxed = "bool" if element == "?" else _C_NUMBERS[element]
-            types.append(_C_TYPES[element])
-            arguments.append(f"({_C_TYPES[element]})as<{boxed}>(s[{number}])")
+            types.append(C_TYPES[element])
+            arguments.append(f"({C_TYPES[element]})as<{boxed}>(s[{number}])")
         else:
             types.append("void*")
             tensors.append(f"Tensor a{number}(s[{number}]);")
             arguments.append(f"a{number}.address")
             if element in _SCALAR_TYPES:
                 checks.append(f"a{number}.dtype != {_SCALAR_TYPES[element]}")
-    call = f"(({_returned(code)} (*)({', '.join(types)}))kernel)({', '.join(arguments)});"
+    call = f"(({returned(code)} (*)({', '.join(types)}))kernel)({', '.join(arguments)});"
     return _BOXED.format(
         name=code.name,
         tensors="\n    ".join(tensors),
@@ -118,7 +123,8 @@ def _boxed(code: KernelCode) -> str:
     )
 
 
-def _returned(code: KernelCode) -> str:
+def returned(code: KernelCode) -> str:
+    """Return the C type of a kernel's result."""
     return "const char*" if code.may_fail else "void"
 
 
@@ -139,12 +145,20 @@ def kernels_of(graph: torch.fx.Graph) -> dict[torch._ops.OpOverload, KernelCode]
     }
 
 
+def kernel_named(name: str) -> KernelCode:
+    """Return the kernel of an op of this process; raise PassError if there is none."""
+    for code in _codes.values():
+        if op_name(code) == name:
+            return code
+    raise PassError(f"no kernel {name} is loaded; load the passes that it is of first")
+
+
 KERNELS_FOLDER, RECORD_FILE = "kernels", "kernels.json"
 
 _C_NUMBERS = {"f": "double", "d": "double", "?": "int32_t"} | dict.fromkeys("bhilBHIL", "int64_t")
 """C type of a number as AOTInductor passes it, by the kernel's letter."""
 
-_C_TYPES = {
+C_TYPES = {
     "f": "float", "d": "double", "?": "bool", "b": "int8_t", "h": "int16_t", "i": "int32_t",
     "l": "int64_t", "B": "uint8_t", "H": "uint16_t", "I": "uint32_t", "L": "uint64_t",
 }  # fmt: skip
@@ -265,13 +279,13 @@ def _declaration(name: str, code: KernelCode) -> str:
 def _definition(index: int, declaration: str, code: KernelCode) -> str:
     types, arguments, lines = [], [], [f'extern "C" {declaration} {{']
     for number, (kind, element) in enumerate(zip(code.kinds, code.elements, strict=True)):
-        types.append(_C_TYPES[element] if kind == "n" else "void*")
+        types.append(C_TYPES[element] if kind == "n" else "void*")
         arguments.append(f"a{number}" if kind == "n" else f"p{number}")
         if kind != "n":
             lines += [
                 f"  void* p{number};",
                 f"  if (aoti_torch_get_data_ptr(a{number}, &p{number})) return 1;",
             ]
-    call = f"(({_returned(code)} (*)({', '.join(types)}))kernels[{index}])({', '.join(arguments)})"
+    call = f"(({returned(code)} (*)({', '.join(types)}))kernels[{index}])({', '.join(arguments)})"
     end = [f"  return {call} != nullptr;"] if code.may_fail else [f"  {call};", "  return 0;"]
     return "\n".join([*lines, *end, "}"])
