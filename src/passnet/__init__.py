@@ -25,6 +25,7 @@ from passnet.version import __version__
 if TYPE_CHECKING:
     from passnet.api import (
         capture,
+        export_with_passes,
         inductor_pass,
         load,
         onnx_library,
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "__version__", "capture", "inductor_pass", "load", "onnx_library", "onnx_rules",
-    "onnx_with_passes", "optimize", "passes_in_inductor",
+    "__version__", "capture", "export_with_passes", "inductor_pass", "load", "onnx_library",
+    "onnx_rules", "onnx_with_passes", "optimize", "passes_in_inductor",
 ]  # fmt: skip
 
 

@@ -16,11 +16,14 @@ from passnet.pages.optimizer.page import write_optimizer_page
 from passnet.passes.load import Folders
 
 if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
     from passnet.optimizer.backends.onnx_passes import OnnxFiles
     from passnet.passes.inductor_pass import InductorPass
 
 __all__ = [
     "capture",
+    "export_with_passes",
     "inductor_pass",
     "load",
     "onnx_library",
@@ -127,6 +130,24 @@ def passes_in_inductor(
     from passnet.passes.inductor_pass import passes_in_inductor
 
     return passes_in_inductor(passes, library, packed_weights)
+
+
+def export_with_passes(net: Callable[..., Any], *args: Any, passes: Folders) -> "ExportedProgram":
+    """Return a net as a program of `torch.export`, rewritten by passes before its ops are ATen's.
+
+    C++ kernels are ops in it, which a package of AOTInductor calls by name; a process that has not
+    loaded the passes gets them by `inductor_pass`. The program takes the tensors among the
+    arguments, in order, and returns the tensors among the outputs. Its sizes are the example's.
+
+    Raises:
+        InputError: the net is in training mode or fails on these arguments.
+        BackendError: the net is not one graph, no pass matches, or none can be exported.
+    """
+    from passnet.optimizer.backends.graphs import rewritten_program
+    from passnet.optimizer.call.net_call import NetCall
+
+    folders = [passes] if isinstance(passes, (str, Path)) else passes
+    return rewritten_program(NetCall(net, args, {}), [Path(folder) for folder in folders])
 
 
 def onnx_with_passes(

@@ -25,7 +25,7 @@ class Gelu(torch.nn.Module):
 @pytest.mark.slow
 def test_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    first, second, _, _, third = blocks(ROOT / "docs" / "inductor.md", "python")
+    first, second, exported, _, _, third = blocks(ROOT / "docs" / "inductor.md", "python")
     names: dict[str, object] = {}
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(first, names)
@@ -33,6 +33,10 @@ def test_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     exec(f"{second}\nwith torch.no_grad():\n    z = fast(x)", names)
     torch.testing.assert_close(names["z"], names["y"])
     assert names["own"].num_matches == 1  # type: ignore[attr-defined]
+    exec(exported, names)
+    torch.testing.assert_close(names["z"], names["y"])
+    ops = {str(node.target) for node in names["program"].graph.nodes}  # type: ignore[attr-defined]
+    assert any(op.startswith("passnet_kernel.gelu_tanh") for op in ops)
     exec(third, names)
     with torch.no_grad():
         torch.testing.assert_close(names["y"], names["net"](names["x"]), rtol=1e-4, atol=1e-5)  # type: ignore[operator]
@@ -43,7 +47,7 @@ def test_the_blocks_for_onnx_runtime_run(monkeypatch: pytest.MonkeyPatch, tmp_pa
     for package in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(package, reason="pip install 'passnet[runtimes]'")
     monkeypatch.chdir(ROOT)
-    first, _, third, fourth, _ = (
+    first, _, _, third, fourth, _ = (
         text.replace("/tmp/gelu", str(tmp_path))
         for text in blocks(ROOT / "docs" / "inductor.md", "python")
     )

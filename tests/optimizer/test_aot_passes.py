@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch._inductor import aoti_compile_and_package
 
+import passnet
 from passnet.errors import BackendError, InputError
 from passnet.optimizer.backends.backend import build_backend, load_backend
 from passnet.optimizer.backends.graphs import CHOSEN_FOLDER, rewritten_program
@@ -90,6 +92,30 @@ def test_a_replacement_is_traced_to_its_ops_and_kernels(tmp_path: Path) -> None:
     program = rewritten_program(call, [write_pass(tmp_path / "torch", OF_TORCH)])
     targets = {node.target for node in program.graph.nodes}
     assert torch.ops.aten.clamp.default in targets and not kernels_of(program.graph)
+
+
+LOADED = """
+import sys, torch, passnet
+passnet.inductor_pass(sys.argv[1])
+x = torch.arange(16.0).view(2, 8)
+print(torch._inductor.aoti_load_package(sys.argv[2])(x, x)[0].sum().item())
+"""
+
+
+@pytest.mark.slow
+def test_a_package_of_an_exported_program_is_loaded_elsewhere(tmp_path: Path) -> None:
+    call, folder = block_call(), write_pass(tmp_path / "kernel", PASS)
+    program = passnet.export_with_passes(call.net, *call.tensors(), passes=folder)
+    assert kernels_of(program.graph)
+    path = aoti_compile_and_package(program, package_path=str(tmp_path / "net.pt2"))
+    x = torch.arange(16.0).view(2, 8)
+    expected = tripled(NetCall(call.net, (x,), {"y": x}))[0].sum().item()
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, str(folder), path],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert float(done.stdout.splitlines()[-1]) == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize(
