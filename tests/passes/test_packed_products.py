@@ -313,6 +313,16 @@ def test_what_is_left_alone() -> None:
 
 
 @pytest.mark.slow
+def test_an_op_that_makes_tensors_of_its_own_settles() -> None:
+    first, second = nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1)
+
+    def net(x: torch.Tensor) -> torch.Tensor:
+        return second(nn.functional.interpolate(first(x), size=(12, 12), mode="nearest"))
+
+    check(net, torch.randn(1, 4, 6, 6), packed=2)
+
+
+@pytest.mark.slow
 def test_copies_that_become_views_are_not_written_into() -> None:
     conv = nn.Conv2d(4, 6, 3)
 

@@ -8,6 +8,7 @@ and so does what is computed of their results; outputs keep their strides.
 
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import torch
 import torch.fx
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_leaves
 
@@ -335,7 +337,10 @@ class _Layouts:
                 return getattr(args[0], target)(*args[1:], **kwargs)
             return target(*args, **kwargs)
 
-        with torch.no_grad():
+        # some ops make tensors of their own, which are fake where the examples are
+        given_tensors = _tensors((args, kwargs))
+        modes = (each.fake_mode for each in given_tensors if isinstance(each, FakeTensor))
+        with next(modes, None) or nullcontext(), torch.no_grad():
             try:
                 return run(node.target)
             except Exception:  # noqa: BLE001 (boundary: whatever torch raises)
