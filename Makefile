@@ -31,7 +31,7 @@ demo: .venv/core
 	  --candidate eager --candidate inductor --candidate inductor@direct \
 	  --candidate examples/passes --candidate examples/passes@direct
 	rm -rf runs/demo-in-net
-	$(BIN)/passnet bench apply examples/passes --suite demo --task pool_concat --seconds 0.2 \
+	$(BIN)/passnet bench apply examples/passes --suite demo --task rotary_embedding --seconds 0.2 \
 	  --out runs/demo-in-net
 
 .venv/train: .venv/core
