@@ -258,7 +258,7 @@ class _CapturedNet:
 
 
 def _captured_nets(folder: Path, tasks: Sequence[Task]) -> dict[str, _CapturedNet]:
-    """Return the nets of some tasks, and those that hold one, by name."""
+    """Return the nets of some tasks, and other nets that hold one, by name."""
     wanted = {net for task in tasks for net in _nets_of(task)}
     sequences = {task.name: _text(op_sequence(task.graphs[0].graph.program)) for task in tasks}
     found: dict[str, _CapturedNet] = {}

@@ -58,7 +58,7 @@ class _SuiteOfRun:
 
 
 def hash_of_run(out: Path) -> str | None:
-    """Return the content hash of a run folder's suite; None of what is no run folder."""
+    """Return the content hash of a run folder's suite; None for anything else."""
     path = out / RUN_FILE
     return read_json(path, _SuiteOfRun).suite_hash if path.is_file() else None
 

@@ -10,7 +10,7 @@ FLATTER, STEEPER = 0.5, 2.0
 
 @dataclass(frozen=True, slots=True)
 class ShareScore:
-    """The AS by share of one candidate, and what it depends on.
+    """The AS by share of one candidate, and its sensitivity.
 
     Attributes:
         score: weighted geometric mean of the tasks' AS.
