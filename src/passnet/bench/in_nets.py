@@ -193,7 +193,8 @@ def find_places(
             places.append(TaskInNet(task.name, net, on_task, in_net))
     if not places:
         raise InputError(
-            f"{graphs} has no net of at most {max_mib:g} MiB that holds the ops of one of these tasks"
+            f"{graphs} has no net of at most {max_mib:g} MiB that holds the ops of one of these "
+            "tasks"
         )
     return places, notes
 

@@ -64,17 +64,7 @@ class SuiteShares:
 def time_in_nets(
     places: Sequence[TaskInNet], out: Path, settings: RunSettings, plan: RunPlan
 ) -> None:
-    """Judge and time Inductor on each task and in each net, into a run folder.
-
-    Args:
-        places: tasks in nets.
-        out: the run folder.
-        settings: settings of the judge.
-        plan: a plan whose items are two graphs for each place.
-
-    Raises:
-        InputError: `out` holds another run.
-    """
+    """Judge and time Inductor on each task and in each net; `out` is a run of these places."""
     entry = CandidateEntry(Candidate(ALONE, "inductor"))
     run_suite(as_suite(places), [entry], settings, out, plan)
 

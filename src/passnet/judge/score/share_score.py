@@ -40,7 +40,7 @@ def share_score(tasks: Mapping[str, float], shares: Mapping[str, float]) -> Shar
         shares: share of each task in the time of nets; their scale does not matter.
 
     Examples:
-        >>> share_score({"a": 4.0, "b": 1.0}, {"a": 0.1, "b": 0.1}).score
+        >>> round(share_score({"a": 16.0, "b": 1.0}, {"a": 0.1, "b": 0.3}).score, 6)
         2.0
     """
     weights = {task: shares[task] for task in tasks if shares.get(task, 0) > 0}
