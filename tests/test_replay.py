@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from passnet.bench.run_record import SCORES_FILE, TABLES_FILE, run_folder
 from passnet.bench.scores import as_json, read_rows, score_rows
+from passnet.bench.shares import shares_for
 from passnet.cli import main
 from passnet.core.records.serialise import write_json
 from passnet.judge.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY
@@ -25,10 +26,10 @@ GROUPINGS = [f"--by={name}" for name in ("time", "ops", "dtype", "domain", "libr
 @pytest.mark.parametrize("name", RUNS)
 def test_scores_and_tables_of_a_recorded_run_are_the_same_bytes(name: str, tmp_path: Path) -> None:
     run = ROOT / "baselines" / name
-    scores = score_rows(read_rows(run))
-    tables = [total_table(scores), task_overview(scores)]
+    scores, shares = score_rows(read_rows(run)), shares_for(run)
+    tables = [total_table(scores, shares), task_overview(scores)]
     tables += task_tables(list(run_folder(run).records().values()))
-    write_json(tmp_path / SCORES_FILE, as_json(scores, SEVERE_PENALTY, SLOWDOWN_PENALTY))
+    write_json(tmp_path / SCORES_FILE, as_json(scores, SEVERE_PENALTY, SLOWDOWN_PENALTY, shares))
     assert (tmp_path / SCORES_FILE).read_bytes() == (run / SCORES_FILE).read_bytes()
     assert markdown(tables).encode() == (run / TABLES_FILE).read_bytes()
 

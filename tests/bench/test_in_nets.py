@@ -17,6 +17,7 @@ from passnet.bench.in_nets import (
     candidate_in,
     find_places,
     keep_in_nets,
+    pass_folders,
     read_in_nets,
     record_of,
 )
@@ -76,20 +77,22 @@ def test_a_task_is_found_in_the_largest_graph_of_its_net(folder: Path) -> None:
     graph = small_graph()
     suite = make_suite("tasks", [replace(graph, source=NetSource("timm/net", "timm", "1", 0, 2))])
     passes = candidate_in(folder / "passes", suite)
-    [place], notes = find_places(suite, passes, folder / "graphs")
+    assert pass_folders(suite, passes) == {"add_relu": folder / "passes" / "add_relu"}
+    [place], notes = find_places(suite.tasks, folder / "graphs")
+    assert place.num_places == 2
     assert (place.task, place.net, notes) == ("add_relu", "timm/net", [])
     assert [len(each.graph.program.ops) for each in (place.on_task, place.in_net)] == [2, 4]
     lost = make_suite("tasks", [replace(graph, source=NetSource("a/b", "a", "1", 0, 2))])
-    others, [note] = find_places(lost, passes, folder / "graphs", 9)
+    others, [note] = find_places(lost.tasks, folder / "graphs", 9)
     assert {place.net for place in others} == {"timm/net", "timm/other"}
     assert note.endswith("; 2 others hold its ops")
     program = parse_program(PROGRAM.replace("relu", "exp"))
     other = Graph(program, graph.graph.tensors)
     nowhere = make_suite("tasks", [replace(graph, graph=other)])
     with pytest.raises(InputError, match="no net of at most 64 MiB that holds the ops of one of"):
-        find_places(nowhere, passes, folder / "graphs")
+        find_places(nowhere.tasks, folder / "graphs")
     with pytest.raises(InputError, match="no net of at most 0 MiB"):
-        find_places(suite, passes, folder / "graphs", max_mib=0)
+        find_places(suite.tasks, folder / "graphs", max_mib=0)
     with pytest.raises(PassFolderError, match="nor a pass folder named after a task"):
         candidate_in(folder, suite)
 
@@ -117,7 +120,7 @@ def test_figures() -> None:
         ),
     ]
     by_name = {(each.graph, each.candidate): each for each in trials}
-    record = record_of(TaskInNet("t", Path("passes"), "net", on_task, in_net), by_name)
+    record = record_of(TaskInNet("t", "net", on_task, in_net), by_name)
     assert (record.num_matches, record.task_speedup) == (3, 2.0)
     assert record.share == pytest.approx(0.3)  # three times 0.4 ms of 4 ms
     assert record.predicted == pytest.approx(1 / 0.85)

@@ -96,6 +96,7 @@ MEANINGS = {
     "--rejudge": "judge entries again",
     "--b": "b of the metric",
     "--p": "p of the metric",
+    "--shares": "file of the tasks' shares of time",
     "--by": "grouping of graphs",
     "--min-score": "least AS",
     "--sender": "who sends an entry",

@@ -135,6 +135,8 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     ),
     ("benchmarks.deployed runs", "takes hours"),
     ("bench apply", "judges whole nets for minutes; tests/bench/test_in_nets.py runs it"),
+    ("suite weigh", "judges whole nets for minutes; tests/bench/test_shares.py runs it"),
+    ("--shares runs", "needs measured shares; tests/bench/test_shares.py runs it"),
     ("kernelbench.parquet", "needs a checkout of KernelBench"),
     ("train sft", "needs TRL, and minutes; tests/loops runs it where TRL is installed"),
     ("--out site-of-entries", "needs entries; docs/leaderboard.md runs it with some"),

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from passnet.core.hardware import processor_name
 from passnet.judge.protocol.device import first_gpu
+from passnet.judge.settings import RunSettings
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,23 @@ def describe_environment(with_gpu: bool = False) -> Environment:
         load=round(os.getloadavg()[0], 2),
         gpu=_describe_gpu() if with_gpu else None,
     )
+
+
+def hardware_text(environment: Environment, settings: RunSettings) -> str:
+    """Return the hardware of a run in words.
+
+    Examples:
+        >>> env = Environment("3.11", "2.13", "0.1.0", "Linux", "AMD EPYC", 2, 4096, "g++", 0.0)
+        >>> hardware_text(env, RunSettings())
+        'AMD EPYC, 2 cores, 1 thread'
+    """
+    threads = f"{settings.num_threads} thread{'s' * (settings.num_threads > 1)}"
+    if settings.judge.device != "cpu":
+        gpu = environment.gpu
+        name = gpu.name if gpu is not None and gpu.name else settings.judge.device
+        return f"{name}, host {environment.cpu}, {threads}"
+    cores = f"{environment.num_cpus} core{'s' * (environment.num_cpus > 1)}"
+    return f"{environment.cpu}, {cores}, {threads}"
 
 
 def _describe_gpu() -> Gpu:

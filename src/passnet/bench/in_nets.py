@@ -95,13 +95,18 @@ class PassesInNets:
 
 @dataclass(frozen=True, slots=True)
 class TaskInNet:
-    """A task in a net: its pass folder, and its graph and the net's, as tasks of their own."""
+    """A task in a net: its graph and the net's, as tasks of their own."""
 
     task: str
-    passes: Path
     net: str
     on_task: TaskGraph
     in_net: TaskGraph
+
+    @property
+    def num_places(self) -> int:
+        """The number of times that the net's op sequence holds the task's, without overlap."""
+        whole, part = (_text(op_sequence(g.graph.program)) for g in (self.in_net, self.on_task))
+        return whole.count(part)
 
 
 def candidate_in(path: Path, suite: Suite, name: str | None = None) -> CandidateEntry:
@@ -132,39 +137,49 @@ def candidate_in(path: Path, suite: Suite, name: str | None = None) -> Candidate
     return entry
 
 
+def pass_folders(suite: Suite, candidate: CandidateEntry) -> dict[str, Path]:
+    """Return a candidate's pass folder by task; raise InputError if there is none."""
+    given = {task.name: candidate.for_task(task.name) for task in suite.tasks}
+    folders = {name: Path(each.passes) for name, each in given.items() if each and each.passes}
+    if not folders:
+        raise InputError(f"{candidate.name} has no pass folder for a task of {suite.name}")
+    return folders
+
+
 def find_places(
-    suite: Suite, candidate: CandidateEntry, graphs: Path, num_nets: int = 1, max_mib: int = 64
+    tasks: Sequence[Task],
+    graphs: Path,
+    num_nets: int = 1,
+    max_mib: float = 64,
+    is_held: bool = False,
 ) -> tuple[list[TaskInNet], list[str]]:
-    """Return the tasks that have passes, each in some nets that hold it, and notes.
+    """Return tasks, each in some nets that hold it, and notes.
 
     Args:
-        suite: tasks, whose graphs name the nets that they came from.
-        candidate: the passes.
+        tasks: tasks, whose graphs name the nets that they came from.
         graphs: captured graphs of whole nets, as `passnet capture` writes them.
         num_nets: nets for each task, in the order of its graphs; where none of them is there,
             nets whose ops hold the task's, one after another, in an order drawn by their names.
         max_mib: leave out nets whose arguments, weights among them, are larger, in MiB.
+        is_held: leave out nets whose op sequence does not hold the task's in one piece.
 
     Raises:
-        InputError: no task has a pass folder, or no net of theirs is among the graphs.
+        InputError: no net of theirs is among the graphs.
     """
-    given = {task: candidate.for_task(task.name) for task in suite.tasks}
-    folders = {task: Path(each.passes) for task, each in given.items() if each and each.passes}
-    if not folders:
-        raise InputError(f"{candidate.name} has no pass folder for a task of {suite.name}")
-    tasks = list(folders)
     nets = _captured_nets(graphs, tasks)
     chosen: dict[Task, list[str]] = {}
     notes = []
     for task in tasks:
         found = [net for net in _nets_of(task) if net in nets]
+        found = [net for net in found if not is_held or task.name in nets[net].tasks]
         if not found:
             found = _drawn([net for net, own in nets.items() if task.name in own.tasks])
             others = f"; {len(found)} others hold its ops" if found else ""
-            notes.append(f"task {task.name}: none of its nets is in {graphs}{others}")
+            piece = ", with its ops in one piece" if is_held else ""
+            notes.append(f"task {task.name}: none of its nets is in {graphs}{piece}{others}")
         small = [net for net in found if (nets[net].mib or 0) <= max_mib]
         if found and not small:
-            notes.append(f"task {task.name}: all of its nets are larger than {max_mib} MiB")
+            notes.append(f"task {task.name}: all of its nets are larger than {max_mib:g} MiB")
         chosen[task] = small[:num_nets]
     read = _read_graphs({nets[net] for own in chosen.values() for net in own})
     places = []
@@ -175,21 +190,27 @@ def find_places(
             name = f"{task.name}--{net.replace('/', '.')}"
             on_task = TaskGraph(f"{name}--task", f"{name}--task", graph.graph, graph.source)
             in_net = TaskGraph(name, name, read[nets[net]], graph.source)
-            places.append(TaskInNet(task.name, folders[task], net, on_task, in_net))
+            places.append(TaskInNet(task.name, net, on_task, in_net))
     if not places:
         raise InputError(
-            f"{graphs} has no net of at most {max_mib} MiB that holds the ops of one of these tasks"
+            f"{graphs} has no net of at most {max_mib:g} MiB that holds the ops of one of these "
+            "tasks"
         )
     return places, notes
 
 
 def apply_in_nets(
-    places: Sequence[TaskInNet], out: Path, settings: RunSettings, plan: RunPlan
+    places: Sequence[TaskInNet],
+    folders: Mapping[str, Path],
+    out: Path,
+    settings: RunSettings,
+    plan: RunPlan,
 ) -> list[InNet]:
     """Return a record for each place, judged now or, with `plan.resume`, before.
 
     Args:
         places: tasks in nets.
+        folders: pass folder of each task.
         out: the run folder.
         settings: settings of the judge.
         plan: a plan whose items are two graphs for each place.
@@ -197,9 +218,8 @@ def apply_in_nets(
     Raises:
         InputError: `out` holds another run.
     """
-    _copy_passes(out / PASSES_FOLDER, places)
-    both = [graph for place in places for graph in (place.on_task, place.in_net)]
-    whole = make_suite("in nets", both)
+    _copy_passes(out / PASSES_FOLDER, places, folders)
+    whole = as_suite(places)
     with_passes = parse_candidate(f"{out / PASSES_FOLDER}@inlined", whole.tasks)
     entries = [
         CandidateEntry(Candidate(ALONE, "inductor")),
@@ -209,6 +229,12 @@ def apply_in_nets(
     trials = run_suite(whole, entries, settings, out, plan)
     by_name = {(trial.graph, trial.candidate): trial for trial in trials}
     return [record_of(place, by_name) for place in places]
+
+
+def as_suite(places: Sequence[TaskInNet]) -> Suite:
+    """Return the graphs of tasks and of nets as a suite."""
+    both = [graph for place in places for graph in (place.on_task, place.in_net)]
+    return make_suite("in nets", both)
 
 
 def _nets_of(task: Task) -> list[str]:
@@ -233,7 +259,7 @@ class _CapturedNet:
 
 
 def _captured_nets(folder: Path, tasks: Sequence[Task]) -> dict[str, _CapturedNet]:
-    """Return the nets of some tasks, and those that hold one, by name."""
+    """Return the nets of some tasks, and other nets that hold one, by name."""
     wanted = {net for task in tasks for net in _nets_of(task)}
     sequences = {task.name: _text(op_sequence(task.graphs[0].graph.program)) for task in tasks}
     found: dict[str, _CapturedNet] = {}
@@ -268,12 +294,12 @@ def _text(ops: Sequence[str]) -> str:
     return "".join(f" {op} " for op in ops)
 
 
-def _copy_passes(out: Path, places: Sequence[TaskInNet]) -> None:
+def _copy_passes(out: Path, places: Sequence[TaskInNet], folders: Mapping[str, Path]) -> None:
     """Copy the pass folder of each task to the names of its graphs; a sandbox shows `out` alone."""
     shutil.rmtree(out, ignore_errors=True)
     for place in places:
         for graph in (place.on_task, place.in_net):
-            shutil.copytree(place.passes, out / graph.task)
+            shutil.copytree(folders[place.task], out / graph.task)
 
 
 def keep_in_nets(found: PassesInNets, folder: Path) -> None:

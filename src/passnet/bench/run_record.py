@@ -7,7 +7,7 @@ from typing import Any
 
 from passnet.bench.environment import Environment
 from passnet.core.jobs.run_folder import RunFolder
-from passnet.core.records.serialise import SCHEMA_VERSION
+from passnet.core.records.serialise import SCHEMA_VERSION, read_json
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
 from passnet.judge.candidate import Candidate
@@ -48,6 +48,19 @@ def suite_of_run(out: Path) -> Suite | None:
         return None
     info = run_folder(out).read_info()
     return suite_of_hash(info.suite, info.suite_hash)
+
+
+@dataclass(frozen=True)
+class _SuiteOfRun:
+    """The field of `run.json` that names the content of the suite."""
+
+    suite_hash: str
+
+
+def hash_of_run(out: Path) -> str | None:
+    """Return the content hash of a run folder's suite; None for anything else."""
+    path = out / RUN_FILE
+    return read_json(path, _SuiteOfRun).suite_hash if path.is_file() else None
 
 
 def run_info(

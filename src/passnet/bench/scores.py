@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from math import exp, log
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any
 
 from passnet.bench.run_record import TRIALS_FILE
@@ -14,6 +15,7 @@ from passnet.core.records.serialise import has_lines, read_lines
 from passnet.errors import InputError, MeasureError
 from passnet.judge.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, Score
 from passnet.judge.score.interval import Interval, Measured, es_intervals, score_intervals
+from passnet.judge.score.share_score import share_score
 from passnet.judge.score.sol import Limited, SolScore, sol_suite
 from passnet.judge.score.status import STATUSES, Status
 from passnet.judge.score.suite_score import SuiteScore, score_suite
@@ -26,6 +28,9 @@ ALL_UNSTABLE = (
     "with --resume --retry"
 )
 """The text for a candidate without a score."""
+
+NO_SHARES: Mapping[str, float] = MappingProxyType({})
+"""The shares of tasks in the time of nets, where none are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,17 +218,25 @@ def _against_float64(tasks: Mapping[str, Sequence[Measured]]) -> dict[str, list[
 
 
 def as_json(
-    scores: list[CandidateScore], b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY
+    scores: list[CandidateScore],
+    b: float = SEVERE_PENALTY,
+    p: float = SLOWDOWN_PENALTY,
+    shares: Mapping[str, float] = NO_SHARES,
 ) -> dict[str, Any]:
-    """Return the scores as JSON: one candidate flat, several under `candidates`."""
-    records = {score.candidate: _record(score, b, p) for score in scores}
+    """Return the scores as JSON: one candidate flat, several under `candidates`.
+
+    `shares` are those of the tasks in the time of nets; without any, there is no AS by share.
+    """
+    records = {score.candidate: _record(score, b, p, shares) for score in scores}
     if len(scores) == 1:
         return records[scores[0].candidate]
     return {"candidates": records, "b": b, "p": p}
 
 
-def _record(score: CandidateScore, b: float, p: float) -> dict[str, Any]:
-    suite = score.suite
+def _record(
+    score: CandidateScore, b: float, p: float, shares: Mapping[str, float]
+) -> dict[str, Any]:
+    suite, by_share = score.suite, share_score(score.suite.tasks, shares)
     return {
         "candidate": score.candidate,
         "b": b,
@@ -231,6 +244,7 @@ def _record(score: CandidateScore, b: float, p: float) -> dict[str, Any]:
         "as": suite.score,
         "as_pooled": suite.score_pooled,
         "as_interval": _bounds(score.intervals),
+        **({"as_by_share": asdict(by_share)} if by_share else {}),
         "as64": suite.score_float64,
         "as64_interval": _bounds(score.float64_intervals),
         "es": {str(t): es for t, es in suite.es.items()},

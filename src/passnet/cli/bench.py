@@ -15,6 +15,8 @@ from passnet.cli.terminal.output import print_json, print_notes, print_tables, s
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from passnet.bench.scores import CandidateScore
     from passnet.core.jobs.run_plan import RunPlan
     from passnet.judge.processes.sandbox import Sandbox
@@ -81,6 +83,7 @@ def bench_run(options: BenchRunOptions) -> None:
         TRIALS_FILE,
     )
     from passnet.bench.scores import ALL_UNSTABLE, as_json, read_rows, untimed_candidates
+    from passnet.bench.shares import shares_for
     from passnet.core.terminal.progress import progress
     from passnet.judge.desk.candidates import distinct, parse_candidate
     from passnet.judge.score.status import NOT_RUN
@@ -108,13 +111,13 @@ def bench_run(options: BenchRunOptions) -> None:
             JUDGES["ray" if plan.is_on_ray else "local"],
         )
     wall_s = time.monotonic() - start
-    scores = write_results(out)
+    scores, shares = write_results(out), shares_for(out)
     untimed = untimed_candidates(read_rows(out))
     print_notes(f"{name}: {ALL_UNSTABLE}" for name in untimed)
     if options.json:
-        print_json(as_json(scores))
+        print_json(as_json(scores, shares=shares))
     else:
-        _print_run(scores, trials)
+        _print_run(scores, trials, shares)
         print_tables([phase_table(trials, wall_s)])
         print_tables(task_tables(trials) if options.verbose else ())
         files = (RUN_FILE, TRIALS_FILE, SCORES_FILE, TABLES_FILE, FIGURE_FILE)
@@ -124,11 +127,13 @@ def bench_run(options: BenchRunOptions) -> None:
     fail_below(options.fail_under, scores, untimed)
 
 
-def _print_run(scores: list[CandidateScore], trials: list[Trial]) -> None:
+def _print_run(
+    scores: list[CandidateScore], trials: list[Trial], shares: Mapping[str, float]
+) -> None:
     """Print the scores of a run, and a line for each kind of failure."""
     from passnet.pages.tables.tables import failure_lines, task_overview, total_table
 
-    print_tables([total_table(scores), task_overview(scores)])
+    print_tables([total_table(scores, shares), task_overview(scores)])
     for line in failure_lines(trials):
         say(line)
 
@@ -150,7 +155,7 @@ class BenchApplyOptions:
     nets: int = opt.field(1, least=1)
     """Try each pass folder in this many nets of its task."""
 
-    max_mib: int = opt.field(64, least=1)
+    max_mib: float = opt.field(64.0, option="max-mib")
     """Leave out nets whose arguments, weights among them, are larger, in MiB."""
 
     out: Path
@@ -182,6 +187,7 @@ def bench_apply(options: BenchApplyOptions) -> None:
         candidate_in,
         find_places,
         keep_in_nets,
+        pass_folders,
     )
     from passnet.bench.run_record import RUN_FILE
     from passnet.core.terminal.progress import progress
@@ -191,11 +197,13 @@ def bench_apply(options: BenchApplyOptions) -> None:
     settings = replace(options.settings, sandbox=options.sandbox.name)
     passes, out = options.passes, options.out
     entry = candidate_in(passes, options.suite, options.candidate)
-    places, notes = find_places(options.suite, entry, options.graphs, options.nets, options.max_mib)
+    folders = pass_folders(options.suite, entry)
+    tasks = [task for task in options.suite.tasks if task.name in folders]
+    places, notes = find_places(tasks, options.graphs, options.nets, options.max_mib)
     print_notes([*entry.notes, *notes])
     with progress("judging in nets", 2 * len(places)) as step:
         plan = replace(options.plan, progress=step)
-        records = apply_in_nets(places, out, settings, plan)
+        records = apply_in_nets(places, folders, out, settings, plan)
     found = PassesInNets(entry.code_hash or "", tuple(records))
     kept = [out, *([passes] if (passes / RUN_FILE).is_file() else [])]
     for folder in kept:
@@ -231,6 +239,9 @@ class BenchScoreOptions:
     )
     """Take what --by needs from this suite; by default the one that the run folder names."""
 
+    shares: Path | None = None
+    """Weigh tasks by this file of `passnet suite weigh`; by default by the shipped shares."""
+
     fail_under: float | None = opt.shared("fail_under")
 
     json: bool = opt.shared("json")
@@ -248,11 +259,13 @@ def bench_score(options: BenchScoreOptions) -> None:
     from passnet.bench.run_record import suite_of_run
     from passnet.bench.scores import ALL_UNSTABLE, as_json, read_rows, score_rows
     from passnet.bench.scores import untimed_candidates as untimed_of
+    from passnet.bench.shares import shares_for
     from passnet.pages.tables.tables import group_table, task_overview, total_table
 
     rows = read_rows(options.path)
     scores = score_rows(rows, options.b, options.p)
     untimed = untimed_of(rows)
+    shares = shares_for(options.path, options.suite, options.shares)
     print_notes(f"{name}: {ALL_UNSTABLE}" for name in untimed)
     suite = options.suite
     if suite is None and set(options.groupings) - {BY_TIME}:
@@ -260,11 +273,11 @@ def bench_score(options: BenchScoreOptions) -> None:
     groups = {by: group_rows(rows, by, suite) for by in dict.fromkeys(options.groupings)}
     if options.json:
         grouped = {by: [asdict(group) for group in parts] for by, parts in groups.items()}
-        scored = as_json(scores, options.b, options.p)
+        scored = as_json(scores, options.b, options.p, shares)
         print_json({**scored, **({"groups": grouped} if groups else {})})
     else:
         grouped_tables = [group_table(by, parts) for by, parts in groups.items()]
-        print_tables([total_table(scores), task_overview(scores), *grouped_tables])
+        print_tables([total_table(scores, shares), task_overview(scores), *grouped_tables])
     fail_below(options.fail_under, scores, untimed)
 
 
@@ -282,6 +295,7 @@ def bench_show(options: BenchShowOptions) -> None:
     """Print the tables of the run folder RUN: the totals, and one for each task."""
     from passnet.bench.run_record import RUN_FILE, TRIALS_FILE, run_folder
     from passnet.bench.scores import read_rows, score_rows
+    from passnet.bench.shares import shares_for
     from passnet.pages.tables.tables import task_tables
 
     run = run_folder(options.run)
@@ -294,5 +308,5 @@ def bench_show(options: BenchShowOptions) -> None:
         for trial in run.records().values()
         if not options.tasks or trial.task in options.tasks
     ]
-    _print_run(score_rows(read_rows(options.run)), trials)
+    _print_run(score_rows(read_rows(options.run)), trials, shares_for(options.run))
     print_tables(task_tables(trials))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,9 @@ from passnet.cli.terminal.output import print_notes, print_result, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
+    from passnet.core.jobs.run_plan import RunPlan
+    from passnet.judge.processes.sandbox import Sandbox
+    from passnet.judge.settings import RunSettings
     from passnet.judge.suite.suite import Suite
     from passnet.judge.task import TaskGraph
     from passnet.pages.figures.drawing import OpNote
@@ -98,6 +101,70 @@ def show_command(options: SuiteShowOptions) -> None:
         notes = _op_notes(graph, options.times, options.fusion)
         write_text(options.svg / f"{graph.name}.svg", draw(graph.graph, graph.name, notes))
     say(f"{len(graphs)} graphs are drawn in {options.svg}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteWeighOptions:
+    """Options of `passnet suite weigh`."""
+
+    suite: Suite = opt.suite(is_argument=True)
+
+    graphs: Path = Path("captures")
+    """Find the nets of the tasks in this folder of captured graphs."""
+
+    nets: int = opt.field(1, least=1)
+    """Measure each task in this many nets that hold it."""
+
+    max_mib: float = opt.field(64.0, option="max-mib")
+    """Leave out nets whose arguments, weights among them, are larger, in MiB."""
+
+    run: Path | None = opt.field(None, option="from")
+    """Measure nothing, and take the times from this run of `suite weigh` or `bench apply`."""
+
+    out: Path
+    """Write the run and its shares to this folder."""
+
+    plan: RunPlan = opt.plan("resume", "retry", jobs=1)
+
+    settings: RunSettings = opt.judging(*opt.LIMITS)
+
+    sandbox: Sandbox = opt.shared("sandbox")
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("weigh", suite_group)
+def weigh_command(options: SuiteWeighOptions) -> None:
+    """Measure the share of nets' time that each task of a suite takes.
+
+    Inductor compiles the graph of the task, and nets that hold its ops in one piece; both are
+    judged and timed like candidates. The shares weigh the tasks in the AS by share.
+    """
+    from dataclasses import asdict
+
+    from passnet.bench.in_nets import find_places
+    from passnet.bench.shares import SHARES_FILE, shares_in_run, time_in_nets
+    from passnet.core.records.serialise import make_folder, write_json
+    from passnet.core.terminal.progress import progress
+    from passnet.pages.tables.cells import percent
+
+    suite, out, run = options.suite, options.out, options.run
+    sizes = (options.nets, options.max_mib)
+    places, notes = find_places(suite.tasks, options.graphs, *sizes, is_held=True)
+    print_notes([*suite.notes, *notes], options.sandbox if run is None else None)
+    if run is None:
+        settings = replace(options.settings, sandbox=options.sandbox.name)
+        with progress("judging in nets", 2 * len(places)) as step:
+            time_in_nets(places, out, settings, replace(options.plan, progress=step))
+    found = shares_in_run(suite, places, run or out)
+    make_folder(out)
+    write_json(out / SHARES_FILE, found)
+    lines = (
+        f"{each.task} in {each.net}: {percent(each.share)} % of its time, {each.places} places"
+        for each in found.nets
+    )
+    last = f"shares of {len(found.tasks)} of {len(suite.tasks)} tasks: {out / SHARES_FILE}"
+    print_result(options.json, asdict(found), (*lines, last))
 
 
 def _op_notes(graph: TaskGraph, times: bool, fusion: bool) -> list[OpNote]:

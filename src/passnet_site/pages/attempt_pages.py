@@ -7,9 +7,9 @@ from typing import Any
 
 from passnet.agent.attempts.attempt import Attempt, Evaluation, Message, ToolCall, VariantResult
 from passnet.agent.trajectories.stats import best_so_far, summarise
+from passnet.bench.environment import hardware_text
 from passnet.core.records.serialise import write_text
 from passnet.pages.tables.attempt_tables import stats_tables
-from passnet_site.pages.boards import hardware_text
 from passnet_site.pages.safe_text import file_stem, folder_diff, script
 from passnet_site.pages.site_folder import SiteFolder
 from passnet_site.pages.table_spec import ColumnSpec, line_chart, of_text_table, table_spec

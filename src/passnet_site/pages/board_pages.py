@@ -6,6 +6,8 @@ from typing import Any
 
 from passnet.bench.groups import graph_groups
 from passnet.bench.scores import CandidateScore, is_correct, is_near, limited
+from passnet.bench.shares import shipped_shares
+from passnet.judge.score.share_score import share_score
 from passnet.judge.trial import Trial
 from passnet.pages.tables.cells import NOTHING, failures_in_words
 from passnet_site.pages.boards import DIMENSIONS, Board, BoardScores, Line, LineScores
@@ -32,9 +34,13 @@ IN_NETS = ColumnSpec(
     width=80,
     hint="geometric mean over whole nets that tasks came from, over torch.compile without passes",
 )
+BY_SHARE = ColumnSpec(
+    "AS by share", "number", width=88, hint="tasks weighted by their shares of nets' time"
+)
 _LINES = (
     ColumnSpec("candidate", "link"),
     ColumnSpec("AS, with its 95 % interval", "speedup"),
+    BY_SHARE,
     SOL,
     ROOFLINE,
     IN_NETS,
@@ -149,9 +155,8 @@ def _triple(score: CandidateScore) -> tuple[float, ...]:
 def write_board(site: SiteFolder, board: Board, scores: BoardScores) -> None:
     """Write the page of a board: scores by tolerance and by task, and how it was measured."""
     whole = scores.whole
-    rows = (_line_row(line, whole[line.name]) for line in board.lines)
     data = {
-        "lines": table_spec(_LINES, rows, (1, True)),
+        "lines": line_table(board, whole, shipped_shares(board.suite_hash)),
         "es": _es_chart(whole),
         "speedups": _speedup_chart(board),
         "tasks": _task_table(board, whole),
@@ -174,14 +179,23 @@ def write_board(site: SiteFolder, board: Board, scores: BoardScores) -> None:
     )
 
 
-def _line_row(line: Line, score: CandidateScore | None) -> list[Any]:
+def line_table(board: Board, scores: LineScores, shares: Mapping[str, float]) -> dict[str, Any]:
+    """Return the table of a board's lines, with the AS by share if shares are known."""
+    rows = [_line_row(line, scores[line.name], shares) for line in board.lines]
+    shown = [n for n, column in enumerate(_LINES) if shares or column is not BY_SHARE]
+    columns = [_LINES[n] for n in shown]
+    return table_spec(columns, ([row[n] for n in shown] for row in rows), (1, True))
+
+
+def _line_row(line: Line, score: CandidateScore | None, shares: Mapping[str, float]) -> list[Any]:
     name = [line.name, "", [line.kind, *_tags(line)]]
     if score is None:
-        return [name, *[None] * 9, len(line.trials), "not timed"]
-    columns = score.suite.columns
+        return [name, *[None] * 10, len(line.trials), "not timed"]
+    columns, by_share = score.suite.columns, share_score(score.suite.tasks, shares)
     return [
         name,
         _triple(score),
+        by_share.score if by_share else None,
         score.sol.score,
         score.sol.roofline_share,
         _in_nets(line),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
-from passnet.bench.environment import Environment
+from passnet.bench.environment import Environment, hardware_text
 from passnet.bench.groups import graph_groups, group_order
 from passnet.bench.scores import CandidateScore
 from passnet.judge.settings import RunSettings
@@ -67,23 +67,6 @@ class Board:
             measured = {trial.task for line in self.lines for trial in line.trials}
             return [task.name for task in self.suite.tasks if task.name in measured]
         return list(dict.fromkeys(trial.task for line in self.lines for trial in line.trials))
-
-
-def hardware_text(environment: Environment, settings: RunSettings) -> str:
-    """Return the hardware of a run in words.
-
-    Examples:
-        >>> env = Environment("3.11", "2.13", "0.1.0", "Linux", "AMD EPYC", 2, 4096, "g++", 0.0)
-        >>> hardware_text(env, RunSettings())
-        'AMD EPYC, 2 cores, 1 thread'
-    """
-    threads = f"{settings.num_threads} thread{'s' * (settings.num_threads > 1)}"
-    if settings.judge.device != "cpu":
-        gpu = environment.gpu
-        name = gpu.name if gpu is not None and gpu.name else settings.judge.device
-        return f"{name}, host {environment.cpu}, {threads}"
-    cores = f"{environment.num_cpus} core{'s' * (environment.num_cpus > 1)}"
-    return f"{environment.cpu}, {cores}, {threads}"
 
 
 def _key(run: MeasuredRun) -> tuple[object, ...]:

@@ -14,6 +14,7 @@ from passnet.core.records.serialise import LineWriter
 from passnet.errors import InputError
 from passnet.judge.verdict.findings import CATALOGUE
 from passnet.train.rewards.samples import SAMPLES_FILE, Sample
+from passnet_site.pages.board_pages import line_table
 from passnet_site.pages.boards import board_scores, boards_of
 from passnet_site.pages.build import build_site, read_parts
 from passnet_site.pages.measured import KnownSuites, read_run
@@ -137,6 +138,17 @@ def test_scores_of_a_choice_are_those_of_its_graphs_alone(tmp_path: Path) -> Non
     for expected in score_rows(rows):
         found = scores.scores["bfloat16", None, None][expected.candidate]
         assert found is not None and found.suite.score == expected.suite.score
+
+
+def test_a_board_has_the_score_by_share_where_shares_are_known(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path / "run", SUITE), KnownSuites((SUITE,)))
+    [board] = boards_of([run], [SUITE])
+    whole = board_scores(board).whole
+    without, known = (line_table(board, whole, shares) for shares in ({}, {"add_relu": 0.2}))
+    columns = {column["title"]: column["values"] for column in known["columns"]}
+    tasks = [whole[line.name].suite.tasks["add_relu"] for line in board.lines]  # type: ignore[union-attr]
+    assert columns.pop("AS by share") == pytest.approx(tasks, rel=1e-4)
+    assert columns == {column["title"]: column["values"] for column in without["columns"]}
 
 
 def test_other_hardware_threads_and_versions_are_other_boards(tmp_path: Path) -> None:

@@ -147,11 +147,16 @@ def load_suite(where: str) -> Suite:
 
 def shipped_suites() -> dict[str, Path]:
     """Return name and file of every suite that ships; an earlier version is called NAME@1.0."""
-    package = Path(__file__).parents[2] / "suites"
-    folder = package if package.is_dir() else Path(__file__).parents[4] / "suites"
+    folder = suites_folder()
     paths = {path.stem: path for path in sorted(folder.glob("*.parquet"))}
     earlier = sorted(folder.glob("*/*.parquet"))
     return paths | {f"{path.stem}@{path.parent.name}": path for path in earlier}
+
+
+def suites_folder() -> Path:
+    """Return the folder of the suites that ship, in the package or in the checkout."""
+    package = Path(__file__).parents[2] / "suites"
+    return package if package.is_dir() else Path(__file__).parents[4] / "suites"
 
 
 def suite_of_hash(name: str, content_hash: str) -> Suite | None:

@@ -1,8 +1,8 @@
 """Tables as text, for the terminal and in Markdown, and the tables of a run."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import geometric_mean
 
 from rich.console import Console
@@ -11,8 +11,9 @@ from rich.table import Table as RichTable
 
 from passnet.bench.groups import MARGIN, Group
 from passnet.bench.in_nets import InNet
-from passnet.bench.scores import CandidateScore, is_correct, is_near
+from passnet.bench.scores import NO_SHARES, CandidateScore, is_correct, is_near
 from passnet.judge.protocol.messages import plain_text
+from passnet.judge.score.share_score import ShareScore, share_score
 from passnet.judge.trial import MAX_TEXT, Trial
 from passnet.pages.tables.cells import bounds, failures_in_words, interval, number, percent
 
@@ -30,8 +31,11 @@ class Table:
     note: str = ""
 
 
-def total_table(scores: Sequence[CandidateScore]) -> Table:
-    """Return a row for each candidate: AS with its interval, and the published columns."""
+def total_table(scores: Sequence[CandidateScore], shares: Mapping[str, float] = NO_SHARES) -> Table:
+    """Return a row for each candidate: AS with its interval, and the published columns.
+
+    `shares` are those of the tasks in the time of nets; without any, there is no AS by share.
+    """
     table = Table(
         "Total",
         (
@@ -63,15 +67,30 @@ def total_table(scores: Sequence[CandidateScore]) -> Table:
         limits = (number(score.sol.score), percent(score.sol.roofline_share))
         means = (suite.score_pooled, columns.geomean_speedup, score.cold_speedup)
         speedups = (*limits, *map(number, means))
-        shares = (
+        ratios = (
             columns.sample_correct,
             columns.subgraph_correct,
             columns.float64_correct,
             columns.fast_1,
         )
         counts = (str(score.num_trials), failures_in_words(score.statuses))
-        table.rows.append((score.candidate, *scored, *speedups, *map(percent, shares), *counts))
-    return table
+        table.rows.append((score.candidate, *scored, *speedups, *map(percent, ratios), *counts))
+    return _with_by_share(table, [share_score(score.suite.tasks, shares) for score in scores])
+
+
+def _with_by_share(table: Table, by_share: Sequence[ShareScore | None]) -> Table:
+    """Return the totals with a column of the AS by share, if a candidate has one."""
+    num_tasks = max((each.num_tasks for each in by_share if each), default=0)
+    if not num_tasks:
+        return table
+    at = table.heads.index("AS64")
+    rows = [
+        (*row[:at], number(each.score if each else None), *row[at:])
+        for row, each in zip(table.rows, by_share, strict=True)
+    ]
+    heads = (*table.heads[:at], "AS by share", *table.heads[at:])
+    note = f"AS by share: {num_tasks} tasks, weighted by their shares of the time of nets."
+    return replace(table, heads=heads, rows=rows, note=f"{table.note} {note}")
 
 
 def task_overview(scores: Sequence[CandidateScore]) -> Table:
