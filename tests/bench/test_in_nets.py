@@ -85,10 +85,13 @@ def test_a_task_is_found_in_the_largest_graph_of_its_net(folder: Path) -> None:
     lost = make_suite("tasks", [replace(graph, source=NetSource("a/b", "a", "1", 0, 2))])
     others, [note] = find_places(lost.tasks, folder / "graphs", 9)
     assert {place.net for place in others} == {"timm/net", "timm/other"}
+    for other in others:  # the task as it stands there
+        cut = other.on_task.graph
+        assert len(cut.program.ops) == 2
+        assert {spec.shape for spec in cut.tensors} == {(32, 32)} != {graph.graph.tensors[0].shape}
     assert note.endswith("; 2 others hold its ops")
     program = parse_program(PROGRAM.replace("relu", "exp"))
-    other = Graph(program, graph.graph.tensors)
-    nowhere = make_suite("tasks", [replace(graph, graph=other)])
+    nowhere = make_suite("tasks", [replace(graph, graph=Graph(program, graph.graph.tensors))])
     with pytest.raises(InputError, match="no net of at most 64 MiB that holds the ops of one of"):
         find_places(nowhere.tasks, folder / "graphs")
     with pytest.raises(InputError, match="no net of at most 0 MiB"):

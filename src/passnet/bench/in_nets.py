@@ -10,6 +10,7 @@ import hashlib
 import math
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean
@@ -20,7 +21,8 @@ from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.dtypes import storage
 from passnet.core.records.serialise import decode, read_json, write_json
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set
-from passnet.errors import InputError
+from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
+from passnet.errors import CutError, InputError
 from passnet.graph.canonical import op_sequence
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.files import graph_from_row
@@ -46,9 +48,9 @@ class InNet:
         net: name of the net.
         status: `ok`, or why the net with passes was not timed.
         num_matches: places of the net where it applies.
-        task_speedup: of the task's graph, over Inductor alone.
-        share: of the net's time, spent at these places by Inductor alone, as the task's graph
-            tells; it counts what a small graph costs to be called.
+        task_speedup: of the task, over Inductor alone.
+        share: of the net's time, spent at these places by Inductor alone, as the task tells, at the
+            place of median size; it counts what a small graph costs to be called.
         predicted: speedup of the net if that time changed as on the task (Amdahl's law).
         speedup, low, high: of the net over Inductor alone, with a 95 % interval.
         again: of Inductor alone over itself.
@@ -186,10 +188,12 @@ def find_places(
     for task, own in chosen.items():
         for net in own:
             of_net = (each for each in task.graphs if each.source and each.source.net == net)
-            graph = next(of_net, task.graphs[0])
+            graph, whole = next(of_net, None), read[nets[net]]
+            small = graph.graph if graph else _cut_out(task, whole)
+            source = graph.source if graph else None
             name = f"{task.name}--{net.replace('/', '.')}"
-            on_task = TaskGraph(f"{name}--task", f"{name}--task", graph.graph, graph.source)
-            in_net = TaskGraph(name, name, read[nets[net]], graph.source)
+            on_task = TaskGraph(f"{name}--task", f"{name}--task", small, source)
+            in_net = TaskGraph(name, name, whole, source)
             places.append(TaskInNet(task.name, net, on_task, in_net))
     if not places:
         raise InputError(
@@ -277,6 +281,28 @@ def _captured_nets(folder: Path, tasks: Sequence[Task]) -> dict[str, _CapturedNe
 def _mib(row: GraphRow) -> float:
     specs = decode(row.tensors, tuple[TensorSpec, ...], row.full)
     return sum(spec.num_elements * storage(spec.dtype).itemsize for spec in specs) / 2**20
+
+
+def _cut_out(task: Task, net: Graph) -> Graph:
+    """Return the ops of a task as they stand in a net, at the place of median size.
+
+    Where none can be cut out, it is the task's first graph, which may have other sizes and dtypes.
+    """
+    ops = op_sequence(task.graphs[0].graph.program)
+    program = single_assignment(net.program)
+    parent = parent_of(program, inferred_specs(Graph(program, net.tensors)))
+    cuts: list[Graph] = []
+    held, start = op_sequence(program), 0
+    while start + len(ops) <= len(held):
+        stop = start + len(ops)
+        if held[start:stop] != ops:
+            start += 1
+            continue
+        with suppress(CutError):
+            cuts.append(cut_range(parent, start, stop))
+        start = stop
+    cuts.sort(key=lambda cut: sum(spec.num_elements for spec in cut.tensors))
+    return cuts[len(cuts) // 2] if cuts else task.graphs[0].graph
 
 
 def _read_graphs(nets: Iterable[_CapturedNet]) -> dict[_CapturedNet, Graph]:

@@ -29,7 +29,7 @@ class NetShare:
         task: name of the task.
         net: name of the net.
         places: places of the net's op sequence that hold the task's, without overlap.
-        share: places times the time of the task's graph, over the time of the net; at most 1.
+        share: places times the time of the task there, over the time of the net; at most 1.
     """
 
     task: str
