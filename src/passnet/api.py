@@ -132,7 +132,9 @@ def passes_in_inductor(
     return passes_in_inductor(passes, library, packed_weights)
 
 
-def export_with_passes(net: Callable[..., Any], *args: Any, passes: Folders) -> "ExportedProgram":
+def export_with_passes(
+    net: Callable[..., Any], *args: Any, passes: Folders, **kwargs: Any
+) -> "ExportedProgram":
     """Return a net as a program of `torch.export`, rewritten by passes before its ops are ATen's.
 
     C++ kernels are ops in it, which a package of AOTInductor calls by name; a process that has not
@@ -140,14 +142,13 @@ def export_with_passes(net: Callable[..., Any], *args: Any, passes: Folders) -> 
     arguments, in order, and returns the tensors among the outputs. Its sizes are the example's.
 
     Raises:
-        InputError: the net is in training mode or fails on these arguments.
-        BackendError: the net is not one graph, no pass matches, or none can be exported.
+        InputError: the net is in training mode or fails on these arguments, or no folder is given.
+        BackendError: the net is not one graph, no pass matches, none can be exported, or the net
+            returns an argument or other values than tensors.
     """
-    from passnet.optimizer.backends.graphs import rewritten_program
-    from passnet.optimizer.call.net_call import NetCall
+    from passnet.optimizer.backends.graphs import export_rewritten
 
-    folders = [passes] if isinstance(passes, (str, Path)) else passes
-    return rewritten_program(NetCall(net, args, {}), [Path(folder) for folder in folders])
+    return export_rewritten(net, args, kwargs, passes)
 
 
 def onnx_with_passes(

@@ -66,7 +66,7 @@ def passnet_backend(
     is_judged = bool(options.get("is_judged"))
     if not is_judged:
         passes = without_bare_kernels(passes)
-    if needs_gradients(example_inputs):
+    if stays(module.graph, example_inputs):
         passes = []
     compiled, reports = compile_graph(
         module, example_inputs, passes, residual, options.get("observer"), is_judged
@@ -77,10 +77,17 @@ def passnet_backend(
     return compiled
 
 
-def needs_gradients(example_inputs: Sequence[Any]) -> bool:
-    """Return whether a graph's gradients are asked for, and warn that passes have none."""
+def stays(graph: torch.fx.Graph, example_inputs: Sequence[Any]) -> bool:
+    """Return whether a graph stays as it is, and warn: passes have no gradients, and do not know
+    the dtypes in which autocast computes.
+    """
     tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
-    if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in tensors):
+    devices = {tensor.device.type for tensor in tensors}
+    if any(map(_is_autocast, devices)) or any(map(_enters_autocast, graph.nodes)):
+        _warn_once("nothing is rewritten by passes under autocast, which computes in other dtypes")
+        return True
+    has_gradients = torch.is_grad_enabled() or any(map(_enables_gradients, graph.nodes))
+    if not has_gradients or not any(tensor.requires_grad for tensor in tensors):
         return False
     _warn_once(
         "nothing is rewritten by passes: gradients are on and an input or a weight needs one, "
@@ -88,6 +95,21 @@ def needs_gradients(example_inputs: Sequence[Any]) -> bool:
         "torch.inference_mode() (eval() alone does not switch gradients off)"
     )
     return True
+
+
+def _is_autocast(device: str) -> bool:
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+
+
+def _enters_autocast(node: torch.fx.Node) -> bool:
+    if node.target is not torch.amp.autocast_mode._enter_autocast:
+        return False
+    enabled = node.args[2] if len(node.args) > 2 else node.kwargs.get("enabled", True)
+    return enabled is not False
+
+
+def _enables_gradients(node: torch.fx.Node) -> bool:
+    return node.target is torch._C._set_grad_enabled and node.args[:1] != (False,)
 
 
 def log_reports(reports: Sequence[PassReport]) -> None:

@@ -17,7 +17,7 @@ from passnet.passes.apply.rewrite import PassReport, apply_passes
 from passnet.passes.backend import (
     library_passes,
     log_reports,
-    needs_gradients,
+    stays,
     without_bare_kernels,
 )
 from passnet.passes.load import Folders, loaded_passes
@@ -76,7 +76,7 @@ class InductorPass(CustomGraphPass):
         module = graph.owning_module
         params = [node for node in graph.nodes if node.op == "placeholder"]
         examples = [node.meta.get("example_value", node.meta.get("val")) for node in params]
-        if needs_gradients(examples):
+        if stays(graph, examples):
             return
         assert module is not None, "Inductor passes the graph of a module"
         reports, sites = apply_passes(module, self.passes, examples)

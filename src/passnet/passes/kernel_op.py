@@ -60,8 +60,15 @@ def op_name(code: KernelCode) -> str:
 
 
 def kernel_op(code: KernelCode) -> torch._ops.OpOverload:
-    """Return the op that calls a kernel, made once; raise PassError if it takes a character."""
+    """Return the op that calls a kernel, made once.
+
+    Raises:
+        PassError: it takes a character, or writes into no argument, so that torch would leave it
+            out.
+    """
     name = op_name(code)
+    if "w" not in code.kinds:
+        raise PassError(f"kernel {code.name}: it takes no pointer to write to, so it is no op")
     if not hasattr(torch.ops.passnet_kernel, name):
         params = [_param(code, number) for number in range(len(code.kinds))]
         tags = [torch.Tag.needs_exact_strides]  # those that the replacement gave
@@ -116,6 +123,7 @@ def _boxed(code: KernelCode) -> str:
                 checks.append(f"a{number}.dtype != {_SCALAR_TYPES[element]}")
     call = f"(({returned(code)} (*)({', '.join(types)}))kernel)({', '.join(arguments)});"
     return _BOXED.format(
+        op=op_name(code),
         name=code.name,
         tensors="\n    ".join(tensors),
         checks=" || ".join(checks) or "false",
@@ -170,6 +178,7 @@ _SCALAR_TYPES = {
 """Dtype of a pointer as torch numbers it, which is `c10::ScalarType`, by the kernel's letter."""
 
 _BOXED = """\
+// {op}: a library of its own, as it holds the kernel's address
 #include <cstdint>
 #include <cstring>
 namespace {{

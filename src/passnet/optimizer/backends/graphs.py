@@ -16,10 +16,11 @@ from typing import Any
 import torch
 import torch.fx
 from torch.export import ExportedProgram, export
+from torch.utils._pytree import tree_map_only
 
 from passnet.data.capture.capture import CapturedGraph, module_graph
 from passnet.data.capture.trace import Segment, Trace
-from passnet.errors import BackendError, CaptureError, GraphError, boundary
+from passnet.errors import BackendError, CaptureError, GraphError, InputError, boundary
 from passnet.inductor.compiler import dynamo_settings, own_frame
 from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.backends.in_child import with_repeated
@@ -28,7 +29,7 @@ from passnet.optimizer.call.values import difference, flattened
 from passnet.passes.apply.first_call import noting_first_calls
 from passnet.passes.apply.rewrite import PassReport
 from passnet.passes.backend import Residual, compile_graph, passnet_backend, without_bare_kernels
-from passnet.passes.load import loaded_passes
+from passnet.passes.load import Folders, loaded_passes
 
 CHOSEN_FOLDER, PASSES_FOLDER = "chosen-passes", "passes"
 """The pass folders chosen for an input signature, and a copy of them in a backend."""
@@ -274,6 +275,25 @@ def rewritten_program(call: NetCall, passes: Sequence[Path]) -> ExportedProgram:
         texts = "; ".join(sorted({*map(str, failures)}))
         raise BackendError(f"no pass can be in a package: {texts}")
     return program
+
+
+def export_rewritten(
+    net: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], passes: Folders
+) -> ExportedProgram:
+    """Return `rewritten_program` of a call of a user's net, which stays as it is."""
+    folders = [Path(passes)] if isinstance(passes, (str, Path)) else [Path(path) for path in passes]
+    if not folders:
+        raise InputError("give a pass folder, or several")
+    own_args, own_kwargs = tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
+    buffers = dict(net.named_buffers()) if isinstance(net, torch.nn.Module) else {}
+    former = {name: (buffer._version, buffer.clone()) for name, buffer in buffers.items()}
+    try:
+        return rewritten_program(NetCall(net, own_args, own_kwargs), folders)
+    finally:
+        with torch.no_grad():
+            for name, buffer in buffers.items():
+                if buffer._version != former[name][0]:
+                    buffer.copy_(former[name][1])
 
 
 def _passes(says: str, residual: Residual) -> Backend:

@@ -7,10 +7,9 @@ from typing import Any
 
 import torch
 
-from passnet.errors import BackendError, boundary
-from passnet.optimizer.backends.graphs import rewritten_program
+from passnet.errors import BackendError, InputError, boundary
+from passnet.optimizer.backends.graphs import export_rewritten
 from passnet.optimizer.backends.in_child import quiet
-from passnet.optimizer.call.net_call import NetCall
 from passnet.passes.load import Folders
 from passnet.passes.onnx_op import DOMAIN, onnx_program, write_library
 
@@ -37,8 +36,9 @@ def export_with_passes(
     """
     with boundary(BackendError, "ONNX files need onnx and onnxscript"):
         import onnxscript  # noqa: F401
-    folders = [passes] if isinstance(passes, (str, Path)) else passes
-    program = rewritten_program(NetCall(net, args, {}), [Path(folder) for folder in folders])
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name the ONNX file")
+    program = export_rewritten(net, args, {}, passes)
     with torch.no_grad(), quiet(), boundary(BackendError, "torch.onnx"):
         exported = onnx_program(program)
     library = write_library(exported.model, path.parent)

@@ -6,15 +6,16 @@ The pattern, run under fake tensors, gives the shapes, dtypes and strides of the
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import torch
 import torch.fx
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from passnet.errors import PassError
 from passnet.passes.apply.first_call import (
@@ -59,6 +60,7 @@ def wrap_sites(
     for node, value in zip(params, example_inputs, strict=True):
         node.meta.setdefault(EXAMPLE, value)
     for site in sites:
+        _note_prepared(site)
         if not (sees_through and _is_transparent(site)):
             _wrap(site, is_judged)
     module.graph.lint()
@@ -66,7 +68,9 @@ def wrap_sites(
 
 
 class _Others(TorchDispatchMode):
-    """A mode that notes whether ops are called that are neither torch's nor among those given."""
+    """A mode that notes whether ops are called that are neither torch's nor among those given, or
+    one of these with memory that it writes under two names.
+    """
 
     def __init__(self, known: Collection[torch._ops.OpOverload]) -> None:
         super().__init__()
@@ -75,15 +79,25 @@ class _Others(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        self.are_called |= func.namespace not in ("aten", "prims") and func not in self.known
+        if func in self.known:
+            memory = [_memory(value) for value in args if isinstance(value, torch.Tensor)]
+            for value, param in zip(args, func._schema.arguments, strict=True):
+                if param.alias_info is not None and param.alias_info.is_write:
+                    self.are_called |= memory.count(_memory(value)) > 1
+        else:
+            self.are_called |= func.namespace not in ("aten", "prims")
         return func(*args, **(kwargs or {}))
+
+
+def _memory(tensor: torch.Tensor) -> StorageWeakRef:
+    return StorageWeakRef(tensor.untyped_storage())
 
 
 def kernel_ops_of(source: Pass) -> set[torch._ops.OpOverload]:
     """Return the ops of the kernels that loading a pass's folder made."""
     ops = set()
     for make in source.kernel_ops:
-        with suppress(PassError):  # one that takes a character is no op
+        with suppress(PassError):  # not every kernel can be an op
             ops.add(make())
     return ops
 
@@ -122,10 +136,23 @@ def _is_transparent(site: Site) -> bool:
     return why is None and not writes and not others.are_called
 
 
+def _note_prepared(site: Site) -> None:
+    """Note examples of what `replacement_args` computes, as far as it runs on examples."""
+    for node in site.prepared:
+        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda each: each.meta[EXAMPLE])
+        examples = [value for value in tree_leaves((args, kwargs)) if isinstance(value, FakeTensor)]
+        mode = examples[0].fake_mode if examples else nullcontext()
+        with mode, torch.no_grad():
+            if node.op == "call_method":
+                node.meta[EXAMPLE] = getattr(args[0], str(node.target))(*args[1:], **kwargs)
+            elif callable(node.target):
+                node.meta[EXAMPLE] = node.target(*args, **kwargs)
+
+
 def _hint(value: Any) -> Any:
     """Return the example of a symbolic number, of which nothing is then assumed."""
     symbolic = torch.SymInt, torch.SymFloat, torch.SymBool
-    return value.node.require_hint() if isinstance(value, symbolic) else value
+    return value.node.hint if isinstance(value, symbolic) else value
 
 
 def _wrap(site: Site, is_judged: bool) -> None:
