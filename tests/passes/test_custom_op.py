@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from passnet.passes import cpp
 from passnet.passes.apply.custom_op import wrap_sites
 from passnet.passes.apply.rewrite import apply_passes
 from passnet.passes.backend import Residual, compile_graph
@@ -64,6 +65,30 @@ def test_an_op_may_take_values_in_a_list() -> None:
     compiled, reports = compile_graph(module, inputs, [joined, later], "inductor")
     assert [report.num_matches for report in reports] == [1, 1]
     assert_same(net, compiled, inputs)
+
+
+LATE = """
+#include <cstdint>
+extern "C" void rectify(const float* x, float* out, int64_t size) {
+  for (int64_t i = 0; i < size; i++) out[i] = x[i] > 0 ? x[i] : 0;
+}
+"""
+
+
+@pytest.mark.parametrize("is_cached", [True, False])
+def test_a_kernel_that_is_made_at_the_first_call_is_seen_where_nothing_is_cached(
+    is_cached: bool,
+) -> None:
+    def rectified(x: torch.Tensor) -> torch.Tensor:
+        out = torch.empty_like(x)
+        cpp.kernel(LATE, "rectify")(x, out, x.numel())
+        return out
+
+    x = torch.randn(4, 5)
+    module = graph_of(lambda x: torch.relu(x))
+    _, [site] = apply_passes(module, [pass_of(torch.relu, rectified)], [x])
+    wrap_sites(module, [site], [x], sees_through=True, is_cached=is_cached)
+    assert isinstance(site.node.target, torch._ops.OpOverload) == is_cached
 
 
 @pytest.mark.parametrize("residual", ["eager", "inductor", "inlined"])

@@ -80,7 +80,7 @@ class InductorPass(CustomGraphPass):
             return
         assert module is not None, "Inductor passes the graph of a module"
         reports, sites = apply_passes(module, self.passes, examples)
-        wrap_sites(module, sites, examples, sees_through=True)
+        wrap_sites(module, sites, examples, sees_through=True, is_cached=True)
         if self._packs:
             self.num_packed += pack_products(module)
         self.reports.append(reports)

@@ -46,13 +46,15 @@ def wrap_sites(
     example_inputs: Sequence[Any],
     is_judged: bool = False,
     sees_through: bool = False,
+    is_cached: bool = False,
 ) -> None:
     """Turn the call at every site into a call of a custom op, and recompile the module.
 
     The op gives results the pattern's strides; its fake form runs the pattern. Unless judged, a
     replacement whose first call returns another form gives way to the pattern. With `sees_through`,
-    replacements of torch ops and C++ kernels stay calls, into which Inductor looks. A pattern that
-    returns a view of an argument is a PassError.
+    replacements of torch ops and C++ kernels stay calls, into which Inductor looks; of a graph
+    that `is_cached`, only those of kernels that loading the folder makes, as another process may
+    call them without a trace. A pattern that returns a view of an argument is a PassError.
     """
     if not sites:
         return
@@ -61,25 +63,27 @@ def wrap_sites(
         node.meta.setdefault(EXAMPLE, value)
     for site in sites:
         _note_prepared(site)
-        if not (sees_through and _is_transparent(site)):
+        known = kernel_ops_of(site.source) if is_cached else None
+        if not (sees_through and _is_transparent(site, known)):
             _wrap(site, is_judged)
     module.graph.lint()
     module.recompile()
 
 
 class _Others(TorchDispatchMode):
-    """A mode that notes whether ops are called that are neither torch's nor among those given, or
-    one of these with memory that it writes under two names.
+    """A mode that notes whether ops are called that are neither torch's nor kernels (if given,
+    those known), or a kernel with memory that it writes under two names.
     """
 
-    def __init__(self, known: Collection[torch._ops.OpOverload]) -> None:
+    def __init__(self, known: Collection[torch._ops.OpOverload] | None) -> None:
         super().__init__()
         self.known, self.are_called = known, False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        if func in self.known:
+        is_kernel = func.namespace == "passnet_kernel"
+        if is_kernel and (self.known is None or func in self.known):
             memory = [_memory(value) for value in args if isinstance(value, torch.Tensor)]
             for value, param in zip(args, func._schema.arguments, strict=True):
                 if param.alias_info is not None and param.alias_info.is_write:
@@ -102,14 +106,14 @@ def kernel_ops_of(source: Pass) -> set[torch._ops.OpOverload]:
     return ops
 
 
-def _is_transparent(site: Site) -> bool:
-    """Return whether a replacement calls torch ops and its folder's kernels, writes into no
-    argument, and keeps the original's form.
+def _is_transparent(site: Site, known: Collection[torch._ops.OpOverload] | None) -> bool:
+    """Return whether a replacement calls torch ops and kernels, if given those known, writes into
+    no argument, and keeps the original's form.
     """
     pattern, function = site.source.pattern, site.node.target
     assert callable(function), "a site is a call of a function"
     made: list[FunctionalTensor] = []
-    others = _Others(kernel_ops_of(site.source))
+    others = _Others(known)
     # functional tensors refuse to tell where they lie; fake ones say 0, which a kernel would read
     with FakeTensorMode(), FunctionalTensorMode(), others:
 
