@@ -154,7 +154,7 @@ def export_with_passes(
 def onnx_with_passes(
     net: Callable[..., Any], *args: Any, passes: Folders, path: str | Path
 ) -> "OnnxFiles":
-    """Write a net as an ONNX file in which passes are custom ops, and a library of these ops.
+    """Write a net with passes as an ONNX file, and a library of their kernels as custom ops.
 
     ONNX Runtime reads both: `SessionOptions.register_custom_ops_library` takes the library. The
     file takes tensors of the sizes of the example.

@@ -329,13 +329,13 @@ def _copy_passes(out: Path, places: Sequence[TaskInNet], folders: Mapping[str, P
 
 
 def keep_in_nets(found: PassesInNets, folder: Path) -> None:
-    """Write what passes did into a folder, beside what is there of others."""
+    """Write the records of passes in nets into a folder, and keep those of other passes."""
     others = [each for each in read_in_nets(folder) if each.code_hash != found.code_hash]
     write_json(folder / IN_NETS_FILE, [*others, found])
 
 
 def read_in_nets(folder: Path) -> list[PassesInNets]:
-    """Return what a folder says of passes in nets; raise InputError if that cannot be read."""
+    """Return a folder's records of passes in nets; raise InputError if they cannot be read."""
     path = folder / IN_NETS_FILE
     return read_json(path, list[PassesInNets]) if path.is_file() else []
 

@@ -141,7 +141,7 @@ def _is_transparent(site: Site, known: Collection[torch._ops.OpOverload] | None)
 
 
 def _note_prepared(site: Site) -> None:
-    """Note examples of what `replacement_args` computes, as far as it runs on examples."""
+    """Note example values at the calls of `replacement_args`."""
     for node in site.prepared:
         args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda each: each.meta[EXAMPLE])
         examples = [value for value in tree_leaves((args, kwargs)) if isinstance(value, FakeTensor)]
@@ -154,7 +154,7 @@ def _note_prepared(site: Site) -> None:
 
 
 def _hint(value: Any) -> Any:
-    """Return the example of a symbolic number, of which nothing is then assumed."""
+    """Return the example of a symbolic number, without a guard on it."""
     symbolic = torch.SymInt, torch.SymFloat, torch.SymBool
     return value.node.hint if isinstance(value, symbolic) else value
 

@@ -56,7 +56,7 @@ def foreign_orders(folder: Path) -> list[PassOrder]:
 
 
 def _libraries(folder: Path) -> list[Path]:
-    """Return the libraries in a folder, in which there is no link."""
+    """Return the libraries in a folder; raise InputError for a link in it."""
     build = folder / BUILD
     if (folder / ENTRIES).is_dir() or not build.is_dir():
         _refuse_links(folder / ENTRIES)
