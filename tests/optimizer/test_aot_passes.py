@@ -94,6 +94,30 @@ def test_a_replacement_is_traced_to_its_ops_and_kernels(tmp_path: Path) -> None:
     assert torch.ops.aten.clamp.default in targets and not kernels_of(program.graph)
 
 
+class Counting(torch.nn.Module):
+    """A net that writes into its argument and a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls.add_(1)  # type: ignore[operator]
+        return torch.relu(x.add_(1)) + self.calls
+
+
+def test_an_export_leaves_a_net_and_its_example_as_they_were(tmp_path: Path) -> None:
+    net, x = Counting().eval(), torch.ones(2, 8)
+    folder = write_pass(tmp_path / "kernel", PASS)
+    program = passnet.export_with_passes(net, x, passes=folder)
+    assert torch.equal(x, torch.ones(2, 8)) and net.calls.item() == 0
+    with torch.no_grad():
+        [found] = program.module()(x.clone())
+    torch.testing.assert_close(found, torch.full((2, 8), 2 * 3.0 + 1))  # its ReLU times 3
+    with pytest.raises(InputError, match="give a pass folder"):
+        passnet.export_with_passes(net, x, passes=[])
+
+
 LOADED = """
 import sys, torch, passnet
 passnet.inductor_pass(sys.argv[1])
