@@ -191,8 +191,12 @@ class TimedWorker:
         return candidate.call if candidate.kind == "passes" else None
 
     def is_direct(self, other: TimedWorker) -> bool:
-        """Return whether it calls directly the same passes that another worker has."""
-        return self._loaded.candidate.is_direct_call_of(other._loaded.candidate)
+        """Return whether it calls directly the same passes that another worker has, and no faster.
+
+        What Inductor compiles takes longer directly: Dynamo spares it the nesting of arguments.
+        """
+        own, candidate = self._loaded.candidate, other._loaded.candidate
+        return own.residual == "eager" and own.is_direct_call_of(candidate)
 
     def arm(
         self, processors: set[int] | None = None, overheads: tuple[OverheadName, ...] = ()
