@@ -11,6 +11,7 @@ from passnet.passes import cpp
 from passnet.passes.apply.custom_op import wrap_sites
 from passnet.passes.apply.rewrite import apply_passes
 from passnet.passes.backend import Residual, compile_graph
+from passnet.passes.match.guards import note_example_values
 from tests.passes.graphs import CLAMP, assert_same, graph_of, pass_of, write_folder
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
@@ -73,6 +74,26 @@ extern "C" void rectify(const float* x, float* out, int64_t size) {
   for (int64_t i = 0; i < size; i++) out[i] = x[i] > 0 ? x[i] : 0;
 }
 """
+
+
+@pytest.mark.parametrize("residual", ["inductor", "inlined"])
+@pytest.mark.parametrize("is_noted", [True, False])
+def test_replacement_args_may_lay_out_what_no_example_is_known_of(
+    residual: Residual, is_noted: bool
+) -> None:
+    def net(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x.neg() + y)
+
+    pass_ = pass_of(
+        lambda negative, y: torch.relu(negative + y),
+        lambda negative, y: torch.clamp(negative + y, min=0),
+        replacement_args=lambda negative, y: (negative.contiguous(), y),
+    )
+    inputs, module = [torch.randn(4, 5), torch.randn(4, 5)], graph_of(net)
+    if is_noted:
+        note_example_values(module, inputs)
+    compiled, _ = compile_graph(module, inputs, [pass_], residual, is_judged=True)
+    assert_same(net, compiled, inputs)
 
 
 @pytest.mark.parametrize("is_cached", [True, False])

@@ -6,21 +6,20 @@ The pattern, run under fake tensors, gives the shapes, dtypes and strides of the
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from typing import Any
 
 import torch
 import torch.fx
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
-from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from passnet.errors import PassError
 from passnet.passes.apply.first_call import (
     checked_call,
     difference,
+    memory_of,
     original_outputs,
     outputs_of,
     shared,
@@ -28,7 +27,7 @@ from passnet.passes.apply.first_call import (
 from passnet.passes.apply.rewrite import Site
 from passnet.passes.apply.written_call import filled, written
 from passnet.passes.match.graph_index import GraphIndex
-from passnet.passes.match.guards import EXAMPLE
+from passnet.passes.match.guards import EXAMPLE, note_example_value
 from passnet.passes.match.pattern import Pass, as_module
 
 KINDS = ("Tensor", "SymInt", "float", "bool")
@@ -62,7 +61,8 @@ def wrap_sites(
     for node, value in zip(params, example_inputs, strict=True):
         node.meta.setdefault(EXAMPLE, value)
     for site in sites:
-        _note_prepared(site)
+        for node in site.prepared:
+            note_example_value(node)
         known = kernel_ops_of(site.source) if is_cached else None
         if not (sees_through and _is_transparent(site, known)):
             _wrap(site, is_judged)
@@ -84,17 +84,13 @@ class _Others(TorchDispatchMode):
     ) -> Any:
         is_kernel = func.namespace == "passnet_kernel"
         if is_kernel and (self.known is None or func in self.known):
-            memory = [_memory(value) for value in args if isinstance(value, torch.Tensor)]
+            memory = [memory_of(value) for value in args if isinstance(value, torch.Tensor)]
             for value, param in zip(args, func._schema.arguments, strict=True):
                 if param.alias_info is not None and param.alias_info.is_write:
-                    self.are_called |= memory.count(_memory(value)) > 1
+                    self.are_called |= memory.count(memory_of(value)) > 1
         else:
             self.are_called |= func.namespace not in ("aten", "prims")
         return func(*args, **(kwargs or {}))
-
-
-def _memory(tensor: torch.Tensor) -> StorageWeakRef:
-    return StorageWeakRef(tensor.untyped_storage())
 
 
 def kernel_ops_of(source: Pass) -> set[torch._ops.OpOverload]:
@@ -138,19 +134,6 @@ def _is_transparent(site: Site, known: Collection[torch._ops.OpOverload] | None)
         except Exception:  # noqa: BLE001 (boundary: whatever a replacement raises)
             return False
     return why is None and not writes and not others.are_called
-
-
-def _note_prepared(site: Site) -> None:
-    """Note example values at the calls of `replacement_args`."""
-    for node in site.prepared:
-        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda each: each.meta[EXAMPLE])
-        examples = [value for value in tree_leaves((args, kwargs)) if isinstance(value, FakeTensor)]
-        mode = examples[0].fake_mode if examples else nullcontext()
-        with mode, torch.no_grad():
-            if node.op == "call_method":
-                node.meta[EXAMPLE] = getattr(args[0], str(node.target))(*args[1:], **kwargs)
-            elif callable(node.target):
-                node.meta[EXAMPLE] = node.target(*args, **kwargs)
 
 
 def _hint(value: Any) -> Any:
@@ -283,9 +266,9 @@ def _fake(source: Pass) -> Callable[..., Any]:
             )
         ]  # what is written into is written back by the graph, and not by the op
         results = module(*inputs)
-        storages = {StorageWeakRef(tensor.untyped_storage()) for tensor in tensors}
+        storages = set(map(memory_of, tensors))
         for result in results:
-            if StorageWeakRef(result.untyped_storage()) in storages:
+            if memory_of(result) in storages:
                 raise PassError(
                     f"{source.name}: the pattern returns a view of its argument, which an op "
                     "cannot; use the eager residual, or let the pattern go on to a new value"

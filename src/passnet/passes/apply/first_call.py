@@ -124,15 +124,16 @@ def _sharing(outputs: Sequence[torch.Tensor], args: Any) -> list[set[int]]:
     """Return for each output the earlier ones that it shares memory with, and -1 for arguments."""
     leaves = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
     strided = [leaf for leaf in leaves if leaf.layout is torch.strided]
-    owners: dict[StorageWeakRef, int] = {_memory(leaf): -1 for leaf in strided}
+    owners: dict[StorageWeakRef, int] = {memory_of(leaf): -1 for leaf in strided}
     places = []
     for number, output in enumerate(outputs):
-        owner = owners.setdefault(_memory(output), number)
+        owner = owners.setdefault(memory_of(output), number)
         places.append({owner} - {number})
     return places
 
 
-def _memory(tensor: torch.Tensor) -> StorageWeakRef:
+def memory_of(tensor: torch.Tensor) -> StorageWeakRef:
+    """Return the memory of a tensor, equal for all that share it."""
     return StorageWeakRef(tensor.untyped_storage())
 
 

@@ -17,10 +17,10 @@ from typing import Any
 import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_leaves
 
 from passnet.errors import PassError, boundary
+from passnet.passes.apply.first_call import memory_of
 from passnet.passes.compilation import INCLUDE, build, check_watch
 from passnet.passes.match.graph_index import GraphIndex, first_values
 from passnet.passes.match.guards import EXAMPLE
@@ -393,8 +393,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 def _shares(value: Any, others: Any) -> bool:
-    storages = {StorageWeakRef(tensor.untyped_storage()) for tensor in _tensors(others)}
-    return any(StorageWeakRef(tensor.untyped_storage()) in storages for tensor in _tensors(value))
+    return not set(map(memory_of, _tensors(others))).isdisjoint(map(memory_of, _tensors(value)))
 
 
 def _channels_last(value: torch.Tensor) -> torch.Tensor:

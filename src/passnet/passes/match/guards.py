@@ -23,6 +23,8 @@ from typing import Any
 import torch
 import torch.fx
 from torch._guards import detect_fake_mode
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._pytree import tree_map_only
 
 from passnet.errors import PassError, boundary
 from passnet.graph.values.fake import fake_mode
@@ -270,6 +272,25 @@ def note_example_values(module: torch.fx.GraphModule, example_inputs: Sequence[A
 
     with suppress(Exception), mode, torch.no_grad():  # boundary: whatever torch raises
         Noting(module).run(*values)
+
+
+def note_example_value(node: torch.fx.Node) -> None:
+    """Note an example value at a call, if all that it reads has one and it runs on stand-ins."""
+    if not all(EXAMPLE in each.meta for each in node.all_input_nodes):
+        return
+    read = torch.fx.map_arg((node.args, node.kwargs), lambda each: each.meta[EXAMPLE])
+    mode = detect_fake_mode(read) or fake_mode()
+
+    def stand_in(value: torch.Tensor) -> torch.Tensor:
+        is_one = isinstance(value, FakeTensor)
+        return value if is_one else mode.from_tensor(value, static_shapes=True)
+
+    args, kwargs = tree_map_only(torch.Tensor, stand_in, read)
+    with suppress(Exception), mode, torch.no_grad():  # boundary: whatever torch raises
+        if node.op == "call_method":
+            node.meta[EXAMPLE] = getattr(args[0], str(node.target))(*args[1:], **kwargs)
+        elif callable(node.target):
+            node.meta[EXAMPLE] = node.target(*args, **kwargs)
 
 
 def example_of(value: Any) -> Any:
