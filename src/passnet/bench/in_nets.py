@@ -9,7 +9,7 @@ every candidate, a pass runs in the judge's sandbox, and is timed from outside.
 import hashlib
 import math
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -107,8 +107,8 @@ class TaskInNet:
     @property
     def num_places(self) -> int:
         """The number of times that the net's op sequence holds the task's, without overlap."""
-        whole, part = (_text(op_sequence(g.graph.program)) for g in (self.in_net, self.on_task))
-        return whole.count(part)
+        whole, part = (op_sequence(g.graph.program) for g in (self.in_net, self.on_task))
+        return sum(1 for _ in _starts(whole, part))
 
 
 def candidate_in(path: Path, suite: Suite, name: str | None = None) -> CandidateEntry:
@@ -292,15 +292,9 @@ def _cut_out(task: Task, net: Graph) -> Graph:
     program = single_assignment(net.program)
     parent = parent_of(program, inferred_specs(Graph(program, net.tensors)))
     cuts: list[Graph] = []
-    held, start = op_sequence(program), 0
-    while start + len(ops) <= len(held):
-        stop = start + len(ops)
-        if held[start:stop] != ops:
-            start += 1
-            continue
+    for start in _starts(op_sequence(program), ops):
         with suppress(CutError):
-            cuts.append(cut_range(parent, start, stop))
-        start = stop
+            cuts.append(cut_range(parent, start, start + len(ops)))
     cuts.sort(key=lambda cut: sum(spec.num_elements for spec in cut.tensors))
     return cuts[len(cuts) // 2] if cuts else task.graphs[0].graph
 
@@ -314,6 +308,16 @@ def _read_graphs(nets: Iterable[_CapturedNet]) -> dict[_CapturedNet, Graph]:
             if net := wanted.get((path, index)):
                 graphs[net] = graph_from_row(row.program, row.tensors, f"{path}: {row.full}")
     return graphs
+
+
+def _starts(whole: Sequence[str], part: Sequence[str]) -> Iterator[int]:
+    """Yield where an op sequence holds another one, without overlap."""
+    start = 0
+    while start + len(part) <= len(whole):
+        is_here = whole[start : start + len(part)] == part
+        if is_here:
+            yield start
+        start += len(part) if is_here else 1
 
 
 def _text(ops: Sequence[str]) -> str:

@@ -27,8 +27,6 @@ _OF_TORCH = (
 )  # fmt: skip
 """Functions of torch that an op calls, by address: to link with torch takes half a second."""
 
-
-_loaded: list[ctypes.CDLL] = []
 _codes: dict[torch._ops.OpOverload, "KernelCode"] = {}
 """The kernel of each op. State of the process, as ops of torch are: they are defined once."""
 
@@ -50,7 +48,8 @@ class KernelCode:
 
 
 @cache
-def _library() -> torch.library.Library:
+def kernel_library() -> torch.library.Library:
+    """Return the library in which ops of kernels are defined."""
     return torch.library.Library("passnet_kernel", "FRAGMENT")
 
 
@@ -72,9 +71,10 @@ def kernel_op(code: KernelCode) -> torch._ops.OpOverload:
     if not hasattr(torch.ops.passnet_kernel, name):
         params = [_param(code, number) for number in range(len(code.kinds))]
         tags = [torch.Tag.needs_exact_strides]  # those that the replacement gave
-        _library().define(f"{name}({', '.join(params)}) -> ()", tags=tags)
+        kernel_library().define(f"{name}({', '.join(params)}) -> ()", tags=tags)
         _implement(name, code)
-        torch.library.register_fake(f"passnet_kernel::{name}", lambda *args: None, lib=_library())
+        fake_name, library = f"passnet_kernel::{name}", kernel_library()
+        torch.library.register_fake(fake_name, lambda *args: None, lib=library)
         _codes[getattr(torch.ops.passnet_kernel, name).default] = code
     op: torch._ops.OpOverload = getattr(torch.ops.passnet_kernel, name).default
     return op
@@ -87,7 +87,6 @@ def _implement(name: str, code: KernelCode) -> None:
     boxed.set_functions(*map(_address, functions))
     if torch_cpu.aoti_torch_library_impl(library, name.encode(), _address(boxed.passnet_boxed)):
         raise PassError(f"kernel {code.name}: torch takes no op of that name")
-    _loaded.append(boxed)
 
 
 @cache

@@ -21,6 +21,7 @@ from passnet.passes.compilation import build
 from passnet.passes.kernel_op import (
     C_TYPES,
     KernelCode,
+    kernel_library,
     kernel_named,
     kernels_of,
     op_name,
@@ -37,11 +38,6 @@ _ELEMENT_TYPES = {
 """Dtype of a pointer as ONNX numbers it (`TensorProto.DataType`), by the kernel's letter."""
 
 _INT64, _DOUBLE = 7, 11
-
-
-@cache
-def _library() -> torch.library.Library:
-    return torch.library.Library("passnet_kernel", "FRAGMENT")
 
 
 def _input_types(code: KernelCode) -> list[int]:
@@ -164,13 +160,13 @@ def _functional_op(code: KernelCode) -> torch._ops.OpOverload:
         type_ = "Tensor" if is_tensor else "float" if is_float else "SymInt"
         params.append(f"{type_} a{number}")
     name = op_name(code)
-    _library().define(f"{name}.functional({', '.join(params)}) -> Tensor[]")
+    kernel_library().define(f"{name}.functional({', '.join(params)}) -> Tensor[]")
 
     def fake(*args: Any) -> list[torch.Tensor]:
         pairs = zip(code.kinds, args, strict=True)
         return [torch.empty_like(value) for kind, value in pairs if kind == "w"]
 
-    torch.library.register_fake(f"passnet_kernel::{name}.functional", fake, lib=_library())
+    torch.library.register_fake(f"passnet_kernel::{name}.functional", fake, lib=kernel_library())
     op: torch._ops.OpOverload = getattr(torch.ops.passnet_kernel, name).functional
     return op
 
