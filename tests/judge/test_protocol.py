@@ -99,7 +99,7 @@ REFUSED = {
         ran(matches=[{"name": "a", "num_matches": 1}] * (MAX_REPORTS + 1)), "length <= 1000",
     ),
     "too many outputs": (ran(outputs=[{"kind": "other"}] * 4097), "length <= 4096"),
-    "text that is not UTF-8": (form(kind="other", dtype="?").replace(b"?", b"\xff"), "utf-8"),
+    "text that is not UTF-8": (form(kind="other", dtype="?").replace(b"?", b"\xff"), "(?i)utf-8"),
     "brackets without end": (b'{"type":"Ran","more":' + b"[" * 50_000, "recursion"),
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeAlias
 
 from passnet.core.records.folders import cache_folder, cached_file, keep_file
 from passnet.errors import MeasureError
@@ -21,6 +22,7 @@ from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.passes.compilation import find_compiler, make_headers
 from passnet.passes.folder import INPUT_FOLDER
 
+_Key: TypeAlias = tuple[str, str] | None
 _LIBRARIES = "worker"
 _SOURCES = Path(__file__).parents[1] / "worker"
 _FLAGS = ("-std=c++20", "-O1", "-fPIC", "-shared")
@@ -30,8 +32,8 @@ class ParentPool:
     """Parents of workers, started on first use or by `start`.
 
     The reference and the baselines run only torch's code and share one. Every candidate with code
-    has its own: none can see, slow down or end another's processes. `cache_bytes` of prepared
-    graphs are cached.
+    has its own, and a new one for each pass folder: none can see, slow down or end another's
+    processes, or find files that another left. `cache_bytes` of prepared graphs are cached.
     """
 
     def __init__(
@@ -46,7 +48,8 @@ class ParentPool:
         self.sandbox = sandbox
         self.num_threads = num_threads
         self._is_closed = False
-        self._parents: dict[tuple[str, str] | None, WorkerParent] = {}
+        self._parents: dict[_Key, WorkerParent] = {}
+        self._folders: dict[_Key, str | None] = {}
         self._warm = WarmProcess(sandbox, num_threads, device) if sandbox.forks else None
 
     def __enter__(self) -> ParentPool:
@@ -63,7 +66,11 @@ class ParentPool:
     def drop(self) -> None:
         """End all parents; the next request starts new ones."""
         for key in list(self._parents):
-            self._parents.pop(key).close()
+            self._drop_one(key)
+
+    def _drop_one(self, key: _Key) -> None:
+        if (parent := self._parents.pop(key, None)) is not None:
+            parent.close()
 
     def end(self) -> None:
         """End all processes, also the warm one; the next request starts new ones."""
@@ -84,20 +91,26 @@ class ParentPool:
 
     def reference(self) -> WorkerParent:
         """Return the parent of the reference's workers."""
-        return self._get(None, [])
+        return self._get(None, None, [])
 
     def of(self, candidate: Candidate) -> WorkerParent:
-        """Return the parent of a candidate's workers."""
+        """Return the parent of a candidate's workers.
+
+        Without a pass folder it has run no code yet, and will serve the first folder.
+        """
         if candidate.root is None:
             return self.reference()
         root = Path(candidate.root)
         visible = [root, root.parent / INPUT_FOLDER]
         visible.append(cache_folder(_LIBRARIES))
-        return self._get((candidate.name, candidate.root), visible)
+        return self._get((candidate.name, candidate.root), candidate.passes, visible)
 
-    def _get(self, key: tuple[str, str] | None, visible: list[Path]) -> WorkerParent:
+    def _get(self, key: _Key, passes: str | None, visible: list[Path]) -> WorkerParent:
         if self._is_closed:
             raise MeasureError("the run was stopped")
+        if self._folders.get(key) not in (None, passes):
+            self._drop_one(key)  # with the files of the other folder
+        self._folders[key] = passes
         if key not in self._parents:
             folders = [path for path in visible if path.is_dir()]
             is_shared = key is None
