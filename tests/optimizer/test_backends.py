@@ -89,10 +89,13 @@ def test_zentorch_is_refused_on_processors_of_others(tmp_path: Path) -> None:
         build_backend("zentorch_frozen", backend, call, tmp_path / "built", freeze=True)
 
 
-def test_an_aot_package_reads_the_weights_of_the_net_that_it_is_loaded_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["aot", pytest.param("aot_packed", marks=pytest.mark.slow)])
+def test_a_package_reads_the_weights_of_the_net_that_it_is_loaded_for(
+    engine: str, tmp_path: Path
+) -> None:
     net = block()
     call = NetCall(net, (torch.randn(2, 8),), {"y": torch.randn(2, 8)})
-    entry = build_backend("aot", BACKENDS["aot"], call, tmp_path / "aot")
+    entry = build_backend(engine, BACKENDS[engine], call, tmp_path / engine)
     assert_right(call, entry.run(call.tensors()))
     with torch.no_grad():
         for weight in (*net.parameters(), *net.buffers()):  # small ones too
@@ -102,11 +105,11 @@ def test_an_aot_package_reads_the_weights_of_the_net_that_it_is_loaded_for(tmp_p
     with torch.no_grad():
         other.linear.weight.mul_(-1.0)
     again = NetCall(other, call.args, call.kwargs)
-    loaded = load_backend("aot", BACKENDS["aot"], again, tmp_path / "aot")
+    loaded = load_backend(engine, BACKENDS[engine], again, tmp_path / engine)
     assert_right(again, loaded.run(again.tensors()))
-    (tmp_path / "aot" / "net.pt2").unlink()
+    (tmp_path / engine / "net.pt2").unlink()
     with pytest.raises(BackendError, match="is missing; optimise the net again"):
-        load_backend("aot", BACKENDS["aot"], again, tmp_path / "aot")
+        load_backend(engine, BACKENDS[engine], again, tmp_path / engine)
 
 
 @pytest.mark.slow
@@ -115,6 +118,7 @@ def test_an_aot_package_reads_the_weights_of_the_net_that_it_is_loaded_for(tmp_p
     [
         "compile",
         "compile_packed",
+        "aot_packed",
         "compile_frozen",
         "aot_frozen",
         "script_frozen",

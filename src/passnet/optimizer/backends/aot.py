@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 from passnet.errors import BackendError
 from passnet.inductor.compiler import build_package, compile_files, load_package, pack
 from passnet.optimizer.backends.backend import QUIET, Backend
-from passnet.optimizer.backends.graphs import chosen_passes, rewritten_program
+from passnet.optimizer.backends.graphs import chosen_passes, packed_program, rewritten_program
 from passnet.optimizer.backends.in_child import (
     MakeFile,
     in_fork,
@@ -24,6 +24,7 @@ from passnet.optimizer.backends.in_child import (
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.record import Precision
+from passnet.passes.apply.packed_products import load_op
 from passnet.passes.kernel_op import kernels_of, load_kernels, write_kernels
 
 PACKAGE_FILE, CONSTANTS_FILE = "net.pt2", "constants.pt"
@@ -44,6 +45,25 @@ def _make_aot(
     save_program(call, folder)
     torch.save(dict(call.exported_flat.constants), folder / CONSTANTS_FILE)
     return partial(_compile_package, folder, options)
+
+
+def _make_packed(call: NetCall, folder: Path, name: str) -> MakeFile:
+    if not call.is_on_cpu:
+        raise BackendError("weights are packed on a CPU alone")
+    program = packed_program(call)
+    save_program(call, folder, program)
+    torch.save(dict(program.constants), folder / CONSTANTS_FILE)
+    return partial(_compile_packed, folder)
+
+
+def _compile_packed(folder: Path) -> None:
+    load_op()
+    _compile_package(folder, {})
+
+
+def _load_packed(call: NetCall, folder: Path, name: str) -> BuiltBackend:
+    load_op()
+    return _load_aot(call, folder, name, is_frozen=False, with_passes=True)
 
 
 def _compile_package(folder: Path, options: Mapping[str, Any]) -> None:
@@ -163,6 +183,14 @@ BACKENDS: Mapping[str, Backend] = {
     "aot_frozen": _aot("AOTInductor with freezing", freezing=True),
     "aot_autotune_frozen": _aot(
         "AOTInductor with freezing and max_autotune", freezing=True, max_autotune=True
+    ),
+    "aot_packed": Backend(
+        "AOTInductor, weights packed once",
+        _load_packed,
+        _load_packed,
+        is_inductor=True,
+        make=_make_packed,
+        is_of_one_size=True,
     ),
     "aot_bf16": _aot(
         "AOTInductor with freezing, products in bfloat16", precision="bf16", freezing=True

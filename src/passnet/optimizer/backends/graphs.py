@@ -27,6 +27,7 @@ from passnet.optimizer.backends.in_child import with_repeated
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, weights_of
 from passnet.optimizer.call.values import difference, flattened
 from passnet.passes.apply.first_call import noting_first_calls
+from passnet.passes.apply.packed_products import load_op, pack_products
 from passnet.passes.apply.rewrite import PassReport
 from passnet.passes.backend import Residual, compile_graph, passnet_backend, without_bare_kernels
 from passnet.passes.load import Folders, loaded_passes
@@ -236,7 +237,9 @@ def _check_matches(reports: Sequence[PassReport]) -> None:
 class _RewrittenNet(torch.nn.Module):
     """A rewritten graph with a net's own weights by their own names."""
 
-    def __init__(self, call: NetCall, graph: NetGraph, passes: Sequence[Path]) -> None:
+    def __init__(
+        self, call: NetCall, graph: NetGraph, function: Callable[..., Sequence[Any]]
+    ) -> None:
         super().__init__()
         net = call.net
         self._modules, self._parameters, self._buffers = net._modules, net._parameters, net._buffers
@@ -248,7 +251,7 @@ class _RewrittenNet(torch.nn.Module):
         ]
         self._outputs = graph.outputs
         self._held = dict(call.weights)  # those in attributes are constants of a program
-        self._function = rewritten(graph, passes, "eager")
+        self._function = function
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return the outputs of the net, flat."""
@@ -264,17 +267,30 @@ def rewritten_program(call: NetCall, passes: Sequence[Path]) -> ExportedProgram:
 
     Where a replacement cannot be traced, or changes shapes or dtypes, the original ops remain.
     """
-    net = _RewrittenNet(call, net_graph(call), passes)
-    with (
-        boundary(BackendError, "torch.export"),
-        torch.no_grad(),
-        noting_first_calls() as failures,
-    ):
-        program = export(net, tuple(call.tensors()), strict=False)
+    graph = net_graph(call)
+    with noting_first_calls() as failures:
+        program = _exported(call, graph, rewritten(graph, passes, "eager"))
     if failures and all(failures):
         texts = "; ".join(sorted({*map(str, failures)}))
         raise BackendError(f"no pass can be in a package: {texts}")
     return program
+
+
+def packed_program(call: NetCall) -> ExportedProgram:
+    """Return the graph of a net as a program whose weights are packed at its first call."""
+    load_op()
+    graph = net_graph(call)
+    if not pack_products(graph.module):
+        raise BackendError("the graph has no product or convolution whose weights can be packed")
+    return _exported(call, graph, graph.module.forward)
+
+
+def _exported(
+    call: NetCall, graph: NetGraph, function: Callable[..., Sequence[Any]]
+) -> ExportedProgram:
+    net = _RewrittenNet(call, graph, function)
+    with boundary(BackendError, "torch.export"), torch.no_grad():
+        return export(net, tuple(call.tensors()), strict=False)
 
 
 def export_rewritten(

@@ -47,13 +47,14 @@ class WorkEnd:
     error: str | None
 
 
-def save_program(call: NetCall, folder: Path) -> None:
-    """Export a net, with the tensors of its example, into a folder.
+def save_program(call: NetCall, folder: Path, program: ExportedProgram | None = None) -> None:
+    """Export a net, or take its program, with the tensors of its example, into a folder.
 
     Weights that are mapped from a file are left out.
     """
-    with redirect_stderr(StringIO()):  # of a net that it refuses, torch prints the graph
-        program = call.exported_flat
+    if program is None:
+        with redirect_stderr(StringIO()):  # of a net that it refuses, torch prints the graph
+            program = call.exported_flat
     weights, file = dict(program.state_dict), call.weight_file
     found = {name: file.place(weight) for name, weight in weights.items()} if file else {}
     places = {name: place for name, place in found.items() if place is not None}

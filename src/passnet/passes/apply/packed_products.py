@@ -58,7 +58,7 @@ def load_op() -> str:
         raise PassError("weights are packed by oneDNN, which this torch has not")
     root = Path(torch.__file__).parent
     flags = (
-        *("-std=c++20", "-O1", "-w", f"-I{root}/include", f"-L{root}/lib"),
+        *("-std=c++20", "-w", f"-I{root}/include", f"-L{root}/lib"),
         *(f"-I{root}/include/torch/csrc/api/include", "-ltorch_cpu", "-lc10"),
         f'-DVERSION="{torch.__version__}"',
     )

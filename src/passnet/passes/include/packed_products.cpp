@@ -31,10 +31,12 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "direct_convolution.h"
 #include "watched_bytes.h"
 
 namespace {
 
+namespace direct = passnet::direct;
 using at::Tensor;
 using Optional = std::optional<Tensor>;
 
@@ -88,7 +90,7 @@ using Scalars = c10::List<std::optional<at::Scalar>>;
 using Text = std::optional<c10::string_view>;
 
 // APART: the activation afterwards. ROWS: MKL with a transposed matrix, which small ones are fastest by.
-enum class Way { TORCH, MKL, MKL_ROWS, ONEDNN, ONEDNN_APART, DEPTHWISE };
+enum class Way { TORCH, MKL, MKL_ROWS, ONEDNN, ONEDNN_APART, DIRECT };
 
 // Weights as a way wants them.
 struct Packed {
@@ -115,64 +117,64 @@ void activate(Tensor& y, const Form& form) {
   else throw std::runtime_error("passnet: no activation " + name);
 }
 
-// The rest is glue, which -O3 takes twice as long to compile.
-#pragma GCC push_options
-#pragma GCC optimize("O3")
-
-constexpr int64_t LANES = 64;  // channels that a pixel's sums are held in registers for
-
-// A convolution of each channel by its own window: pixels, channels last, by a window (rows, columns,
-// channels). oneDNN's takes 50 us to be called, more than all of a small one.
-Tensor depthwise(const Tensor& given, const Packed& packed, const Form& form) {
-  Tensor x = given.contiguous(at::MemoryFormat::ChannelsLast);
-  const Tensor& window = packed.weight;
-  int64_t rows = window.size(0), columns = window.size(1), channels = window.size(2);
-  int64_t height = x.size(2), width = x.size(3);
-  auto size = [&](int64_t before, int64_t extent, int n) {
-    return (before + 2 * form.padding[n] - form.dilation[n] * (extent - 1) - 1) / form.stride[n] + 1;
-  };
-  int64_t out_height = size(height, rows, 0), out_width = size(width, columns, 1);
-  Tensor y = at::empty({x.size(0), channels, out_height, out_width},
-                       x.options().memory_format(at::MemoryFormat::ChannelsLast));
-  const float *from = x.const_data_ptr<float>(), *by = window.const_data_ptr<float>();
-  const float* bias = packed.bias ? packed.bias->const_data_ptr<float>() : nullptr;
-  float* to = y.data_ptr<float>();
-  auto block = [&](const float* image, int64_t top, int64_t left, int64_t first, auto lanes, float* out) {
-    float sums[LANES];
-    for (int64_t c = 0; c < lanes; c++) sums[c] = bias ? bias[first + c] : 0.0f;
-    for (int64_t r = 0; r < rows; r++) {
-      int64_t row = top + r * form.dilation[0];
-      if (row < 0 || row >= height) continue;
-      for (int64_t k = 0; k < columns; k++) {
-        int64_t column = left + k * form.dilation[1];
-        if (column < 0 || column >= width) continue;
-        const float* pixel = image + (row * width + column) * channels + first;
-        const float* factor = by + (r * columns + k) * channels + first;
-        for (int64_t c = 0; c < lanes; c++) sums[c] += pixel[c] * factor[c];
-      }
-    }
-    for (int64_t c = 0; c < lanes; c++) out[first + c] = sums[c];
-  };
-  int64_t work = out_width * channels * rows * columns;
-  at::parallel_for(0, x.size(0) * out_height, std::max<int64_t>(1, 65536 / work), [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; line++) {
-      const float* image = from + line / out_height * height * width * channels;
-      int64_t top = line % out_height * form.stride[0] - form.padding[0];
-      for (int64_t column = 0; column < out_width; column++) {
-        float* out = to + (line * out_width + column) * channels;
-        int64_t left = column * form.stride[1] - form.padding[1], first = 0;
-        for (; first + LANES <= channels; first += LANES)
-          block(image, top, left, first, std::integral_constant<int64_t, LANES>(), out);
-        for (; first + 16 <= channels; first += 16)
-          block(image, top, left, first, std::integral_constant<int64_t, 16>(), out);
-        if (first < channels) block(image, top, left, first, channels - first, out);
-      }
-    }
-  });
-  return y;
+// The sizes of our own kernels, which know convolutions of two dimensions, and products as rows.
+direct::Shape shape_of(const Form& form, const Tensor& x, const Tensor& weight) {
+  direct::Shape shape;
+  shape.out_channels = weight.size(0);
+  shape.groups = form.groups;
+  if (!form.num_dims) {
+    shape.in_channels = weight.size(1);
+    shape.width = shape.out_width = x.numel() / std::max<int64_t>(shape.in_channels, 1);
+    return shape;
+  }
+  shape.in_channels = x.size(1);
+  shape.images = x.size(0), shape.height = x.size(2), shape.width = x.size(3);
+  shape.rows = weight.size(2), shape.columns = weight.size(3);
+  int64_t* sizes[] = {&shape.out_height, &shape.out_width};
+  for (int n = 0; n < 2; n++) {
+    shape.stride[n] = form.stride[n], shape.padding[n] = form.padding[n], shape.dilation[n] = form.dilation[n];
+    int64_t window = form.dilation[n] * (weight.size(2 + n) - 1) + 1;
+    *sizes[n] = (x.size(2 + n) + 2 * form.padding[n] - window) / form.stride[n] + 1;
+  }
+  return shape;
 }
 
-#pragma GCC pop_options
+Tensor packed_directly(const direct::Shape& shape, const Tensor& weight) {
+  if (direct::is_depthwise(shape)) return weight.squeeze(1).permute({1, 2, 0}).contiguous();
+  Tensor packed = at::empty({direct::packed_size(shape)}, weight.options());
+  Tensor dense = weight.contiguous();
+  direct::pack(shape, dense.const_data_ptr<float>(), packed.data_ptr<float>());
+  return packed;
+}
+
+// A product or convolution by our own kernels, with the sum and the activation.
+Tensor directly(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
+                const Tensor& given) {
+  auto format = form.num_dims ? form.last() : at::MemoryFormat::Contiguous;
+  Tensor x = values.contiguous(format);
+  direct::Shape shape = shape_of(form, x, given);
+  std::vector<int64_t> sizes = x.sizes().vec();
+  if (form.num_dims) sizes = {shape.images, shape.out_channels, shape.out_height, shape.out_width};
+  else sizes.back() = shape.out_channels;
+  Tensor y = at::empty(sizes, x.options().memory_format(format));
+  Optional added = other ? Optional(other->contiguous(format)) : other;
+  direct::Finish finish;
+  if (packed.bias) finish.bias = packed.bias->const_data_ptr<float>();
+  if (added) finish.other = added->const_data_ptr<float>();
+  bool is_known = true;
+  if (form.activation == "relu") finish.kind = direct::Activation::RELU;
+  else if (form.activation == "hardswish") finish.kind = direct::Activation::HARDSWISH;
+  else if (form.activation == "hardtanh") {
+    finish.kind = direct::Activation::CLAMP;
+    finish.low = static_cast<float>(form.numbers.at(0)), finish.high = static_cast<float>(form.numbers.at(1));
+  } else {
+    is_known = false;
+  }
+  auto run = direct::is_depthwise(shape) ? direct::depthwise : direct::convolve;
+  run(shape, x.const_data_ptr<float>(), packed.weight.const_data_ptr<float>(), y.data_ptr<float>(), finish);
+  if (!is_known) activate(y, form);
+  return y;
+}
 
 // MKL's functions for packed matrices, where torch brings them.
 struct Mkl {
@@ -211,9 +213,6 @@ Tensor packed_by_mkl(const Tensor& weight, int64_t rows) {
   return packed;
 }
 
-#pragma GCC push_options
-#pragma GCC optimize("O3")
-
 // Adds a bias to each row, and another tensor, and takes what is positive, as they are there.
 template <bool has_bias, bool has_other, bool is_relu>
 void finish_as(float* y, int64_t rows, int64_t count, const float* bias, const float* other) {
@@ -244,8 +243,6 @@ void finish(float* y, int64_t rows, int64_t count, const float* bias, const floa
     finish_as<false, true, false>(y, rows, count, bias, other);
 }
 
-#pragma GCC pop_options
-
 // A product of rows by MKL into `y`, with the sum and the activation.
 void product_of_rows(const Packed& packed, const Form& form, const Tensor& x, const Optional& other,
                      Tensor& y, int64_t rows) {
@@ -265,6 +262,7 @@ void product_of_rows(const Packed& packed, const Form& form, const Tensor& x, co
 // A product or convolution, the sum with `other`, and the activation.
 Tensor product(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
                const Tensor& given) {
+  if (packed.way == Way::DIRECT) return directly(packed, form, values, other, given);
   Tensor x = values.is_non_overlapping_and_dense() ? values : values.contiguous();
   bool is_apart = packed.way == Way::ONEDNN_APART || other;
   const char* attribute = is_apart ? "none" : form.activation.c_str();
@@ -280,9 +278,7 @@ Tensor product(const Packed& packed, const Form& form, const Tensor& values, con
     product_of_rows(packed, form, dense, other ? Optional(other->contiguous(format)) : other, y, rows_of(form, x));
     return y;
   }
-  if (packed.way == Way::DEPTHWISE) {
-    y = depthwise(x, packed, form);
-  } else if (form.num_dims) {
+  if (form.num_dims) {
     auto list = [](const std::vector<int64_t>& values) { return at::IntArrayRef(values); };
     if (other) {
       static auto binary = op<Tensor(const Tensor&, const Tensor&, const Tensor&, const Optional&,
@@ -333,7 +329,7 @@ std::pair<Tensor, Optional> folded(const Form& form, at::TensorList weights) {
 
 Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor& x) {
   auto [weight, bias] = folded(form, weights);
-  if (way == Way::DEPTHWISE) return {way, weight.squeeze(1).permute({1, 2, 0}).contiguous(), bias};
+  if (way == Way::DIRECT) return {way, packed_directly(shape_of(form, x, weight), weight), bias};
   if (form.num_dims && way == Way::ONEDNN) {
     static auto pack = op<Tensor(const Tensor&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t,
                                  at::OptionalIntArrayRef)>("mkldnn::_reorder_convolution_weight");
@@ -357,14 +353,14 @@ double seconds_of(const std::function<void()>& call) {
 
 constexpr int TURNS = 9;
 constexpr double SECONDS = 0.02;  // for the turns of a way
+constexpr int64_t MOST_DIRECT = 1 << 20;  // weights, of more of which MKL and oneDNN are faster
 
 Packed fastest(const Form& form, at::TensorList weights, const Tensor& x, const Optional& other) {
   std::vector<Way> ways{Way::ONEDNN};
   bool has_activation = form.activation != "none";
   const Tensor& weight = weights[0];
   bool is_alone = weight.numel() == weight.size(0) * weight.size(1);  // a window of 1
-  if (form.num_dims == 2 && form.groups == x.size(1) && form.groups == weight.size(0))
-    ways.push_back(Way::DEPTHWISE);
+  if (form.num_dims != 3 && weight.numel() <= MOST_DIRECT) ways.push_back(Way::DIRECT);
   if (!form.num_dims || (form.is_pointwise() && is_alone)) {
     if (Mkl::of_torch()) ways.insert(ways.end(), {Way::MKL, Way::MKL_ROWS});
   }

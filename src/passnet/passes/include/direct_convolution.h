@@ -1,0 +1,402 @@
+// Convolutions and products of rows by weights that were packed before: pixels, channels last.
+//
+// oneDNN takes 50 us to be called, more than all of a small convolution, and MKL is made for large
+// matrices. Here, the sums of some pixels by some vectors of channels stay in registers, and what comes
+// after them (bias, another tensor, activation) is computed on the way out.
+#pragma once
+
+#include <ATen/Parallel.h>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace passnet::direct {
+
+#if defined(__AVX512F__)
+constexpr int LANES = 16, PIXELS = 8;  // 24 of 32 registers hold sums
+#elif defined(__AVX2__)
+constexpr int LANES = 8, PIXELS = 4;
+#else
+constexpr int LANES = 4, PIXELS = 4;
+#endif
+constexpr int MOST_BLOCKS = 3;  // vectors of channels whose sums are in registers at once
+
+typedef float Lanes __attribute__((vector_size(4 * LANES)));
+typedef float Loose __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+inline Lanes load(const float* from) { return *reinterpret_cast<const Loose*>(from); }
+inline void store(float* to, Lanes value) { *reinterpret_cast<Loose*>(to) = value; }
+
+// Minus zero changes nothing, plus zero would.
+inline Lanes all(float value) { return value - Lanes{}; }
+
+// The first of a vector's numbers, up to all; the others are zero.
+inline Lanes load_some(const float* from, int64_t count) {
+  if (count >= LANES) return load(from);
+#if defined(__AVX512F__)
+  return reinterpret_cast<Lanes>(_mm512_maskz_loadu_ps((1 << count) - 1, from));
+#else
+  Lanes value{};
+  std::memcpy(&value, from, count * sizeof(float));
+  return value;
+#endif
+}
+
+inline void store_some(float* to, Lanes value, int64_t count) {
+  if (count >= LANES) return store(to, value);
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_ps(to, (1 << count) - 1, reinterpret_cast<__m512>(value));
+#else
+  std::memcpy(to, &value, count * sizeof(float));
+#endif
+}
+
+enum class Activation { NONE, RELU, CLAMP, HARDSWISH };
+
+// What is computed of the sums.
+struct Finish {
+  Activation kind = Activation::NONE;
+  float low = 0, high = 0;  // of CLAMP
+  const float* bias = nullptr;
+  const float* other = nullptr;
+
+  // Takes the activation of numbers that were just computed, so that they are in a cache; NaN stays.
+  void activate(float* numbers, int64_t count) const {
+    auto each = [&](auto activation) {
+      for (int64_t i = 0; i < count; i += LANES)
+        store_some(numbers + i, activation(load_some(numbers + i, count - i)), count - i);
+    };
+    if (kind == Activation::RELU) each([](Lanes value) { return value < Lanes{} ? Lanes{} : value; });
+    if (kind == Activation::CLAMP)
+      each([low = all(low), high = all(high)](Lanes value) {
+        value = value < low ? low : value;
+        return value > high ? high : value;
+      });
+    if (kind == Activation::HARDSWISH)
+      each([](Lanes value) {
+        Lanes factor = value + all(3);
+        factor = factor < Lanes{} ? Lanes{} : factor;
+        return value * (factor > all(6) ? all(6) : factor) / all(6);
+      });
+  }
+};
+
+// Sizes of a convolution of images, or of a product: one pixel a row, and a window of 1.
+struct Shape {
+  int64_t images = 1, height = 1, width = 1, out_height = 1, out_width = 1;
+  int64_t rows = 1, columns = 1;  // of the window
+  int64_t stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
+  int64_t groups = 1, in_channels, out_channels;  // of all groups
+
+  int64_t taps() const { return rows * columns; }
+  int64_t in() const { return in_channels / groups; }
+  int64_t out() const { return out_channels / groups; }
+  int64_t num_pixels() const { return images * out_height * out_width; }
+  bool is_rows() const {
+    return taps() == 1 && stride[0] == 1 && stride[1] == 1 && padding[0] == 0 && padding[1] == 0;
+  }
+};
+
+inline int64_t vectors_of(int64_t channels) { return (channels + LANES - 1) / LANES; }
+
+inline int64_t packed_size(const Shape& shape) {
+  return shape.groups * shape.taps() * shape.in() * vectors_of(shape.out()) * LANES;
+}
+
+// Vectors of channels from `first` on whose sums are computed at once.
+inline int64_t blocks_from(int64_t first, int64_t vectors) {
+  return std::min<int64_t>(MOST_BLOCKS, vectors - first);
+}
+
+// Packs weights (channels out, channels in of a group, rows, columns): for each group and block of
+// channels out, the window, the channels in, and the block side by side.
+inline void pack(const Shape& shape, const float* weight, float* to) {
+  int64_t vectors = vectors_of(shape.out());
+  for (int64_t group = 0; group < shape.groups; group++)
+    for (int64_t first = 0; first < vectors; first += MOST_BLOCKS)
+      for (int64_t tap = 0; tap < shape.taps(); tap++)
+        for (int64_t in = 0; in < shape.in(); in++)
+          for (int64_t lane = 0; lane < blocks_from(first, vectors) * LANES; lane++) {
+            int64_t out = first * LANES + lane, row = group * shape.out() + out;
+            *to++ = out < shape.out() ? weight[(row * shape.in() + in) * shape.taps() + tap] : 0.0f;
+          }
+}
+
+// The sums of a tile of pixels, whose places are in `from` for each element of the window. What is done
+// with them is not in here, as calls there would take the registers.
+template <int BLOCKS>
+[[gnu::noinline]] void sum_up(const float* const* from, int64_t taps, int64_t in, const float* by,
+                              Lanes (*to)[BLOCKS]) {
+  Lanes sums[PIXELS][BLOCKS] = {};
+  for (int64_t tap = 0; tap < taps; tap++, from += PIXELS) {
+    const float* at[PIXELS];
+#pragma GCC unroll 8
+    for (int i = 0; i < PIXELS; i++) at[i] = from[i];
+    for (int64_t k = 0; k < in; k++, by += BLOCKS * LANES) {
+      Lanes weights[BLOCKS];
+#pragma GCC unroll 3
+      for (int b = 0; b < BLOCKS; b++) weights[b] = load(by + b * LANES);
+#pragma GCC unroll 8
+      for (int i = 0; i < PIXELS; i++) {
+        Lanes value = all(at[i][k]);
+#pragma GCC unroll 3
+        for (int b = 0; b < BLOCKS; b++) sums[i][b] += value * weights[b];
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < PIXELS; i++)
+#pragma GCC unroll 3
+    for (int b = 0; b < BLOCKS; b++) to[i][b] = sums[i][b];
+}
+
+// Writes the sums of a tile of pixels by up to `count` channels; rows of `to` and `other` are `pitch` apart.
+template <int BLOCKS>
+void put(const Lanes (*sums)[BLOCKS], int64_t count, int64_t pixels, float* to, int64_t pitch,
+         const float* bias, const float* other) {
+  Lanes added[BLOCKS] = {};
+  for (int b = 0; bias && b < BLOCKS; b++) added[b] = load_some(bias + b * LANES, count - b * LANES);
+  if (count >= BLOCKS * LANES) {
+    for (int64_t i = 0; i < pixels; i++, to += pitch, other += other ? pitch : 0)
+#pragma GCC unroll 3
+      for (int b = 0; b < BLOCKS; b++) {
+        Lanes value = sums[i][b] + added[b];
+        if (other) value += load(other + b * LANES);
+        store(to + b * LANES, value);
+      }
+    return;
+  }
+  for (int64_t i = 0; i < pixels; i++, to += pitch, other += other ? pitch : 0)
+    for (int b = 0; b < BLOCKS; b++) {
+      int64_t left = count - b * LANES;
+      Lanes value = sums[i][b] + added[b];
+      if (other) value += load_some(other + b * LANES, left);
+      store_some(to + b * LANES, value, left);
+    }
+}
+
+// Where the window of each of some pixels lies: for each of its rows, or elements, a place a pixel.
+class Places {
+ public:
+  // Rows of a window are read as a whole where all channels are of one group: they lie side by side.
+  explicit Places(const Shape& shape, const float* x)
+      : shape(shape), x(x), is_whole(shape.groups == 1 && shape.dilation[1] == 1),
+        taps(is_whole ? shape.rows : shape.taps()), in(is_whole ? shape.columns * shape.in() : shape.in()),
+        zeros(is_whole ? in : shape.in_channels), found(taps * PIXELS), shifted(taps * PIXELS),
+        lines(is_whole && shape.padding[1] ? taps * PIXELS * in : 0) {}
+
+  const Shape& shape;
+  const float* x;
+  const bool is_whole;
+  const int64_t taps, in;  // as the sums are taken
+
+  // Finds the windows of `pixels` pixels from `first` on.
+  void find(int64_t first, int64_t pixels) {
+    if (shape.is_rows()) {
+      for (int64_t i = 0; i < PIXELS; i++) found[i] = x + (first + std::min(i, pixels - 1)) * shape.in_channels;
+      return;
+    }
+    int64_t column = first % shape.out_width, line = first / shape.out_width;
+    at_line(line);
+    for (int64_t i = 0; i < PIXELS; i++) {
+      if (i < pixels) at(i, column);
+      else for (int64_t tap = 0; tap < taps; tap++) found[tap * PIXELS + i] = found[tap * PIXELS];
+      if (++column == shape.out_width) {
+        column = 0;
+        if (i + 1 < pixels) at_line(++line);
+      }
+    }
+  }
+
+  const float* const* of_group(int64_t group) {
+    if (!group) return found.data();
+    for (size_t i = 0; i < found.size(); i++)
+      shifted[i] = found[i] == zeros.data() ? found[i] : found[i] + group * shape.in();
+    return shifted.data();
+  }
+
+ private:
+  void at_line(int64_t line) {
+    top = line % shape.out_height * shape.stride[0] - shape.padding[0];
+    image = x + line / shape.out_height * shape.height * shape.width * shape.in_channels;
+  }
+
+  void at(int64_t i, int64_t column) {
+    int64_t left = column * shape.stride[1] - shape.padding[1], channels = shape.in_channels;
+    for (int64_t r = 0; r < shape.rows; r++) {
+      int64_t row = top + r * shape.dilation[0];
+      bool is_in = row >= 0 && row < shape.height;
+      const float* start = image + (row * shape.width + left) * channels;
+      if (is_whole) {
+        int64_t begin = std::max<int64_t>(0, -left), end = std::min(shape.columns, shape.width - left);
+        const float*& place = found[r * PIXELS + i];
+        if (!is_in || begin >= end) place = zeros.data();
+        else if (begin == 0 && end == shape.columns) place = start;
+        else {
+          float* own = lines.data() + (r * PIXELS + i) * in;
+          std::fill(own, own + in, 0.0f);
+          std::memcpy(own + begin * channels, start + begin * channels, (end - begin) * channels * sizeof(float));
+          place = own;
+        }
+        continue;
+      }
+      for (int64_t k = 0; k < shape.columns; k++) {
+        int64_t offset = k * shape.dilation[1];
+        bool is_pixel = is_in && left + offset >= 0 && left + offset < shape.width;
+        found[(r * shape.columns + k) * PIXELS + i] = is_pixel ? start + offset * channels : zeros.data();
+      }
+    }
+  }
+
+  const std::vector<float> zeros;
+  std::vector<const float*> found, shifted;
+  std::vector<float> lines;
+  int64_t top = 0;
+  const float* image = nullptr;
+};
+
+// A convolution, or a product of rows, by weights of `pack`.
+inline void convolve(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish) {
+  int64_t num_pixels = shape.num_pixels(), vectors = vectors_of(shape.out());
+  int64_t num_tiles = (num_pixels + PIXELS - 1) / PIXELS;
+  int64_t work = shape.taps() * shape.in() * shape.out_channels * PIXELS;
+  at::parallel_for(0, num_tiles, std::max<int64_t>(1, 262144 / work), [&](int64_t begin, int64_t end) {
+    Places places(shape, x);
+    for (int64_t number = begin; number < end; number++) {
+      int64_t first_pixel = number * PIXELS, pixels = std::min<int64_t>(PIXELS, num_pixels - first_pixel);
+      places.find(first_pixel, pixels);
+      const float* weights = by;
+      for (int64_t group = 0; group < shape.groups; group++) {
+        const float* const* from = places.of_group(group);
+        for (int64_t first = 0; first < vectors; first += MOST_BLOCKS) {
+          int64_t blocks = blocks_from(first, vectors), count = shape.out() - first * LANES;
+          int64_t channel = group * shape.out() + first * LANES, place = first_pixel * shape.out_channels + channel;
+          const float *bias = finish.bias ? finish.bias + channel : nullptr;
+          const float *other = finish.other ? finish.other + place : nullptr;
+          auto tile = [&]<int BLOCKS>(std::integral_constant<int, BLOCKS>) {
+            Lanes sums[PIXELS][BLOCKS];
+            sum_up<BLOCKS>(from, places.taps, places.in, weights, sums);
+            put<BLOCKS>(sums, count, pixels, y + place, shape.out_channels, bias, other);
+          };
+          if (blocks == 3) tile(std::integral_constant<int, 3>());
+          else if (blocks == 2) tile(std::integral_constant<int, 2>());
+          else tile(std::integral_constant<int, 1>());
+          weights += places.taps * places.in * blocks * LANES;
+        }
+      }
+      finish.activate(y + first_pixel * shape.out_channels, pixels * shape.out_channels);
+    }
+  });
+}
+
+// The sums of some pixels in a row by one vector of channels, each by its own window.
+template <int SIZE, int STRIDE, int COUNT>
+inline void window(const float* const* lines, int64_t channels, int64_t lanes, const Lanes* weights, Lanes bias,
+                   Lanes* sums) {
+#pragma GCC unroll 8
+  for (int i = 0; i < COUNT; i++) sums[i] = bias;
+#pragma GCC unroll 5
+  for (int r = 0; r < SIZE; r++) {
+    const float* line = lines[r];
+#pragma GCC unroll 5
+    for (int k = 0; k < SIZE; k++)
+#pragma GCC unroll 8
+      for (int i = 0; i < COUNT; i++)
+        sums[i] += load_some(line + (i * STRIDE + k) * channels, lanes) * weights[r * SIZE + k];
+  }
+}
+
+// A vector of channels of a line of pixels; `lines` are zeros where the window lies outside.
+template <int SIZE, int STRIDE, bool IS_PART>
+void depthwise_line(const Shape& shape, const float* const* lines, const float* by, float* to,
+                    const Finish& finish, int64_t channel) {
+  constexpr int COUNT = 4;
+  int64_t channels = shape.in_channels, width = shape.out_width, left = shape.padding[1];
+  const int64_t lanes = IS_PART ? channels - channel : LANES;
+  Lanes weights[SIZE * SIZE];
+#pragma GCC unroll 25
+  for (int tap = 0; tap < SIZE * SIZE; tap++) weights[tap] = load_some(by + tap * channels + channel, lanes);
+  Lanes bias = finish.bias ? load_some(finish.bias + channel, lanes) : Lanes{};
+  const float* shifted[SIZE];
+  auto put = [&](int64_t column, Lanes value) {
+    int64_t place = column * channels + channel;
+    if (finish.other) value += load_some(finish.other + place, lanes);
+    store_some(to + place, value, lanes);
+  };
+  auto is_inside = [&](int64_t column, int64_t count) {
+    int64_t first = column * STRIDE - left;
+    return first >= 0 && first + (count - 1) * STRIDE + SIZE <= shape.width;
+  };
+  for (int64_t column = 0; column < width;) {
+    int64_t offset = (column * STRIDE - left) * channels + channel;
+    if (column + COUNT <= width && is_inside(column, COUNT)) {
+      for (int r = 0; r < SIZE; r++) shifted[r] = lines[r] + offset;
+      Lanes sums[COUNT];
+      window<SIZE, STRIDE, COUNT>(shifted, channels, lanes, weights, bias, sums);
+      for (int i = 0; i < COUNT; i++) put(column + i, sums[i]);
+      column += COUNT;
+      continue;
+    }
+    Lanes sum = bias;
+    for (int r = 0; r < SIZE; r++)
+      for (int k = 0; k < SIZE; k++) {
+        int64_t place = column * STRIDE - left + k;
+        if (place >= 0 && place < shape.width)
+          sum += load_some(lines[r] + place * channels + channel, lanes) * weights[r * SIZE + k];
+      }
+    put(column++, sum);
+  }
+}
+
+// Whether `depthwise` computes a convolution of single channels.
+inline bool is_depthwise(const Shape& shape) {
+  bool is_single = shape.groups == shape.in_channels && shape.groups == shape.out_channels;
+  bool is_square = shape.rows == shape.columns && (shape.rows == 3 || shape.rows == 5 || shape.rows == 7);
+  bool is_even = shape.stride[0] == shape.stride[1] && shape.stride[0] <= 2 && shape.dilation[0] == 1;
+  return is_single && is_square && is_even && shape.dilation[1] == 1;
+}
+
+// A convolution of each channel by its own window (rows, columns, channels).
+inline void depthwise(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish) {
+  int64_t channels = shape.in_channels;
+  const std::vector<float> zeros(shape.width * channels);
+  int64_t work = shape.out_width * channels * shape.taps();
+  at::parallel_for(0, shape.images * shape.out_height, std::max<int64_t>(1, 65536 / work),
+                   [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; line++) {
+      const float* image = x + line / shape.out_height * shape.height * shape.width * channels;
+      int64_t top = line % shape.out_height * shape.stride[0] - shape.padding[0];
+      const float* lines[7];
+      for (int64_t r = 0; r < shape.rows; r++) {
+        bool is_in = top + r >= 0 && top + r < shape.height;
+        lines[r] = is_in ? image + (top + r) * shape.width * channels : zeros.data();
+      }
+      int64_t place = line * shape.out_width * channels;
+      Finish own = finish;
+      if (own.other) own.other += place;
+      auto each = [&]<int SIZE, int STRIDE>(std::integer_sequence<int, SIZE, STRIDE>) {
+        int64_t channel = 0;
+        for (; channel + LANES <= channels; channel += LANES)
+          depthwise_line<SIZE, STRIDE, false>(shape, lines, by, y + place, own, channel);
+        if (channel < channels) depthwise_line<SIZE, STRIDE, true>(shape, lines, by, y + place, own, channel);
+      };
+      bool is_whole = shape.stride[0] == 1;
+      if (shape.rows == 3)
+        is_whole ? each(std::integer_sequence<int, 3, 1>()) : each(std::integer_sequence<int, 3, 2>());
+      else if (shape.rows == 5)
+        is_whole ? each(std::integer_sequence<int, 5, 1>()) : each(std::integer_sequence<int, 5, 2>());
+      else
+        is_whole ? each(std::integer_sequence<int, 7, 1>()) : each(std::integer_sequence<int, 7, 2>());
+      finish.activate(y + place, shape.out_width * channels);
+    }
+  });
+}
+
+}  // namespace passnet::direct

@@ -1,0 +1,31 @@
+// The kernels of direct_convolution.h for tests/passes/test_direct_convolution.py.
+#include "direct_convolution.h"
+
+extern "C" int64_t packed_size(const int64_t* sizes);
+
+namespace {
+
+passnet::direct::Shape shape_of(const int64_t* sizes) {
+  passnet::direct::Shape shape;
+  int64_t* own[] = {&shape.images, &shape.height, &shape.width, &shape.out_height, &shape.out_width,
+                    &shape.rows, &shape.columns, &shape.stride[0], &shape.stride[1], &shape.padding[0],
+                    &shape.padding[1], &shape.dilation[0], &shape.dilation[1], &shape.groups,
+                    &shape.in_channels, &shape.out_channels};
+  for (int64_t* each : own) *each = *sizes++;
+  return shape;
+}
+
+}  // namespace
+
+extern "C" int64_t packed_size(const int64_t* sizes) { return passnet::direct::packed_size(shape_of(sizes)); }
+
+extern "C" bool is_depthwise(const int64_t* sizes) { return passnet::direct::is_depthwise(shape_of(sizes)); }
+
+extern "C" void convolve(const int64_t* sizes, const float* x, const float* weight, float* packed, float* y,
+                         const float* bias, const float* other, int kind) {
+  passnet::direct::Shape shape = shape_of(sizes);
+  passnet::direct::Finish finish{static_cast<passnet::direct::Activation>(kind), -0.5f, 0.25f, bias, other};
+  if (is_depthwise(sizes)) return passnet::direct::depthwise(shape, x, weight, y, finish);
+  passnet::direct::pack(shape, weight, packed);
+  passnet::direct::convolve(shape, x, packed, y, finish);
+}

@@ -1,0 +1,133 @@
+"""Our own convolutions of packed weights, against torch's in float64."""
+
+import ctypes
+import platform
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+
+from passnet.passes.compilation import build
+
+ACTIVATIONS: list[Callable[[torch.Tensor], torch.Tensor]] = [
+    lambda y: y,
+    torch.relu,
+    lambda y: functional.hardtanh(y, -0.5, 0.25),
+    functional.hardswish,
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A convolution: the input's sizes, channels out, window and groups."""
+
+    x: tuple[int, int, int, int]
+    out: int
+    window: tuple[int, int]
+    stride: tuple[int, int] = (1, 1)
+    padding: tuple[int, int] = (0, 0)
+    dilation: tuple[int, int] = (1, 1)
+    groups: int = 1
+
+
+CASES = {
+    "a product of pixels": Case((2, 24, 5, 7), 48, (1, 1)),
+    "some lanes": Case((1, 3, 9, 11), 5, (3, 3), (2, 2), (1, 1)),
+    "many channels": Case((1, 7, 6, 6), 117, (3, 3), padding=(1, 1)),
+    "one row": Case((1, 4, 1, 9), 16, (1, 3), padding=(0, 1)),
+    "padding beyond the image": Case((1, 4, 2, 2), 8, (3, 3), padding=(4, 4)),
+    "dilation": Case((1, 8, 9, 9), 20, (3, 3), padding=(2, 3), dilation=(2, 3)),
+    "a stride without a window": Case((1, 8, 9, 9), 20, (1, 1), (2, 3)),
+    "groups": Case((2, 30, 7, 7), 72, (3, 3), (2, 1), (1, 2), groups=3),
+    "one channel a group, several out": Case((1, 8, 6, 6), 24, (3, 3), padding=(1, 1), groups=8),
+    "single channels": Case((2, 37, 9, 13), 37, (3, 3), padding=(1, 1), groups=37),
+    "single channels, stride 2": Case((1, 48, 12, 17), 48, (5, 5), (2, 2), (2, 2), groups=48),
+    "single channels, window of 7": Case((1, 16, 8, 8), 16, (7, 7), padding=(3, 3), groups=16),
+    "single channels, no padding": Case((1, 20, 8, 8), 20, (3, 3), (2, 2), groups=20),
+    "single channels, narrow": Case((1, 20, 3, 2), 20, (5, 5), padding=(2, 2), groups=20),
+}
+
+
+def drawn(number: int) -> Case:
+    """Draw a convolution."""
+    draw = random.Random(number)
+    groups = draw.choice([1, 1, 2, 5])
+    channels, out = groups * draw.randint(1, 20), groups * draw.randint(1, 60)
+    if draw.random() < 0.3:
+        groups = out = channels
+
+    def pair(low: int, high: int) -> tuple[int, int]:
+        return draw.randint(low, high), draw.randint(low, high)
+
+    window, padding, dilation = pair(1, 5), pair(0, 3), pair(1, 2)
+    sizes = [draw.randint(d * (k - 1) + 1, 15) for k, d in zip(window, dilation, strict=True)]
+    x = (draw.randint(1, 2), channels, *sizes)
+    return Case(x, out, window, pair(1, 3), padding, dilation, groups)  # type: ignore[arg-type]
+
+
+@pytest.fixture(
+    scope="module",
+    params=["native", *(pytest.param(f"x86-64{v}", marks=pytest.mark.slow) for v in ("", "-v3"))],
+)
+def kernels(request: pytest.FixtureRequest) -> Any:
+    if request.param != "native" and platform.machine() != "x86_64":
+        pytest.skip("the processor is of another kind")
+    root = Path(torch.__file__).parent
+    flags = (
+        *(
+            f"-march={request.param}",
+            "-std=c++20",
+            "-w",
+            f"-I{root}/include",
+            f"-L{root}/lib",
+            "-ltorch_cpu",
+            "-lc10",
+        ),
+        f"-I{root}/include/torch/csrc/api/include",
+    )
+    source = Path(__file__).with_name("direct_convolution.cpp").read_text(encoding="utf-8")
+    library = ctypes.CDLL(str(build(source, flags)))
+    library.packed_size.restype = ctypes.c_int64
+    return library
+
+
+def check(kernels: Any, case: Case, kind: int, has_bias: bool, has_other: bool) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(case.x).contiguous(memory_format=torch.channels_last)
+    x[0, 0, 0, 0] = torch.nan if has_other else 1.0
+    weight = torch.randn(case.out, case.x[1] // case.groups, *case.window)
+    bias = torch.randn(case.out) if has_bias else None
+    exact = functional.conv2d(
+        *(x.double(), weight.double(), None if bias is None else bias.double()),
+        *(case.stride, case.padding, case.dilation, case.groups),
+    )
+    other = torch.randn(exact.shape).contiguous(memory_format=torch.channels_last)
+    right = ACTIVATIONS[kind](exact + other if has_other else exact)
+    y = torch.full(exact.shape, torch.inf).contiguous(memory_format=torch.channels_last)
+    numbers = (case.x[0], *case.x[2:], *exact.shape[2:], *case.window, *case.stride, *case.padding)
+    numbers += (*case.dilation, case.groups, case.x[1], case.out)
+    sizes = (ctypes.c_int64 * 16)(*numbers)
+    is_single = kernels.is_depthwise(sizes) & 1
+    given = weight.squeeze(1).permute(1, 2, 0).contiguous() if is_single else weight
+    packed = torch.full((kernels.packed_size(sizes),), torch.nan)
+    tensors = (x, given, packed, y, bias, other if has_other else None)
+    places = [ctypes.c_void_p(each.data_ptr() if each is not None else None) for each in tensors]
+    kernels.convolve(sizes, *places, kind)
+    torch.testing.assert_close(y.double(), right, rtol=1e-5, atol=1e-4, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_convolution_is_torchs(kernels: Any, name: str) -> None:
+    for kind in range(len(ACTIVATIONS)):
+        check(kernels, CASES[name], kind, has_bias=kind != 1, has_other=kind != 2)
+
+
+def test_drawn_convolutions_are_torchs(kernels: Any) -> None:
+    for number in range(300):
+        bits = number % 16
+        check(kernels, drawn(number), bits % 4, bool(bits & 4), bool(bits & 8))
