@@ -19,6 +19,8 @@ ACTIVATIONS: list[Callable[[torch.Tensor], torch.Tensor]] = [
     torch.relu,
     lambda y: functional.hardtanh(y, -0.5, 0.25),
     functional.hardswish,
+    torch.sigmoid,
+    functional.silu,
 ]
 
 
@@ -127,7 +129,20 @@ def test_a_convolution_is_torchs(kernels: Any, name: str) -> None:
         check(kernels, CASES[name], kind, has_bias=kind != 1, has_other=kind != 2)
 
 
+def test_numbers_at_the_ends_are_activated_as_torch_does(kernels: Any) -> None:
+    ends = [0.0, -0.0, 1e-30, 87.0, 88.5, 90.0, 1e30, torch.inf, torch.nan]
+    values = torch.tensor([*ends, *(-value for value in ends)])
+    numbers = (1, 1, len(values), 1, len(values), 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1)
+    sizes = (ctypes.c_int64 * 16)(*numbers)
+    one, packed = torch.ones(1), torch.zeros(kernels.packed_size(sizes))
+    for kind, activation in enumerate(ACTIVATIONS):
+        y = torch.zeros(len(values))
+        places = [ctypes.c_void_p(each.data_ptr()) for each in (values, one, packed, y)]
+        kernels.convolve(sizes, *places, None, None, kind)
+        right = activation(values.double()).float()
+        torch.testing.assert_close(y, right, rtol=1e-6, atol=1e-36, equal_nan=True)
+
+
 def test_drawn_convolutions_are_torchs(kernels: Any) -> None:
     for number in range(300):
-        bits = number % 16
-        check(kernels, drawn(number), bits % 4, bool(bits & 4), bool(bits & 8))
+        check(kernels, drawn(number), number % 6, number % 7 < 4, number % 5 < 2)

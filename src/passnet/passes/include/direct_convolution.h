@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -58,7 +59,24 @@ inline void store_some(float* to, Lanes value, int64_t count) {
 #endif
 }
 
-enum class Activation { NONE, RELU, CLAMP, HARDSWISH };
+// e to the x, to 2 in the last place: 2 to the n times a polynomial of what is left, with the coefficients
+// of the Cephes library. NaN stays.
+inline Lanes exponential(Lanes x) {
+  typedef int32_t Whole __attribute__((vector_size(4 * LANES)));
+  x = x < all(-87.0f) ? all(-87.0f) : x;
+  x = x > all(89.0f) ? all(89.0f) : x;  // infinite
+  Lanes half = x < Lanes{} ? all(-0.5f) : all(0.5f);
+  Whole n = __builtin_convertvector(x * all(1.44269504f) + half, Whole);  // towards zero
+  Lanes whole = __builtin_convertvector(n, Lanes);
+  Lanes r = x - whole * all(0.693359375f) + whole * all(2.12194440e-4f);
+  Lanes sum = all(1.9875691500e-4f);
+  for (float next : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
+    sum = sum * r + all(next);
+  sum = sum * r * r + r + all(1);
+  return sum * reinterpret_cast<Lanes>((n + 127) << 23);
+}
+
+enum class Activation { NONE, RELU, CLAMP, HARDSWISH, SIGMOID, SILU };
 
 // What is computed of the sums.
 struct Finish {
@@ -85,6 +103,8 @@ struct Finish {
         factor = factor < Lanes{} ? Lanes{} : factor;
         return value * (factor > all(6) ? all(6) : factor) / all(6);
       });
+    if (kind == Activation::SIGMOID) each([](Lanes value) { return all(1) / (all(1) + exponential(-value)); });
+    if (kind == Activation::SILU) each([](Lanes value) { return value / (all(1) + exponential(-value)); });
   }
 };
 

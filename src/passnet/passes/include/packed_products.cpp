@@ -164,6 +164,8 @@ Tensor directly(const Packed& packed, const Form& form, const Tensor& values, co
   bool is_known = true;
   if (form.activation == "relu") finish.kind = direct::Activation::RELU;
   else if (form.activation == "hardswish") finish.kind = direct::Activation::HARDSWISH;
+  else if (form.activation == "sigmoid") finish.kind = direct::Activation::SIGMOID;
+  else if (form.activation == "swish") finish.kind = direct::Activation::SILU;
   else if (form.activation == "hardtanh") {
     finish.kind = direct::Activation::CLAMP;
     finish.low = static_cast<float>(form.numbers.at(0)), finish.high = static_cast<float>(form.numbers.at(1));
