@@ -123,7 +123,7 @@ def test_a_preparation_and_its_processes_stand_still_while_another_measures() ->
     def measure() -> None:
         with DeviceTurns("cpu") as turns, turns.alone():
             states.extend(stat_of(pid)[0] for pid in family)
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     spin = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"
     with (
