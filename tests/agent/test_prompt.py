@@ -37,15 +37,15 @@ def benches() -> Iterator[dict[str, JudgeDesk]]:
         yield {"strict": strict, "open": opened}
 
 
-def example_task(kind: str = "cpu") -> Task:
-    lines = (PROMPTS / EXAMPLES[kind] / "graph.txt").read_text(encoding="utf-8").splitlines()
+def example_task(name: str = "example_cpp") -> Task:
+    lines = (PROMPTS / name / "graph.txt").read_text(encoding="utf-8").splitlines()
     head = (
         "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, in_0, in_1):\n"
     )
     program = parse_program(head + "".join(f"        {line}\n" for line in lines))
     graphs = []
     for number, (dtype, shape) in enumerate(
-        [("float32", (3, 40)), ("bfloat16", (2, 5, 16)), ("float32", (7,))]
+        [("float32", (3, 40)), ("bfloat16", (2, 5, 16)), ("float32", (7,)), ("float16", (4, 33))]
     ):
         specs = tuple(
             TensorSpec(name, shape, dtype, mean=0.0, std=1.0) for name in ("in_0", "in_1")
@@ -55,39 +55,45 @@ def example_task(kind: str = "cpu") -> Task:
 
 
 @pytest.mark.slow
-def test_the_worked_example_passes_the_judge_under_strict_rules(
-    benches: dict[str, JudgeDesk],
+@pytest.mark.parametrize("name", EXAMPLES["cpu"])
+def test_a_worked_example_passes_the_judge_under_strict_rules(
+    name: str, benches: dict[str, JudgeDesk]
 ) -> None:
-    trials = benches["strict"].judge(example_task(), read_files(PROMPTS / EXAMPLES["cpu"]))
+    trials = benches["strict"].judge(example_task(name), read_files(PROMPTS / name))
     assert [
         (trial.status, trial.smallest_t is not None and trial.smallest_t <= -5) for trial in trials
-    ] == [("ok", True)] * 3
+    ] == [("ok", True)] * 4
     assert not any(finding.weight != "note" for trial in trials for finding in trial.findings)
 
 
-def test_the_worked_example_for_cuda_is_clean_under_strict_rules() -> None:
-    assert inspect_code(inspect_folder(PROMPTS / EXAMPLES["cuda"]), RULES["strict"]) == []
+@pytest.mark.parametrize("name", EXAMPLES["cuda"])
+def test_a_worked_example_for_cuda_is_clean_under_strict_rules(name: str) -> None:
+    assert inspect_code(inspect_folder(PROMPTS / name), RULES["strict"]) == []
 
 
-def example_jobs() -> list[Job]:
-    folder = PROMPTS / EXAMPLES["cuda"]
-    return [job(graph.name, folder, graph.graph, "fresh") for graph in example_task("cuda").graphs]
+def example_jobs(name: str) -> list[Job]:
+    folder = PROMPTS / name
+    return [job(graph.name, folder, graph.graph, "fresh") for graph in example_task(name).graphs]
 
 
-def test_the_worked_example_for_cuda_is_right_under_the_interpreter() -> None:
+@pytest.mark.parametrize("name", EXAMPLES["cuda"])
+def test_a_worked_example_for_cuda_is_right_under_the_interpreter(name: str) -> None:
     pytest.importorskip("triton", reason="triton is not installed")
-    results = run_interpreted(example_jobs()).values()
-    assert [(result.problem, result.matches) for result in results] == [
-        (None, {"FuseAddRelu": 1})
-    ] * 3
+    results = run_interpreted(example_jobs(name)).values()
+    [listed] = inspect_folder(PROMPTS / name).names
+    assert [(result.problem, result.matches) for result in results] == [(None, {listed: 1})] * 4
     assert all(result.t is not None and result.t <= CORRECT_AT for result in results)
 
 
 @pytest.mark.parametrize("capability", [80, 90])
-def test_the_worked_example_for_cuda_compiles_for_a_gpu(capability: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", EXAMPLES["cuda"])
+def test_a_worked_example_for_cuda_compiles_for_a_gpu(
+    name: str, capability: int, tmp_path: Path
+) -> None:
     pytest.importorskip("triton", reason="triton is not installed")
-    kernels = run_assembled(example_jobs(), capability, tmp_path)
-    assert list(kernels.values()) == [["add_relu_kernel"]] * 3
+    kernels = run_assembled(example_jobs(name), capability, tmp_path)
+    kernel = "add_softmax_kernel" if name.endswith("rows") else "add_relu_kernel"
+    assert list(kernels.values()) == [[kernel]] * 4
 
 
 @pytest.mark.slow
@@ -120,7 +126,7 @@ def test_what_the_prompt_forbids_is_found(
 
 @pytest.mark.slow
 def test_what_the_rules_allow_is_accepted(benches: dict[str, JudgeDesk]) -> None:
-    files = read_files(PROMPTS / EXAMPLES["cpu"])
+    files = read_files(PROMPTS / EXAMPLES["cpu"][0])
     files["FuseAddRelu.py"] = files["FuseAddRelu.py"].replace(
         "    out = torch.empty_like(x)",
         "    torch.zeros(3).reshape(3, 1)\n"
@@ -134,7 +140,18 @@ def test_the_system_prompt_names_what_there_is() -> None:
     text = system_prompt(brief_settings(rules="strict"), 12)
     assert "You have 12 turns" in text and "$" not in text
     header = (INCLUDE / "passnet_kernel.h").read_text(encoding="utf-8")
-    for name in ("bf16", "load", "store", "rounded", "exp", "sigmoid", "silu", "tanh", "erf"):
+    for name in (
+        "bf16",
+        "f16",
+        "load",
+        "store",
+        "rounded",
+        "exp",
+        "sigmoid",
+        "silu",
+        "tanh",
+        "erf",
+    ):
         assert name in text and f"{name}(" in header or f"struct {name}" in header
     assert "submit" in TOOLS and json.loads('["FuseAddRelu"]')[0] in text
 

@@ -16,7 +16,7 @@ from passnet.passes.load import load_passes
 from tests.passes.kernels import SCALE
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "passes"
-FUNCTIONS = ("exp", "tanh", "erf", "sigmoid", "silu", "rounded<bf16>")
+FUNCTIONS = ("exp", "tanh", "erf", "sigmoid", "silu", "rounded<bf16>", "rounded<f16>")
 SOURCE = '#include "passnet_kernel.h"\nusing namespace passnet;\n' + "\n".join(
     f"""
 extern "C" void map_{index}(const float* x, float* out, int64_t size) {{
@@ -34,7 +34,16 @@ extern "C" void narrow(const float* x, bf16* out, int64_t size) {
 #pragma omp simd
   for (int64_t i = 0; i < size; i++) store(out + i, load(x + i));
 }
+extern "C" void widen16(const f16* x, float* out, int64_t size) {
+#pragma omp simd
+  for (int64_t i = 0; i < size; i++) store(out + i, load(x + i));
+}
+extern "C" void narrow16(const float* x, f16* out, int64_t size) {
+#pragma omp simd
+  for (int64_t i = 0; i < size; i++) store(out + i, load(x + i));
+}
 """
+NARROW = {"narrow": torch.bfloat16, "narrow16": torch.float16}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +53,7 @@ def header(
     """Runs a function of the header on every element of a tensor."""
 
     def run(name: str, x: torch.Tensor) -> torch.Tensor:
-        out = torch.empty(x.shape, dtype=torch.bfloat16 if name == "narrow" else torch.float32)
+        out = torch.empty(x.shape, dtype=NARROW.get(name, torch.float32))
         symbol = f"map_{FUNCTIONS.index(name)}" if name in FUNCTIONS else name
         cpp.kernel(SOURCE, symbol, "ppn")(x.data_ptr(), out.data_ptr(), x.numel())
         return out
@@ -108,6 +117,9 @@ def test_no_compiler_says_what_to_install(cache: Path, monkeypatch: pytest.Monke
 def test_kernels_are_told_apart_by_dtype(cache: Path) -> None:
     source = SCALE.replace("scale(", "scale_float32(") + SCALE.replace("scale(", "scale_bfloat16(")
     assert cpp.kernels(source, "scale", "ppnfd").keys() == {torch.float32, torch.bfloat16}
+    source += SCALE.replace("scale(", "scale_float16(")
+    found = cpp.kernels(source, "scale", "ppnfd").keys()
+    assert found == {torch.float32, torch.bfloat16, torch.float16}
     with pytest.raises(PassError, match="kernel scale_float32"):
         cpp.kernels(SCALE, "scale", "ppnfd")
 
@@ -178,19 +190,28 @@ def test_every_bfloat16_is_stored_as_itself(header: Callable[..., torch.Tensor])
     assert stored[~finite].isnan().all()
 
 
-@pytest.mark.parametrize("name", ["narrow", "rounded<bf16>"])
-def test_floats_are_rounded_to_bfloat16_as_torch_rounds(
-    header: Callable[..., torch.Tensor], name: str
-) -> None:
+@pytest.mark.parametrize("name", ["narrow", "rounded<bf16>", "narrow16", "rounded<f16>"])
+def test_floats_are_rounded_as_torch_rounds(header: Callable[..., torch.Tensor], name: str) -> None:
+    dtype = torch.float16 if "16" in name.replace("bf16", "") else torch.bfloat16
     random = np.random.default_rng(0)
     bits = random.integers(0, 2**32, 2_000_000, dtype=np.uint32)
-    halfway = (np.arange(65536, dtype=np.uint32) << 16) | 0x8000
-    x = torch.from_numpy(np.concatenate((bits, halfway, halfway + 1, halfway - 1)).view(np.float32))
-    actual = header(name, x).to(torch.bfloat16)
-    expected = x.to(torch.bfloat16)
+    every = torch.arange(65536, dtype=torch.int32).to(torch.int16).view(dtype).float()
+    lower = every.numpy().view(np.uint32)
+    step = 0x8000 if dtype is torch.bfloat16 else 0x1000
+    near = [lower + np.uint32(step + each) for each in (0, 1, -1)]  # halfway to the next
+    x = torch.from_numpy(np.concatenate((bits, *near)).view(np.float32))
+    actual = header(name, x).to(dtype)
+    expected = x.to(dtype)
     assert torch.equal(actual.isnan(), x.isnan())
     is_number = ~x.isnan()
     assert torch.equal(actual.view(torch.int16)[is_number], expected.view(torch.int16)[is_number])
+
+
+def test_every_float16_becomes_its_float(header: Callable[..., torch.Tensor]) -> None:
+    every = torch.arange(65536, dtype=torch.int32).to(torch.int16).view(torch.float16)
+    out = header("widen16", every)
+    assert torch.equal(out.isnan(), every.isnan())
+    assert torch.equal(out[~out.isnan()], every.float()[~every.isnan()])
 
 
 def test_the_gelu_example_is_equal_to_eager_torch_for_every_bfloat16_up_to_20(cache: Path) -> None:
@@ -207,6 +228,7 @@ def test_the_gelu_example_is_equal_to_eager_torch_for_every_bfloat16_up_to_20(ca
 
 TYPES = {
     "const float*": torch.float32, "double*": torch.float64, "const _Float16*": torch.float16,
+    "const f16*": torch.float16,
     "bf16*": torch.bfloat16, "const bool*": torch.bool, "int8_t*": torch.int8,
     "const uint8_t*": torch.uint8, "int16_t*": torch.int16, "int32_t*": torch.int32,
     "const int64_t*": torch.int64,

@@ -12,8 +12,11 @@ from passnet.judge.task import Task
 from passnet.passes.folder import LIST_FILE
 
 PROMPTS = Path(__file__).parent / "prompts"
-EXAMPLES = {"cpu": "example_cpp", "cuda": "example_triton"}
-"""The folder of the worked example, by kind of device."""
+EXAMPLES = {
+    "cpu": ("example_cpp", "example_cpp_rows"),
+    "cuda": ("example_triton", "example_triton_rows"),
+}
+"""The folders of the worked examples, by kind of device: element by element, and row by row."""
 
 
 def system_prompt(settings: RunSettings, num_turns: int) -> str:
@@ -38,7 +41,7 @@ def _passes(settings: RunSettings) -> str:
         "passes.md",
         rules=rules_text(settings.judge.rules, held_out=settings.held_out is not None),
         language=_text(f"language_{kind}.md").strip(),
-        example=_example(kind),
+        example="\n\n".join(map(_example, EXAMPLES[kind])),
         penalty=f"{SEVERE_PENALTY:g}",
     )
     return text.rstrip()
@@ -66,16 +69,16 @@ def range_prompt(num_layouts: int) -> str:
     return filled("range.md", layouts=layouts).rstrip()
 
 
-def _example(kind: str) -> str:
-    folder = PROMPTS / EXAMPLES[kind]
+def _example(name: str) -> str:
+    folder = PROMPTS / name
     files = [
         f"`{path.name}`:\n\n```python\n{path.read_text(encoding='utf-8').rstrip()}\n```"
         for path in sorted(folder.glob("*.py"))
     ]
     return filled(
         "example.md",
-        graph=_text(f"{EXAMPLES[kind]}/graph.txt").rstrip(),
-        names=_text(f"{EXAMPLES[kind]}/{LIST_FILE}").rstrip(),
+        graph=_text(f"{name}/graph.txt").rstrip(),
+        names=_text(f"{name}/{LIST_FILE}").rstrip(),
         files="\n\n".join(files),
     ).rstrip()
 

@@ -108,8 +108,12 @@ def kernel(source: str, name: str, signature: str | None = None) -> Callable[...
 def kernels(
     source: str, name: str, signature: str | None = None
 ) -> dict[torch.dtype, Callable[..., None]]:
-    """Return the functions `<name>_float32` and `<name>_bfloat16` of a source, by dtype."""
-    dtypes = torch.float32, torch.bfloat16
+    """Return the functions `<name>_float32` and `<name>_bfloat16` of a source by dtype, and
+    `<name>_float16` if it is there.
+    """
+    dtypes = [torch.float32, torch.bfloat16]
+    if f"{name}_float16" in source:
+        dtypes.append(torch.float16)
     names = [f"{name}_{str(dtype).removeprefix('torch.')}" for dtype in dtypes]
     if signature is None:
         callables = [_typed(source, names, function_name) for function_name in names]
@@ -136,7 +140,7 @@ def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
         if element not in types_by_letter:
             raise PassError(
                 f"kernel {name}: parameter {number + 1} is of a type that no tensor or number has; "
-                "use float, double, _Float16, bf16, bool, integers, or a pointer to one of these"
+                "use float, double, f16, bf16, bool, integers, or a pointer to one of these"
             )
         types.append(types_by_letter[element] if kind == "n" else ctypes.c_void_p)
         if kind != "n":

@@ -1,4 +1,5 @@
-// Small helpers for C++ kernels in passes: bfloat16, rounding between ops, vectorisable functions.
+// Small helpers for C++ kernels in passes: bfloat16 and float16, rounding between ops, vectorisable
+// functions.
 //
 // Everything is branch-free and inline, so that a loop marked `#pragma omp simd` vectorises.
 // Accuracy is given against double precision; eager torch is itself within 1 to 2 ulp.
@@ -12,6 +13,12 @@ namespace passnet {
 // A bfloat16 number as it lies in memory: the upper half of a float.
 struct bf16 {
   static constexpr char passnet_letter = 'g';
+  uint16_t bits;
+};
+
+// A float16 number as it lies in memory: half precision of IEEE 754.
+struct f16 {
+  static constexpr char passnet_letter = 'e';
   uint16_t bits;
 };
 
@@ -61,8 +68,11 @@ static inline U f16_bits_of(F values) {
 static inline float f16_value(uint16_t bits) { return f16_values<float>(uint32_t(bits)); }
 static inline uint16_t f16_bits(float value) { return uint16_t(f16_bits_of<uint32_t>(value)); }
 
+static inline float load(const f16* p) { return f16_value(p->bits); }
+
 static inline void store(float* p, float value) { *p = value; }
 static inline void store(bf16* p, float value) { p->bits = bf16_bits(value); }
+static inline void store(f16* p, float value) { p->bits = f16_bits(value); }
 
 // What a value becomes when an op writes it as T and the next op reads it back.
 template <typename T>
@@ -74,6 +84,10 @@ inline float rounded<float>(float value) {
 template <>
 inline float rounded<bf16>(float value) {
   return as_float(uint32_t(bf16_bits(value)) << 16);
+}
+template <>
+inline float rounded<f16>(float value) {
+  return f16_value(f16_bits(value));
 }
 
 // e^x is 2 * half * (1 + rest) for x in [-87.4, 89]: half a whole power of two, and a polynomial of

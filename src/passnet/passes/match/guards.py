@@ -122,7 +122,7 @@ def make_guards(label: str, sentences: Any, function: Any, params: Sequence[str]
 def _parsed(label: str, sentence: str, params: Sequence[str], sizes: set[str]) -> list[Condition]:
     head, colon, tail = sentence.partition(":")
     names = tuple(name.strip() for name in head.split(","))
-    words = [part.strip() for part in re.split(r",(?![^()]*\))", tail)]
+    words = _joined([part.strip() for part in re.split(r",(?![^()]*\))", tail)])
     if not colon or not all(words):
         raise PassError(f"{label}: {sentence!r} is no 'parameters: condition, condition'")
     is_size = all(name in sizes for name in names)
@@ -130,12 +130,31 @@ def _parsed(label: str, sentence: str, params: Sequence[str], sizes: set[str]) -
     if unknown:
         choices = ", ".join([*params, *sorted(sizes)])
         raise PassError(f"{label}: {sentence!r} names {unknown[0]!r}; there are {choices}")
+    if len(dtypes := [word for word in words if _is_dtype(word)]) > 1:
+        raise PassError(
+            f"{label}: {sentence!r} never holds; write {' or '.join(dtypes)!r} for one of these"
+        )
     for word in words:
         if not _is_known(word, is_size):
             raise PassError(f"{label}: {word!r} in {sentence!r} is no condition")
         for text in _SHAPE.findall(word) if word.startswith("shape ") else ():
             sizes |= {part for part in _parts(text) if part.isidentifier()}
     return [Condition(names, " ".join(word.split())) for word in words]
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """Return conditions with a list of dtypes such as 'float32, bfloat16 or float16' as one."""
+    joined: list[str] = []
+    for word in words:
+        parts = re.split(r"\s+or\s+", word)
+        while len(parts) > 1 and joined and all(map(_is_dtype, (joined[-1], *parts))):
+            parts.insert(0, joined.pop())
+        joined.append(" or ".join(parts))
+    return joined
+
+
+def _is_dtype(word: str) -> bool:
+    return word not in _KINDS and _dtypes(word) is not None
 
 
 def _parts(text: str) -> list[str]:

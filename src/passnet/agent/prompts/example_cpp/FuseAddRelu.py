@@ -23,10 +23,13 @@ extern "C" void add_relu_float32(const float* x, const float* y, float* out, int
 extern "C" void add_relu_bfloat16(const bf16* x, const bf16* y, bf16* out, int64_t count) {
   run(x, y, out, count);
 }
+extern "C" void add_relu_float16(const f16* x, const f16* y, f16* out, int64_t count) {
+  run(x, y, out, count);
+}
 """
 KERNELS = cpp.kernels(SOURCE, "add_relu")
 
-guards = ("x, y: float32 or bfloat16, same dtype, same shape, contiguous, cpu",)
+guards = ("x, y: float32, bfloat16 or float16, same dtype, same shape, contiguous, cpu",)
 
 
 def pattern(x, y):
