@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from passnet.bench.groups import graph_groups
-from passnet.bench.scores import CandidateScore, is_correct, is_near, limited
+from passnet.bench.scores import CandidateScore, is_correct, is_near, measured
 from passnet.bench.shares import shipped_shares
 from passnet.judge.score.share_score import share_score
+from passnet.judge.score.sol import rated
 from passnet.judge.trial import Trial
 from passnet.pages.tables.cells import NOTHING, failures_in_words
 from passnet_site.pages.boards import DIMENSIONS, Board, BoardScores, Line, LineScores
@@ -341,8 +342,7 @@ def status_word(trial: Trial) -> str:
 
 def limits_of(trial: Trial) -> tuple[float | None, float | None]:
     """Return a trial's S and the share of the roofline that it reaches."""
-    found = limited(trial)
-    return (None, None) if found is None else found.rated()
+    return (None, None) if trial.status == "unstable" else rated(measured(trial))
 
 
 def speedup_triple(trial: Trial) -> tuple[float, float | None, float | None] | None:
