@@ -113,20 +113,26 @@ ROOFLINE = {
 
 
 def test_the_score_against_the_hardware_is_made_from_the_records(tmp_path: Path) -> None:
-    rows = [ROWS[0] | {"reference_ms": 5.0, "roofline": ROOFLINE}, *ROWS[1:]]
-    path = write(tmp_path / "rows.jsonl", rows)
+    limited = {"reference_ms": 5.0, "roofline": ROOFLINE, "speedup_low": 1.9, "speedup_high": 2.1}
+    path = write(tmp_path / "rows.jsonl", [ROWS[0] | limited, *ROWS[1:]])
     result = json.loads(passnet("bench", "score", path, "--json").stdout)
     assert result["tasks_sol"] == {"a": pytest.approx(4 / 11), "b": 0.0}  # (8/11 + 0) / 2
     assert result["sol"] == pytest.approx(2 / 11)
     assert result["roofline_share"] == pytest.approx(0.4)
+    assert result["sol_interval"].keys() == result["as_interval"].keys()
+    assert result["sol_interval"]["tasks"] == [0.0, pytest.approx(4 / 11)]
+    low, high = result["sol_interval"]["repeats"]
+    assert 0.17 < low < result["sol"] < high < 0.19
     shown = passnet("bench", "score", path).stdout
-    assert "0.182" in shown and " / 0.36" in shown
+    low, high = result["sol_interval"]["both"]
+    assert all(text in shown for text in ("0.182", " / 0.36", f"{low:.3f} – {high:.3f}"))
 
 
 def test_records_without_it_show_a_dash(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", ROWS)
     scores = score_rows(read_rows(path))
-    assert as_json(scores)["sol"] is None and as_json(scores)["tasks_sol"] == {}
+    assert as_json(scores)["sol"] is None
+    assert as_json(scores)["tasks_sol"] == as_json(scores)["sol_interval"] == {}
     table = total_table(scores)
     cells = dict(zip(table.heads, table.rows[0], strict=True))
-    assert (cells["S"], cells["roof %"]) == ("–", "–")
+    assert (cells["S"], cells["roof %"]) == ("–", "–") and "S interval" not in cells

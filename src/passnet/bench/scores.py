@@ -16,7 +16,7 @@ from passnet.errors import InputError, MeasureError
 from passnet.judge.score.es import SEVERE_PENALTY, SLOWDOWN_PENALTY, Score
 from passnet.judge.score.interval import Interval, Measured, es_intervals, score_intervals
 from passnet.judge.score.share_score import share_score
-from passnet.judge.score.sol import Limited, SolScore, sol_suite
+from passnet.judge.score.sol import SolScore, sol_suite
 from passnet.judge.score.status import STATUSES, Status
 from passnet.judge.score.suite_score import SuiteScore, score_suite
 from passnet.judge.score.tolerance import CORRECT_AT
@@ -113,19 +113,12 @@ def measured(row: Row | Trial) -> Measured:
         InputError: it contradicts itself.
     """
     status: Status = row.status  # type: ignore[assignment]
+    sol_ms = None if row.roofline is None else row.roofline.ms
     try:
         score = Score(status, row.smallest_t, row.speedup, is_near(row))
-        return Measured(score, row.speedup_low, row.speedup_high)
+        return Measured(score, row.speedup_low, row.speedup_high, row.reference_ms, sol_ms)
     except InputError as cause:
         raise InputError(f"trial {row.task}/{row.graph}: {cause}") from cause
-
-
-def limited(row: Row | Trial) -> Limited | None:
-    """Return the part of a trial that its SOL score needs; None for an unstable one."""
-    if row.status == "unstable":
-        return None
-    sol_ms = None if row.roofline is None else row.roofline.ms
-    return Limited(measured(row).score, row.reference_ms, sol_ms)
 
 
 def is_correct(row: Row | Trial) -> bool:
@@ -189,11 +182,9 @@ def untimed_candidates(rows: Iterable[Row]) -> list[str]:
 
 def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> CandidateScore:
     tasks: dict[str, list[Measured]] = defaultdict(list)
-    limits: dict[str, list[Limited]] = defaultdict(list)
     for row in rows:
-        if limit := limited(row):
+        if row.status != "unstable":
             tasks[row.task].append(measured(row))
-            limits[row.task].append(limit)
     plain = {task: [trial.score for trial in trials] for task, trials in tasks.items()}
     return CandidateScore(
         candidate=name,
@@ -201,7 +192,7 @@ def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> Candida
         intervals=score_intervals(tasks, b, p, seed),
         float64_intervals=score_intervals(_against_float64(tasks), b, p, seed),
         es_intervals=es_intervals(tasks, b, p, seed),
-        sol=sol_suite(limits),
+        sol=sol_suite(tasks, seed),
         cold_speedup=cold_speedup(rows),
         statuses=dict(Counter(row.status for row in rows)),
         num_trials=len(rows),
@@ -253,6 +244,7 @@ def _record(
         "tasks": suite.tasks,
         "tasks_as64": suite.tasks_float64,
         "sol": score.sol.score,
+        "sol_interval": _bounds(score.sol.intervals),
         "roofline_share": score.sol.roofline_share,
         "tasks_sol": score.sol.tasks,
         "cold_speedup": score.cold_speedup,

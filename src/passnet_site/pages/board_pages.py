@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from passnet.bench.groups import graph_groups
-from passnet.bench.scores import CandidateScore, is_correct, is_near, limited
+from passnet.bench.scores import CandidateScore, is_correct, is_near, measured
 from passnet.bench.shares import shipped_shares
 from passnet.judge.score.share_score import share_score
+from passnet.judge.score.sol import rated
 from passnet.judge.trial import Trial
 from passnet.pages.tables.cells import NOTHING, failures_in_words
+from passnet.pages.tables.tables import sol_bounds
 from passnet_site.pages.boards import DIMENSIONS, Board, BoardScores, Line, LineScores
 from passnet_site.pages.safe_text import file_stem
 from passnet_site.pages.site_folder import SiteFolder
@@ -25,6 +27,7 @@ STANDING_TAGS: Mapping[str, tuple[str, ...]] = {
 SOL = ColumnSpec(
     "S", "number", width=66, hint="0.5 as fast as eager torch, 1 at the hardware's limit T_sol"
 )
+SOL_INTERVAL = ColumnSpec("S interval", width=104, is_wide=True, hint="95 % interval of S")
 ROOFLINE = ColumnSpec(
     "roof %", "percent", width=72, is_wide=True, hint="share of the roofline that is reached"
 )
@@ -42,6 +45,7 @@ _LINES = (
     ColumnSpec("AS, with its 95 % interval", "speedup"),
     BY_SHARE,
     SOL,
+    SOL_INTERVAL,
     ROOFLINE,
     IN_NETS,
     ColumnSpec("AS pooled", "number", width=80, is_wide=True, hint="all trials as one task"),
@@ -136,6 +140,7 @@ def _cells(
     cells = [
         _triple(score),
         score.sol.score,
+        sol_bounds(score),
         score.sol.roofline_share,
         columns.subgraph_correct,
         columns.fast_1,
@@ -190,13 +195,14 @@ def line_table(board: Board, scores: LineScores, shares: Mapping[str, float]) ->
 def _line_row(line: Line, score: CandidateScore | None, shares: Mapping[str, float]) -> list[Any]:
     name = [line.name, "", [line.kind, *_tags(line)]]
     if score is None:
-        return [name, *[None] * 10, len(line.trials), "not timed"]
+        return [name, *[None] * 11, len(line.trials), "not timed"]
     columns, by_share = score.suite.columns, share_score(score.suite.tasks, shares)
     return [
         name,
         _triple(score),
         by_share.score if by_share else None,
         score.sol.score,
+        sol_bounds(score),
         score.sol.roofline_share,
         _in_nets(line),
         score.suite.score_pooled,
@@ -341,8 +347,7 @@ def status_word(trial: Trial) -> str:
 
 def limits_of(trial: Trial) -> tuple[float | None, float | None]:
     """Return a trial's S and the share of the roofline that it reaches."""
-    found = limited(trial)
-    return (None, None) if found is None else found.rated()
+    return (None, None) if trial.status == "unstable" else rated(measured(trial))
 
 
 def speedup_triple(trial: Trial) -> tuple[float, float | None, float | None] | None:

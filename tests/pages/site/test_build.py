@@ -12,6 +12,7 @@ from passnet.bench.environment import Gpu
 from passnet.bench.scores import read_rows, score_rows
 from passnet.core.records.serialise import LineWriter
 from passnet.errors import InputError
+from passnet.judge.timing.roofline import Roofline
 from passnet.judge.verdict.findings import CATALOGUE
 from passnet.train.rewards.samples import SAMPLES_FILE, Sample
 from passnet_site.pages.board_pages import line_table
@@ -149,6 +150,18 @@ def test_a_board_has_the_score_by_share_where_shares_are_known(tmp_path: Path) -
     tasks = [whole[line.name].suite.tasks["add_relu"] for line in board.lines]  # type: ignore[union-attr]
     assert columns.pop("AS by share") == pytest.approx(tasks, rel=1e-4)
     assert columns == {column["title"]: column["values"] for column in without["columns"]}
+
+
+def test_a_board_has_the_interval_of_the_score_against_the_hardware(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path / "run", SUITE), KnownSuites((SUITE,)))
+    limit = Roofline(3_000, 1_000, 0, 0, 4e9, 4e9, 0.0, 0.0)  # T_sol is 1 µs
+    limited = replace(run, trials=[replace(trial, roofline=limit) for trial in run.trials])
+    [board] = boards_of([limited], [SUITE])
+    whole = board_scores(board).whole
+    columns = {c["title"]: c["values"] for c in line_table(board, whole, {})["columns"]}
+    for shown, line in zip(columns["S interval"], board.lines, strict=True):
+        both = whole[line.name].sol.intervals["both"]  # type: ignore[union-attr]
+        assert 0 < both.low < both.high and shown == f"{both.low:.3f} – {both.high:.3f}"
 
 
 def test_other_hardware_threads_and_versions_are_other_boards(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Intervals of a score by bootstrap: over tasks, and over the repeats behind every speedup."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,11 +24,16 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A trial with the bounds of its speedup's 95 % interval (None if not measured)."""
+    """A trial with the bounds of its speedup's 95 % interval, and two times; None if not known.
+
+    `reference_ms` is the time of eager torch, `sol_ms` the least time of the graph, T_sol.
+    """
 
     score: Score
     low: float | None = None
     high: float | None = None
+    reference_ms: float | None = None
+    sol_ms: float | None = None
 
     def __post_init__(self) -> None:
         if self.low is not None and self.high is not None and not 0 < self.low <= self.high:
@@ -45,19 +50,48 @@ def score_intervals(
 ) -> dict[str, Interval]:
     """Return intervals of AS over the choice of tasks, over repeated measurements, and over both.
 
+    The same seed gives the same intervals.
+    """
+    drawn = bootstrap(tasks, lambda trials, changes: _log_as_draws(trials, changes, b, p), seed)
+    return {name: interval_of(logs, math.exp) for name, logs in drawn.items()}
+
+
+def bootstrap(
+    tasks: Mapping[str, Sequence[Measured]],
+    score: Callable[[Sequence[Measured], Sequence[np.ndarray]], np.ndarray],
+    seed: int = 0,
+) -> dict[str, np.ndarray]:
+    """Return draws of the mean of the tasks' scores.
+
     `tasks` resamples tasks; `repeats` redraws each speedup from the log-normal that its interval
-    describes; `both` does both. The same seed gives the same intervals.
+    describes; `both` does both. The same seed gives the same draws.
+
+    Args:
+        tasks: the trials of each task.
+        score: scores a task once for each change. Its arguments are the trials, and for each trial
+            the changes of its log speedup: 0 for the score as measured, then one for each draw.
+        seed: of the random numbers.
     """
     random = np.random.default_rng(seed)
-    by_task = np.array([_log_as_draws(trials, b, p, random) for trials in tasks.values()])
-    measured = np.array([_log_as(trials, b, p) for trials in tasks.values()])
+    by_task = np.array([
+        score(trials, [_log_changes(trial, random) for trial in trials])
+        for trials in tasks.values()
+    ])  # fmt: skip
+    measured, redrawn = by_task[:, 0], by_task[:, 1:]
     picks = random.integers(0, len(tasks), (NUM_RESAMPLES, len(tasks)))
-    draws = {
+    return {
         "tasks": measured[picks].mean(axis=1),
-        "repeats": by_task.mean(axis=0),
-        "both": by_task[picks.T, np.arange(NUM_RESAMPLES)].mean(axis=0),
+        "repeats": redrawn.mean(axis=0),
+        "both": redrawn[picks.T, np.arange(NUM_RESAMPLES)].mean(axis=0),
     }
-    return {name: _interval(log_scores) for name, log_scores in draws.items()}
+
+
+def _log_changes(trial: Measured, random: np.random.Generator) -> np.ndarray:
+    changes = np.zeros(1 + NUM_RESAMPLES)
+    if trial.low is not None and trial.high is not None:
+        spread = (math.log(trial.high) - math.log(trial.low)) / (2 * 1.96)
+        changes[1:] = spread * random.standard_normal(NUM_RESAMPLES)
+    return changes
 
 
 def es_intervals(
@@ -74,14 +108,17 @@ def es_intervals(
             math.fsum(math.log(factor(trial.score, t, b, p)) for trial in trials) / len(trials)
             for trials in tasks.values()
         ])  # fmt: skip
-        intervals[t] = _interval(logs[picks].mean(axis=1))
+        intervals[t] = interval_of(logs[picks].mean(axis=1), math.exp)
     return intervals
 
 
-def _interval(log_scores: np.ndarray) -> Interval:
-    """Return the interval of log scores. numpy's exp differs between processors."""
+def interval_of(draws: np.ndarray, bound: Callable[[float], float] = float) -> Interval:
+    """Return the interval of draws, with `bound` applied to both ends.
+
+    For log scores it is `math.exp`; numpy's exp differs between processors.
+    """
     tail = (1 - CONFIDENCE) / 2
-    return Interval(*map(math.exp, np.quantile(log_scores, [tail, 1 - tail])))
+    return Interval(*map(bound, np.quantile(draws, [tail, 1 - tail])))
 
 
 def _log_as(trials: Sequence[Measured], b: float, p: float) -> float:
@@ -93,23 +130,22 @@ def _log_as(trials: Sequence[Measured], b: float, p: float) -> float:
 
 
 def _log_as_draws(
-    trials: Sequence[Measured], b: float, p: float, random: np.random.Generator
+    trials: Sequence[Measured], changes: Sequence[np.ndarray], b: float, p: float
 ) -> np.ndarray:
-    """Return the log AS of a task, with the speedup of each trial drawn anew `NUM_RESAMPLES` times.
+    """Return the log AS of a task for changes of the log speedup of each trial.
 
     It is linear in a trial's log speedup, by the weight of the levels at which the trial is
     correct.
     """
     total = math.fsum(WEIGHTS.values())
-    draws = np.full(NUM_RESAMPLES, _log_as(trials, b, p))
-    for trial in trials:
-        if trial.low is None or trial.high is None or trial.score.speedup is None:
+    draws = np.full(1 + NUM_RESAMPLES, _log_as(trials, b, p))
+    for trial, log_changes in zip(trials, changes, strict=True):
+        if not trial.score.is_correct(1):
             continue
+        assert trial.score.speedup is not None, "checked when the trial was made"
         weight = math.fsum(WEIGHTS[t] for t in LEVELS if trial.score.is_correct(min(t, 1)))
         middle = math.log(trial.score.speedup)
-        spread = (math.log(trial.high) - math.log(trial.low)) / (2 * 1.96)
-        log_speedups = middle + spread * random.standard_normal(NUM_RESAMPLES)
-        gain = _penalised(log_speedups, p) - _penalised(np.array(middle), p)
+        gain = _penalised(middle + log_changes, p) - _penalised(np.array(middle), p)
         draws += gain * weight / (total * len(trials))
     return draws
 

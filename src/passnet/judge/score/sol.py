@@ -3,70 +3,91 @@
 Source: SOL-ExecBench (arXiv 2603.19173), Eq. 2 and 4; NVIDIA/SOL-ExecBench, `sol_score.py`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from passnet.judge.score.es import Score
+import numpy as np
+
+from passnet.judge.score.interval import Interval, Measured, bootstrap, interval_of
 from passnet.judge.score.tolerance import CORRECT_AT
 
+LARGEST_CHANGE = 300.0
+"""Largest change of a log speedup in a draw; S is 0 or 1 there, and `exp` does not overflow."""
 
-@dataclass(frozen=True, slots=True)
-class Limited:
-    """A trial with the time of eager torch and its graph's least time T_sol, None if not known."""
 
-    score: Score
-    reference_ms: float | None = None
-    sol_ms: float | None = None
+def rated(trial: Measured) -> tuple[float | None, float | None]:
+    """Return S, and T_sol over the candidate's time, at most 1; None where there is none.
 
-    @property
-    def is_unknown(self) -> bool:
-        """Return whether it is correct, and was recorded without T_sol."""
-        is_recorded = self.sol_ms is not None and self.reference_ms is not None
-        return self.score.is_correct(CORRECT_AT) and not is_recorded
+    S is 0 if it is not correct at t = -5, 0.5 as fast as eager torch, 1 at T_sol and below.
+    There is none if eager torch is no slower than T_sol, which is no limit then.
 
-    def rated(self) -> tuple[float | None, float | None]:
-        """Return S, and T_sol over the candidate's time, at most 1; None where there is none.
+    Examples:
+        >>> from passnet.judge.score.es import Score
+        >>> rated(Measured(Score("ok", -5, 2.0), reference_ms=5.0, sol_ms=1.0))
+        (0.7272727272727273, 0.4)
+    """
+    if not trial.score.is_correct(CORRECT_AT):
+        return 0.0, None
+    if trial.sol_ms is None or trial.reference_ms is None:
+        return None, None
+    assert trial.score.speedup is not None, "checked when the trial was made"
+    share = min(1.0, trial.sol_ms / (trial.reference_ms / trial.score.speedup))
+    if trial.reference_ms <= trial.sol_ms:
+        return None, share
+    return float(_redrawn(trial, np.zeros(1))[0]), share
 
-        S is 0 if it is not correct at t = -5, 0.5 as fast as eager torch, 1 at T_sol and below.
-        There is none if eager torch is no slower than T_sol, which is no limit then.
 
-        Examples:
-            >>> Limited(Score("ok", -5, 2.0), reference_ms=5.0, sol_ms=1.0).rated()
-            (0.7272727272727273, 0.4)
-        """
-        if not self.score.is_correct(CORRECT_AT):
-            return 0.0, None
-        if self.sol_ms is None or self.reference_ms is None:
-            return None, None
-        assert self.score.speedup is not None, "checked when the trial was made"
-        time_ms = self.reference_ms / self.score.speedup
-        share = min(1.0, self.sol_ms / time_ms)
-        if self.reference_ms <= self.sol_ms:
-            return None, share
-        above_ms = max(time_ms - self.sol_ms, 0.0)
-        return 1 / (1 + above_ms / (self.reference_ms - self.sol_ms)), share
+def _redrawn(trial: Measured, log_changes: np.ndarray) -> np.ndarray:
+    """Return S of a trial that has one, for changes of its log speedup."""
+    if not trial.score.is_correct(CORRECT_AT):
+        return np.zeros(len(log_changes))
+    assert trial.score.speedup and trial.reference_ms and trial.sol_ms is not None, "it has S"
+    capped = np.clip(log_changes, -LARGEST_CHANGE, LARGEST_CHANGE).tolist()
+    factors = np.array(list(map(math.exp, capped)))  # numpy's exp differs between processors
+    above_ms = np.maximum(trial.reference_ms / (trial.score.speedup * factors) - trial.sol_ms, 0)
+    return 1 / (1 + above_ms / (trial.reference_ms - trial.sol_ms))
 
 
 @dataclass(frozen=True, slots=True)
 class SolScore:
     """S of a candidate, the mean over tasks of the means over their graphs, and that of each task.
 
-    `roofline_share` is the mean over correct trials. None and empty without T_sol.
+    `roofline_share` is the mean over correct trials, `intervals` are those of S. None and empty
+    without T_sol.
     """
 
     score: float | None = None
     roofline_share: float | None = None
     tasks: dict[str, float] = field(default_factory=dict)
+    intervals: dict[str, Interval] = field(default_factory=dict)
 
 
-def sol_suite(tasks: Mapping[str, Sequence[Limited]]) -> SolScore:
-    """Return S of a candidate; graphs on which T_sol is no limit are left out."""
-    if any(trial.is_unknown for trials in tasks.values() for trial in trials):
+def sol_suite(tasks: Mapping[str, Sequence[Measured]], seed: int = 0) -> SolScore:
+    """Return S of a candidate with its intervals, without graphs on which T_sol is no limit.
+
+    The same seed gives the same intervals.
+    """
+    pairs = {name: [rated(trial) for trial in trials] for name, trials in tasks.items()}
+    if any(pair == (None, None) for found in pairs.values() for pair in found):
         return SolScore()
-    rated = {name: [trial.rated() for trial in trials] for name, trials in tasks.items()}
-    scores = {name: [s for s, _ in pairs if s is not None] for name, pairs in rated.items()}
+    scores = {name: [s for s, _ in found if s is not None] for name, found in pairs.items()}
     means = {name: fmean(found) for name, found in scores.items() if found}
-    shares = [share for pairs in rated.values() for _, share in pairs if share is not None]
-    score = fmean(means.values()) if means else None
-    return SolScore(score, fmean(shares) if shares else None, means)
+    shares = [share for found in pairs.values() for _, share in found if share is not None]
+    share = fmean(shares) if shares else None
+    if not means:
+        return SolScore(None, share)
+    limited = {
+        name: [
+            trial for trial, (s, _) in zip(tasks[name], pairs[name], strict=True) if s is not None
+        ]
+        for name in means
+    }
+    drawn = bootstrap(limited, _mean_redrawn, seed)
+    intervals = {name: interval_of(draws) for name, draws in drawn.items()}
+    return SolScore(fmean(means.values()), share, means, intervals)
+
+
+def _mean_redrawn(trials: Sequence[Measured], log_changes: Sequence[np.ndarray]) -> np.ndarray:
+    return np.mean([_redrawn(*pair) for pair in zip(trials, log_changes, strict=True)], axis=0)

@@ -13,9 +13,16 @@ from passnet.bench.groups import MARGIN, Group
 from passnet.bench.in_nets import InNet
 from passnet.bench.scores import NO_SHARES, CandidateScore, is_correct, is_near
 from passnet.judge.protocol.messages import plain_text
-from passnet.judge.score.share_score import ShareScore, share_score
+from passnet.judge.score.share_score import share_score
 from passnet.judge.trial import MAX_TEXT, Trial
-from passnet.pages.tables.cells import bounds, failures_in_words, interval, number, percent
+from passnet.pages.tables.cells import (
+    NOTHING,
+    bounds,
+    failures_in_words,
+    interval,
+    number,
+    percent,
+)
 
 SHORT_CELL = 30
 """Most letters of a cell that a terminal does not wrap."""
@@ -34,7 +41,8 @@ class Table:
 def total_table(scores: Sequence[CandidateScore], shares: Mapping[str, float] = NO_SHARES) -> Table:
     """Return a row for each candidate: AS with its interval, and the published columns.
 
-    `shares` are those of the tasks in the time of nets; without any, there is no AS by share.
+    `shares` are those of the tasks in the time of nets; without any, there is no AS by share. The
+    interval of S is left out where no candidate has S.
     """
     table = Table(
         "Total",
@@ -75,22 +83,29 @@ def total_table(scores: Sequence[CandidateScore], shares: Mapping[str, float] = 
         )
         counts = (str(score.num_trials), failures_in_words(score.statuses))
         table.rows.append((score.candidate, *scored, *speedups, *map(percent, ratios), *counts))
-    return _with_by_share(table, [share_score(score.suite.tasks, shares) for score in scores])
-
-
-def _with_by_share(table: Table, by_share: Sequence[ShareScore | None]) -> Table:
-    """Return the totals with a column of the AS by share, if a candidate has one."""
+    note = "Interval of S: over tasks and repeats."
+    table = _with_column(table, "roof %", "S interval", map(sol_bounds, scores), note)
+    by_share = [share_score(score.suite.tasks, shares) for score in scores]
     num_tasks = max((each.num_tasks for each in by_share if each), default=0)
-    if not num_tasks:
-        return table
-    at = table.heads.index("AS64")
-    rows = [
-        (*row[:at], number(each.score if each else None), *row[at:])
-        for row, each in zip(table.rows, by_share, strict=True)
-    ]
-    heads = (*table.heads[:at], "AS by share", *table.heads[at:])
+    cells = (number(each.score if each else None) for each in by_share)
     note = f"AS by share: {num_tasks} tasks, weighted by their shares of the time of nets."
+    return _with_column(table, "AS64", "AS by share", cells, note)
+
+
+def _with_column(table: Table, before: str, head: str, cells: Iterable[str], note: str) -> Table:
+    """Return a table with one more column and a note on it, if a candidate has a value there."""
+    cells, at = list(cells), table.heads.index(before)
+    if {*cells} <= {NOTHING}:
+        return table
+    rows = [(*row[:at], cell, *row[at:]) for row, cell in zip(table.rows, cells, strict=True)]
+    heads = (*table.heads[:at], head, *table.heads[at:])
     return replace(table, heads=heads, rows=rows, note=f"{table.note} {note}")
+
+
+def sol_bounds(score: CandidateScore) -> str:
+    """Return the bounds of a candidate's S, over tasks and repeats."""
+    both = score.sol.intervals.get("both")
+    return bounds(both.low, both.high) if both else NOTHING
 
 
 def task_overview(scores: Sequence[CandidateScore]) -> Table:

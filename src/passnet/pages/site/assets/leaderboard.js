@@ -15,6 +15,7 @@ PASSNET.leaderboard = () => {
     { title: "candidate", kind: "link", grow: 2 },
     { title: "AS, with its 95 % interval", kind: "speedup", digits: 3, grow: 4, hint: "Error-aware Speedup Score; eager torch is 1" },
     { title: "S", kind: "number", digits: 3, width: 70, hint: "0.5 as fast as eager torch, 1 at the hardware's limit T_sol" },
+    { title: "S interval", kind: "text", wide: true, width: 108, hint: "95 % interval of S" },
     { title: "roof %", kind: "percent", wide: true, width: 78, hint: "share of the roofline that is reached, over correct trials" },
     { title: "in nets", kind: "number", digits: 3, width: 80, hint: "geometric mean over whole nets that tasks came from, over torch.compile without passes" },
     { title: "correct %", kind: "percent", width: 92, wide: true, hint: "trials that agree at t = -5" },
@@ -46,9 +47,9 @@ PASSNET.leaderboard = () => {
     board.lines.forEach((line, index) => {
       const score = found ? found[1][index] : null;
       if (kind && line.kind !== kind) return;
-      const [as, sol, roofline, correct, faster, near, speedup, trials, failed] = score ?? [null, null, null, null, null, null, null, 0, "not timed"];
+      const [as, sol, bounds, roofline, correct, faster, near, speedup, trials, failed] = score ?? [null, null, null, null, null, null, null, null, 0, "not timed"];
       graphs = Math.max(graphs, trials);
-      rows.push([[line.name, line.target, [line.kind, ...line.tags]], as, sol, roofline, line.nets, correct, near, faster, speedup, failed]);
+      rows.push([[line.name, line.target, [line.kind, ...line.tags]], as, sol, bounds, roofline, line.nets, correct, near, faster, speedup, failed]);
     });
     rows.sort((a, b) => (b[1] ? b[1][0] : 0) - (a[1] ? a[1][0] : 0));
     return { graphs, columns: COLUMNS.map((column, at) => ({ ...column, values: rows.map((row) => row[at]) })), sort: null, isEmpty: !found };
