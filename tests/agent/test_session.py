@@ -7,8 +7,13 @@ from dataclasses import replace
 import pytest
 
 from passnet.agent.attempts.attempt import Evaluation, VariantResult, num_flips
-from passnet.agent.attempts.observations import evaluation_text, variant_result
-from passnet.agent.attempts.session import Session, task_score
+from passnet.agent.attempts.observations import (
+    evaluation_text,
+    task_score,
+    unchanged_text,
+    variant_result,
+)
+from passnet.agent.attempts.session import Session
 from passnet.agent.attempts.tools import Compare, Evaluate, parse_action
 from passnet.errors import ActionError
 from passnet.judge.desk.desk import JudgeDesk
@@ -85,6 +90,23 @@ def test_code_that_is_only_marked_elsewhere_is_refused_here(bench: JudgeDesk) ->
     text = session.call("evaluate", "")
     assert "2 cheat" in text and "network" in text and "Fuse.py:" in text
     assert session.evaluations[0].exploits == ("network",)
+
+
+def test_graphs_are_judged_as_they_are(bench: JudgeDesk) -> None:
+    trials = bench.unchanged(TASK)
+    assert [(trial.graph, trial.status) for trial in trials] == [
+        (graph.name, "ok") for graph in GRAPHS
+    ]
+    assert all(trial.smallest_t == -10 and trial.reference_ms for trial in trials)
+
+
+def test_an_author_is_told_what_graphs_score_as_they_are() -> None:
+    right = Trial("add_relu", "add_relu-1", "passes", "ok", smallest_t=-10, reference_ms=0.02)
+    trials = [replace(right, speedup=0.5), replace(right, graph="add_relu-2", speedup=1.0)]
+    text = unchanged_text(trials, TASK)
+    assert "0 | 20.0 | 40.0 | 0.50" in text and "1 | 20.0 | 20.0 | 1.00" in text
+    assert f"would score {task_score(trials):.3f}" in text
+    assert unchanged_text([right, unstable(trials[1])], TASK) == ""
 
 
 def unstable(trial: Trial) -> Trial:

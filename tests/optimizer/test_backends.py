@@ -133,6 +133,12 @@ def test_every_way_is_right_and_had_back(engine: str, tmp_path: Path) -> None:
     shutil.move(tmp_path / engine, tmp_path / "moved")
     loaded = load_backend(engine, BACKENDS[engine], call, tmp_path / "moved")
     assert_right(call, loaded.run(call.tensors()))
+    former = [output.clone() for output in loaded.run(call.tensors())]
+    with torch.no_grad():
+        for weight in call.weights.values():
+            weight.add_(1.0)
+    is_same = all(map(torch.equal, former, loaded.run(call.tensors())))
+    assert is_same == entry.is_frozen, "frozen weights are folded in, and others are read"
 
 
 PASS = """

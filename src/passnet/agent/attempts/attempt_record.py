@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
 from passnet.agent.attempts.attempt import UNCHANGED_SCORE, Attempt, Message
-from passnet.agent.attempts.session import Session, task_score
+from passnet.agent.attempts.observations import task_score
+from passnet.agent.attempts.session import Session
 from passnet.agent.settings import AgentSettings
 from passnet.bench.environment import describe_environment
 from passnet.core.records.serialise import SCHEMA_VERSION

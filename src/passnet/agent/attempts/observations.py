@@ -11,6 +11,8 @@ from pathlib import Path
 
 from passnet import judge
 from passnet.agent.attempts.attempt import Evaluation, VariantResult
+from passnet.bench.scores import Row, score_rows
+from passnet.core.records.serialise import decode, encode
 from passnet.errors import ActionError
 from passnet.judge.match_check import GraphMatches
 from passnet.judge.task import Task
@@ -90,6 +92,40 @@ def evaluation_text(evaluation: Evaluation, number: int, best: int | None, task:
         )
         lines.append(" | ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def unchanged_text(trials: Sequence[Trial], task: Task) -> str:
+    """Return what graphs cost as they are: in eager torch, and called as passes are called."""
+    numbers = _graph_numbers(task)
+    timed = [trial for trial in trials if trial.speedup is not None and trial.reference_ms]
+    if not timed:
+        return ""
+    lines = [
+        "Measured here before your first turn: the graphs as they are, without a pass, called as "
+        "your passes will be. Of these times a call takes what is beyond eager torch's, whatever "
+        "a pass does.",
+        "",
+        "graph | eager torch, us | unchanged, us | its speedup",
+    ]
+    for trial in timed:
+        assert trial.speedup is not None and trial.reference_ms is not None, "both were looked at"
+        eager_us = trial.reference_ms * 1e3
+        times = f"{eager_us:.1f} | {eager_us / trial.speedup:.1f} | {trial.speedup:.2f}"
+        lines.append(f"{numbers[trial.graph]} | {times}")
+    score = task_score(trials)
+    if score is not None:
+        lines += ["", f"A folder that changes nothing would score {score:.3f}: do better."]
+    return "\n".join(lines)
+
+
+def task_score(trials: Sequence[Trial]) -> float | None:
+    """Return the AS of one task from its trials; None if it was not, or not to be, timed."""
+    if all(trial.status == "unstable" for trial in trials):
+        return None
+    if any(trial.status == "ok" and trial.speedup is None for trial in trials):
+        return None
+    (scores,) = score_rows([decode(encode(trial), Row) for trial in trials])
+    return scores.suite.score
 
 
 def _graph_numbers(task: Task) -> dict[str, str]:

@@ -10,8 +10,6 @@ from typing import Any
 from passnet.agent.attempts import attempt, observations, tools
 from passnet.agent.graph_text import graph_text
 from passnet.agent.settings import AgentSettings
-from passnet.bench.scores import Row, score_rows
-from passnet.core.records.serialise import decode, encode
 from passnet.errors import ActionError, PassFolderError
 from passnet.judge.desk.desk import JudgeDesk, StateJudge
 from passnet.judge.held_out import held_out_graphs
@@ -151,7 +149,7 @@ class Session:
             turn=self.turn,
             files=dict(self.files),
             variants=tuple(observations.variant_result(trial, root) for trial in trials),
-            score=task_score(trials),
+            score=observations.task_score(trials),
             seconds=round(seconds, 4),
             overhead_s=round(max(seconds - foreign_s, 0.0), 4),
         )
@@ -181,13 +179,3 @@ def new_session(
         session.known_tools = tools.ATTACK_TOOLS
         session.files = read_files(Path(settings.kernels) / task.name)
     return session
-
-
-def task_score(trials: Sequence[Trial]) -> float | None:
-    """Return the AS of one task from its trials; None if it was not, or not to be, timed."""
-    if all(trial.status == "unstable" for trial in trials):
-        return None
-    if any(trial.status == "ok" and trial.speedup is None for trial in trials):
-        return None
-    (scores,) = score_rows([decode(encode(trial), Row) for trial in trials])
-    return scores.suite.score

@@ -90,6 +90,10 @@ class StateJudge(Protocol):
         """Make ready for a task, so that judging need not wait for it."""
         ...
 
+    def unchanged(self, task: Task) -> list[Trial]:
+        """See `JudgeDesk.unchanged`; empty where that cannot be asked."""
+        ...
+
     def check_matches(self, task: Task, files: Files) -> list[GraphMatches]:
         """See `JudgeDesk.check_matches`."""
         ...
@@ -151,6 +155,14 @@ class JudgeDesk:
         for graph in task.graphs:
             with DeviceTurns(judge.device), suppress(GraphError):
                 prepared_graph(self._parents, graph, judge)
+
+    def unchanged(self, task: Task) -> list[Trial]:
+        """Return a trial for each graph of a task as it is, called as passes are called here."""
+        assert self._call is not None, "a desk for entries has no way of calling"
+        entry = CandidateEntry(Candidate(NAME, "null", call=self._call))
+        return [
+            trial for _, trials in self.judge_entries(task, [entry], (), ()) for trial in trials
+        ]
 
     def check_matches(self, task: Task, files: Files) -> list[GraphMatches]:
         """Return where a folder's passes match in a task's graphs, or raise PassFolderError."""

@@ -35,11 +35,12 @@ def _compiled(
     compiled: Any = torch.compile(frame, dynamic=bool(call.ranges) or None, **settings)
     # the first call is of a size that is no constant to Dynamo
     sizes = [traced_sizes(call.ranges), *compared_sizes(call.ranges)[:2]] if call.ranges else []
-    for each in [call.at(size) for size in sizes] or [call]:
-        each.eager(each.leaves, compiled)
-        with torch.inference_mode():  # Dynamo's guards tell these calls apart
+    with inductor_settings(options):  # Dynamo looks at `freezing` too, and not at a net's options
+        for each in [call.at(size) for size in sizes] or [call]:
             each.eager(each.leaves, compiled)
-            each.eager(each.filled([tensor.clone() for tensor in each.tensors()]), compiled)
+            with torch.inference_mode():  # Dynamo's guards tell these calls apart
+                each.eager(each.leaves, compiled)
+                each.eager(each.filled([tensor.clone() for tensor in each.tensors()]), compiled)
     compile_no_more(frame)
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:

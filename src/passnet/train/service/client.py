@@ -194,6 +194,10 @@ class ServiceDesk:
             raise MeasureError(f"the judge service: {fault}")
         return list(report.judged.trials)
 
+    def unchanged(self, task: Task) -> list[Trial]:
+        """Return nothing: a service judges folders alone."""
+        return []
+
     def check_matches(self, task: Task, files: Files) -> list[GraphMatches]:
         """Return the matches of a folder's passes, from an untimed `judge`."""
         return [_matches(trial) for trial in self.judge(task, files, is_timed=False)]
