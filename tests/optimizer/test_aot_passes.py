@@ -52,6 +52,9 @@ def replacement_func():
 BODY = PASS[PASS.index("    out =") : PASS.index("\ndef replacement_func")]
 OF_TORCH = PASS.replace(BODY, "    return x.clamp(min=0)\n")
 MISFIT = PASS.replace(BODY, "    return x.clamp(min=0).double()\n")
+LATE = PASS.replace("rectify = ", "make = lambda: ").replace("    rectify(", "    make()(")
+"""A pass that makes its kernel at the first call."""
+
 SUM = """
 def pattern(x, y):
     return x + y
@@ -127,8 +130,9 @@ print(torch._inductor.aoti_load_package(sys.argv[2])(x, x)[0].sum().item())
 
 
 @pytest.mark.slow
-def test_a_package_of_an_exported_program_is_loaded_elsewhere(tmp_path: Path) -> None:
-    call, folder = block_call(), write_pass(tmp_path / "kernel", PASS)
+@pytest.mark.parametrize("text", [PASS, LATE], ids=["at load", "at the first call"])
+def test_a_package_of_an_exported_program_is_loaded_elsewhere(tmp_path: Path, text: str) -> None:
+    call, folder = block_call(), write_pass(tmp_path / "kernel", text)
     program = passnet.export_with_passes(call.net, *call.tensors(), passes=folder)
     assert kernels_of(program.graph)
     path = aoti_compile_and_package(program, package_path=str(tmp_path / "net.pt2"))

@@ -98,8 +98,14 @@ def compiled_kernel(cache: Path, name: str) -> tuple[Path, str]:
     return path, f"{name}_{path.stem.replace('-', '_')}"
 
 
-def test_torch_finds_the_op_of_a_kernel_in_the_cache_by_its_name(cache: Path) -> None:
-    path, name = compiled_kernel(cache, "found")
+def test_torch_finds_the_op_of_a_kernel_in_the_cache_by_its_name(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, name = compiled_kernel(cache, "found")
+    known_kernels("digest")  # as making a pass does
+    with monkeypatch.context() as without_compiler:
+        without_compiler.setenv("CXX", "no compiler")
+        assert not hasattr(torch.ops.passnet_kernel, name), "nor an op that does nothing"
     out = torch.zeros(1)
     getattr(torch.ops.passnet_kernel, name).default(torch.ones(1), out)
     assert out.item() == 2
@@ -203,13 +209,13 @@ def test_a_warm_cache_calls_the_kernel_in_another_process(process: Process) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lost", ["", "kernels", "cpp", "cpp/*.so"])
-def test_a_graph_whose_kernel_is_lost_is_compiled_anew(process: Process, lost: str) -> None:
+def test_a_graph_whose_kernel_is_lost_is_compiled_anew(process: Process) -> None:
     assert process.run() == COMPILES
-    for path in [*process.ours.glob(lost)] if lost else [process.ours]:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.rmtree(process.ours)
     assert process.run() == COMPILES
-    assert process.run() == FINDS
+    for path in (process.ours / "cpp").iterdir():
+        path.unlink()
+    assert process.run() == COMPILES
 
 
 @pytest.mark.slow
@@ -219,4 +225,5 @@ def test_a_process_finds_kernels_that_another_made_since(process: Process) -> No
 
 @pytest.mark.slow
 def test_a_kernel_for_each_size_stays_an_op_where_sizes_vary(process: Process) -> None:
-    assert process.run("dynamic") == "1 False 2", "one graph, which calls Python"
+    num_matches, _, num_calls = process.run("dynamic").split()
+    assert (num_matches, num_calls) == ("1", "2"), "one graph, which calls Python"

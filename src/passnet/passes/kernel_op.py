@@ -59,13 +59,11 @@ def kernel_library() -> torch.library.Library:
 
 def _make_named(name: str) -> None:
     """Make the op of a kernel that another process compiled, if the cache has it."""
-    parts = re.fullmatch("(.+)_([0-9a-f]{32})_([0-9a-f]{32})", name)
-    if parts and name not in _codes:
-        function, key, content = parts.groups()
-        library = cached_file(cache_folder("cpp"), key, ".so")
-        if library is not None and library.stem == f"{key}-{content}":
-            with suppress(PassError, OSError):
-                kernel_op(kernel_code(library, function))
+    parts = None if name in _codes else re.fullmatch("(.+)_([0-9a-f]{32})_[0-9a-f]{32}", name)
+    library = cached_file(cache_folder("cpp"), parts[2], ".so") if parts else None
+    if parts and library:
+        with suppress(PassError, OSError):
+            kernel_op(kernel_code(library, parts[1]))  # of this name, if the content is the same
     raise AttributeError(name)  # torch goes on to look among all ops
 
 
@@ -105,18 +103,19 @@ def kernel_op(code: KernelCode) -> torch._ops.OpOverload:
         raise PassError(f"kernel {code.name}: it takes no pointer to write to, so it is no op")
     if name not in _codes:
         params = [_param(code, number) for number in range(len(code.kinds))]
+        boxed = ctypes.CDLL(str(build(_boxed(code))))  # first, as an op stays once it is defined
         _codes[name] = code
         tags = [torch.Tag.needs_exact_strides]  # those that the replacement gave
         kernel_library().define(f"{name}({', '.join(params)}) -> ()", tags=tags)
-        _implement(name, code)
+        _implement(name, code, boxed)
         fake_name, library = f"passnet_kernel::{name}", kernel_library()
         torch.library.register_fake(fake_name, lambda *args: None, lib=library)
     op: torch._ops.OpOverload = getattr(torch.ops.passnet_kernel, name).default
     return op
 
 
-def _implement(name: str, code: KernelCode) -> None:
-    boxed, kernel = ctypes.CDLL(str(build(_boxed(code)))), ctypes.CDLL(str(code.library))
+def _implement(name: str, code: KernelCode, boxed: ctypes.CDLL) -> None:
+    kernel = ctypes.CDLL(str(code.library))
     torch_cpu, library = _torch_library()
     functions = getattr(kernel, code.name), *(getattr(torch_cpu, each) for each in _OF_TORCH)
     boxed.set_functions(*map(_address, functions))
