@@ -14,7 +14,7 @@ from passnet.passes import cpp
 from passnet.passes.inductor_pass import InductorPass
 from passnet.passes.kernel_list import known_kernels
 from tests.passes.graphs import write_folder
-from tests.passes.test_inductor_pass import called, net, rewritten
+from tests.passes.test_inductor_pass import KERNEL, called, net, rewritten
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
 
@@ -87,6 +87,15 @@ def test_a_list_that_cannot_be_written_leaves_an_op(tmp_path: Path, cache: Path)
     path.mkdir(mode=0o755)
     module = rewritten(own, torch.randn(3, 4), torch.randn(3, 4))
     assert called(module)[0].startswith("passnet.Fuse_")
+
+
+def test_where_loading_makes_kernels_no_list_is_kept(tmp_path: Path, cache: Path) -> None:
+    at_load = "\ncpp.kernel(SOURCE.replace('SIZE', '1'), 'relu_of_sum')\n"
+    for number, (text, is_op) in enumerate(((KERNEL, False), (LATE + at_load, True))):
+        own = InductorPass(write_folder(tmp_path / str(number), Fuse=text))
+        module = rewritten(own, torch.randn(3, 4), torch.randn(3, 4))
+        assert called(module)[0].startswith("passnet.Fuse_") == is_op
+    assert not (cache.parent / "kernels").exists(), "caches of another machine find their graphs"
 
 
 SCALE = 'extern "C" void NAME(const float* x, float* out) { out[0] = 2 * x[0]; }'

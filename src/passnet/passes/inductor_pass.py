@@ -70,7 +70,7 @@ class InductorPass(CustomGraphPass):
             names += sorted(str(op) for op in kernel_ops_of(pass_))
         hardware = this_hardware(torch.get_num_threads())  # which guards may look at
         self._facts = (__version__, hardware.text, self._packs, *names)
-        self._digests = sorted({pass_.digest for pass_ in ready})
+        self._digests = sorted({pass_.digest for pass_ in ready if not pass_.kernel_ops})
         self.uuid()  # a graph may be loaded without a look at it
 
     def __call__(self, graph: torch.fx.Graph) -> None:

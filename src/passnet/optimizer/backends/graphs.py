@@ -312,8 +312,9 @@ def export_rewritten(
     try:
         program = rewritten_program(NetCall(net, own_args, own_kwargs), folders)
         names = [*map(name_of, kernels_of(program.graph))]
-        for digest in {pass_.digest for pass_ in loaded_passes(folders) if isinstance(pass_, Pass)}:
-            known_kernels(digest, names)
+        for pass_ in loaded_passes(folders):
+            if isinstance(pass_, Pass) and not pass_.kernel_ops:
+                known_kernels(pass_.digest, names)
         return program
     finally:
         with torch.no_grad():

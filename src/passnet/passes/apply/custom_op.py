@@ -110,8 +110,8 @@ def kernel_ops_of(source: Pass) -> set[torch._ops.OpOverload]:
 def _are_found_later(site: Site, kernels: Collection[torch._ops.OpOverload]) -> bool:
     """Return whether a later process will have kernels, once it has made the same pass.
 
-    Those that the first call made are listed for it. With sizes that vary, such a call may make
-    others for others, so that none is the right one.
+    Those that the first call made are listed for it, unless loading the folder made some, too: then
+    no list's token is in the `uuid()`. With sizes that vary, none may be the right one for all.
     """
     late = set(kernels) - kernel_ops_of(site.source)
     if not late:
@@ -120,7 +120,9 @@ def _are_found_later(site: Site, kernels: Collection[torch._ops.OpOverload]) -> 
     vary = any(
         isinstance(v, _SYMBOLIC) or getattr(v, "_has_symbolic_sizes_strides", False) for v in values
     )
-    return not vary and known_kernels(site.source.digest, map(name_of, late)) != ""
+    if vary or site.source.kernel_ops:
+        return False
+    return known_kernels(site.source.digest, map(name_of, late)) != ""
 
 
 def _kernels_called(site: Site) -> set[torch._ops.OpOverload] | None:
