@@ -12,6 +12,7 @@ import torch
 from torch._inductor import aoti_compile_and_package
 
 import passnet
+from passnet.core.records.folders import CACHE_VARIABLE
 from passnet.errors import BackendError, InputError
 from passnet.optimizer.backends.backend import build_backend, load_backend
 from passnet.optimizer.backends.graphs import CHOSEN_FOLDER, rewritten_program
@@ -52,6 +53,9 @@ def replacement_func():
 BODY = PASS[PASS.index("    out =") : PASS.index("\ndef replacement_func")]
 OF_TORCH = PASS.replace(BODY, "    return x.clamp(min=0)\n")
 MISFIT = PASS.replace(BODY, "    return x.clamp(min=0).double()\n")
+LATE = PASS.replace("rectify = ", "make = lambda: ").replace("    rectify(", "    make()(")
+"""A pass that makes its kernel at the first call."""
+
 SUM = """
 def pattern(x, y):
     return x + y
@@ -127,8 +131,12 @@ print(torch._inductor.aoti_load_package(sys.argv[2])(x, x)[0].sum().item())
 
 
 @pytest.mark.slow
-def test_a_package_of_an_exported_program_is_loaded_elsewhere(tmp_path: Path) -> None:
-    call, folder = block_call(), write_pass(tmp_path / "kernel", PASS)
+@pytest.mark.parametrize("text", [PASS, LATE], ids=["at load", "at the first call"])
+def test_a_package_of_an_exported_program_is_loaded_elsewhere(
+    tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    call, folder = block_call(), write_pass(tmp_path / "kernel", text)
     program = passnet.export_with_passes(call.net, *call.tensors(), passes=folder)
     assert kernels_of(program.graph)
     path = aoti_compile_and_package(program, package_path=str(tmp_path / "net.pt2"))

@@ -97,7 +97,6 @@ def test_a_replacement_of_kernels_stays_a_call_that_inductor_sees_through(tmp_pa
 INTO_ARGUMENT = KERNEL.replace("KERNEL(x, y, out", "KERNEL(x, y, x").replace(
     "return out", "return x"
 )
-MADE_LATER = KERNEL.replace("KERNEL = cpp", "make = lambda: cpp").replace("KERNEL(", "make()(")
 
 
 WRITES_NOTHING = KERNEL.replace("float* out", "const float* out").replace("out[i] =", "n +=")
@@ -106,7 +105,7 @@ WRITES_NOTHING = WRITES_NOTHING.replace("return out", "return out.zero_()")
 OF_TWO_NAMES = KERNEL.replace("KERNEL(x, y, out", "KERNEL(x, out, out")
 
 
-@pytest.mark.parametrize("text", [OPAQUE, INTO_ARGUMENT, MADE_LATER, WRITES_NOTHING, OF_TWO_NAMES])
+@pytest.mark.parametrize("text", [OPAQUE, INTO_ARGUMENT, WRITES_NOTHING, OF_TWO_NAMES])
 def test_a_kernel_that_inductor_cannot_follow_is_an_op(tmp_path: Path, text: str) -> None:
     own = InductorPass(write_folder(tmp_path, Fuse=text))
     module = rewritten(own, torch.randn(3, 4), torch.randn(3, 4))

@@ -21,7 +21,6 @@ under a second; a call costs about a microsecond.
 import ctypes
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -29,7 +28,7 @@ import torch
 from passnet.errors import PassError
 from passnet.inductor.compiler import empty_strided_cpu
 from passnet.passes.compilation import build
-from passnet.passes.kernel_op import KernelCode, kernel_op
+from passnet.passes.kernel_op import KernelCode, function_of, kernel_code, kernel_op
 
 _TYPES: dict[str, Any] = {
     "p": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float, "d": ctypes.c_double,
@@ -97,7 +96,7 @@ def kernel(source: str, name: str, signature: str | None = None) -> Callable[...
     unknown = [letter for letter in signature if letter not in _TYPES]
     if unknown:
         raise PassError(f"kernel {name}: {unknown[0]!r} of its signature is none of {[*_TYPES]}")
-    function = _function(build(source), name)
+    function = function_of(build(source), name)
     function.argtypes = [_TYPES[letter] for letter in signature]
     function.restype = None
     if "p" in signature:
@@ -128,11 +127,7 @@ def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
         f"PASSNET_SIGNATURE({function_name})" for function_name in names if function_name in source
     ]
     path = build("\n".join([source, '#include "passnet_signature.h"', *lines, ""]))
-    function = _function(path, name)
-    letters = _function(path, f"passnet_signature_of_{name}")
-    letters.restype, letters.argtypes = ctypes.c_char_p, [ctypes.c_int]
-    may_fail = letters(2) == b"e"
-    code = KernelCode(name, path, letters(0).decode(), letters(1).decode(), may_fail)
+    function, code = function_of(path, name), kernel_code(path, name)
     pairs = list(zip(code.kinds, code.elements, strict=True))
     types, dtypes = [], {}
     for number, (kind, element) in enumerate(pairs):
@@ -146,7 +141,7 @@ def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
         if kind != "n":
             dtypes[number] = types_by_letter[element]
     function.argtypes = types
-    function.restype = ctypes.c_char_p if may_fail else None
+    function.restype = ctypes.c_char_p if code.may_fail else None
     call = _checked_call(function, code, dtypes)
     _ops.append(partial(kernel_op, code))
     return call
@@ -220,10 +215,3 @@ def _checked_call(
     call: Callable[..., None] = scope["call"]
     call.__name__ = call.__qualname__ = name
     return call
-
-
-def _function(library: Path, name: str) -> Any:
-    try:
-        return getattr(ctypes.CDLL(str(library)), name)
-    except AttributeError as cause:
-        raise PassError(f'kernel {name}: no extern "C" function has that name') from cause

@@ -20,6 +20,7 @@ from passnet.passes.backend import (
     stays,
     without_bare_kernels,
 )
+from passnet.passes.kernel_list import known_kernels
 from passnet.passes.load import Folders, loaded_passes
 from passnet.passes.match.pattern import Pass
 from passnet.version import __version__
@@ -68,8 +69,9 @@ class InductorPass(CustomGraphPass):
             names.append(f"{pass_.name} {pass_.digest}")
             names += sorted(str(op) for op in kernel_ops_of(pass_))
         hardware = this_hardware(torch.get_num_threads())  # which guards may look at
-        text = "\n".join((__version__, hardware.text, self._packs, *names))
-        self._uuid = f"passnet-{hashlib.sha256(text.encode()).hexdigest()}"
+        self._facts = (__version__, hardware.text, self._packs, *names)
+        self._digests = sorted({pass_.digest for pass_ in ready if not pass_.kernel_ops})
+        self.uuid()  # a graph may be loaded without a look at it
 
     def __call__(self, graph: torch.fx.Graph) -> None:
         """Rewrite a graph of Dynamo in place."""
@@ -87,8 +89,12 @@ class InductorPass(CustomGraphPass):
         log_reports(reports)
 
     def uuid(self) -> str:
-        """Return what Inductor's caches know the passes by: content, version, processor."""
-        return self._uuid
+        """Return what Inductor's caches know the passes by: content, version, processor, kernels.
+
+        It makes the ops that cached graphs may call, those of other processes since too.
+        """
+        text = "\n".join((*self._facts, *map(known_kernels, self._digests)))
+        return f"passnet-{hashlib.sha256(text.encode()).hexdigest()}"
 
     @property
     def num_matches(self) -> int:

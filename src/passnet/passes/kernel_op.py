@@ -7,8 +7,10 @@ judged, in a table.
 """
 
 import ctypes
+import re
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import Any
 
 import torch
 
+from passnet.core.records.folders import cache_folder, cached_file
 from passnet.core.records.serialise import make_folder, read_json, write_json
 from passnet.errors import PassError
 from passnet.passes.compilation import build
@@ -27,8 +30,8 @@ _OF_TORCH = (
 )  # fmt: skip
 """Functions of torch that an op calls, by address: to link with torch takes half a second."""
 
-_codes: dict[torch._ops.OpOverload, "KernelCode"] = {}
-"""The kernel of each op. State of the process, as ops of torch are: they are defined once."""
+_codes: dict[str, "KernelCode"] = {}
+"""The kernel of each op, by name. State of the process, as ops of torch are: defined once."""
 
 _SCHEMA_TYPES = {"f": "float", "d": "float", "?": "bool"} | dict.fromkeys("bhilBHIL", "SymInt")
 
@@ -49,8 +52,38 @@ class KernelCode:
 
 @cache
 def kernel_library() -> torch.library.Library:
-    """Return the library in which ops of kernels are defined."""
+    """Return the library in which ops of kernels are defined, and let torch find them by name."""
+    vars(torch.ops.passnet_kernel)["__getattr__"] = _make_named  # of a module, so it is asked first
     return torch.library.Library("passnet_kernel", "FRAGMENT")
+
+
+def _make_named(name: str) -> None:
+    """Make the op of a kernel that another process compiled, if the cache has it."""
+    parts = None if name in _codes else re.fullmatch("(.+)_([0-9a-f]{32})_[0-9a-f]{32}", name)
+    library = cached_file(cache_folder("cpp"), parts[2], ".so") if parts else None
+    if parts and library:
+        with suppress(PassError, OSError):
+            kernel_op(kernel_code(library, parts[1]))  # of this name, if the content is the same
+    raise AttributeError(name)  # torch goes on to look among all ops
+
+
+def kernel_code(library: Path, name: str) -> KernelCode:
+    """Return a function with the letters that the compiler stated for it.
+
+    Raises:
+        PassError: the shared object has no such function.
+    """
+    letters = function_of(library, f"passnet_signature_of_{name}")
+    letters.restype, letters.argtypes = ctypes.c_char_p, [ctypes.c_int]
+    return KernelCode(name, library, letters(0).decode(), letters(1).decode(), letters(2) == b"e")
+
+
+def function_of(library: Path, name: str) -> Any:
+    """Return a function of a shared object; raise PassError if there is none."""
+    try:
+        return getattr(ctypes.CDLL(str(library)), name)
+    except AttributeError as cause:
+        raise PassError(f'kernel {name}: no extern "C" function has that name') from cause
 
 
 def op_name(code: KernelCode) -> str:
@@ -68,20 +101,21 @@ def kernel_op(code: KernelCode) -> torch._ops.OpOverload:
     name = op_name(code)
     if "w" not in code.kinds:
         raise PassError(f"kernel {code.name}: it takes no pointer to write to, so it is no op")
-    if not hasattr(torch.ops.passnet_kernel, name):
+    if name not in _codes:
         params = [_param(code, number) for number in range(len(code.kinds))]
+        boxed = ctypes.CDLL(str(build(_boxed(code))))  # first, as an op stays once it is defined
+        _codes[name] = code
         tags = [torch.Tag.needs_exact_strides]  # those that the replacement gave
         kernel_library().define(f"{name}({', '.join(params)}) -> ()", tags=tags)
-        _implement(name, code)
+        _implement(name, code, boxed)
         fake_name, library = f"passnet_kernel::{name}", kernel_library()
         torch.library.register_fake(fake_name, lambda *args: None, lib=library)
-        _codes[getattr(torch.ops.passnet_kernel, name).default] = code
     op: torch._ops.OpOverload = getattr(torch.ops.passnet_kernel, name).default
     return op
 
 
-def _implement(name: str, code: KernelCode) -> None:
-    boxed, kernel = ctypes.CDLL(str(build(_boxed(code)))), ctypes.CDLL(str(code.library))
+def _implement(name: str, code: KernelCode, boxed: ctypes.CDLL) -> None:
+    kernel = ctypes.CDLL(str(code.library))
     torch_cpu, library = _torch_library()
     functions = getattr(kernel, code.name), *(getattr(torch_cpu, each) for each in _OF_TORCH)
     boxed.set_functions(*map(_address, functions))
@@ -147,16 +181,19 @@ def _param(code: KernelCode, number: int) -> str:
 def kernels_of(graph: torch.fx.Graph) -> dict[torch._ops.OpOverload, KernelCode]:
     """Return the kernels that a traced graph calls, by their ops."""
     called: list[Any] = [value for node in graph.nodes for value in (node.target, *node.args)]
-    return {
-        op: _codes[op] for op in called if isinstance(op, torch._ops.OpOverload) and op in _codes
-    }
+    ops = [op for op in called if isinstance(op, torch._ops.OpOverload)]
+    return {op: _codes[name_of(op)] for op in ops if op.namespace == "passnet_kernel"}
+
+
+def name_of(op: torch._ops.OpOverload) -> str:
+    """Return the name of an op within its namespace."""
+    return op._schema.name.rpartition("::")[2]
 
 
 def kernel_named(name: str) -> KernelCode:
     """Return the kernel of an op of this process; raise PassError if there is none."""
-    for code in _codes.values():
-        if op_name(code) == name:
-            return code
+    if name in _codes:
+        return _codes[name]
     raise PassError(f"no kernel {name} is loaded; load the passes that it is of first")
 
 
@@ -247,8 +284,7 @@ def write_kernels(
         return {}
     home = folder / KERNELS_FOLDER
     make_folder(home)
-    names = {op: op._schema.name.removeprefix("passnet_kernel::") for op in kernels}
-    declared = {op: _declaration(names[op], code) for op, code in kernels.items()}
+    declared = {op: _declaration(name_of(op), code) for op, code in kernels.items()}
     parts = [
         _definition(number, declared[op], code) for number, (op, code) in enumerate(kernels.items())
     ]

@@ -30,7 +30,10 @@ from passnet.passes.apply.first_call import noting_first_calls
 from passnet.passes.apply.packed_products import load_op, pack_products
 from passnet.passes.apply.rewrite import PassReport
 from passnet.passes.backend import Residual, compile_graph, passnet_backend, without_bare_kernels
+from passnet.passes.kernel_list import known_kernels
+from passnet.passes.kernel_op import kernels_of, name_of
 from passnet.passes.load import Folders, loaded_passes
+from passnet.passes.match.pattern import Pass
 
 CHOSEN_FOLDER, PASSES_FOLDER = "chosen-passes", "passes"
 """The pass folders chosen for an input signature, and a copy of them in a backend."""
@@ -296,7 +299,10 @@ def _exported(
 def export_rewritten(
     net: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], passes: Folders
 ) -> ExportedProgram:
-    """Return `rewritten_program` of a call of a user's net, which stays as it is."""
+    """Return `rewritten_program` of a call of a user's net, which stays as it is.
+
+    Its kernels are listed for processes that load a package of it.
+    """
     folders = [Path(passes)] if isinstance(passes, (str, Path)) else [Path(path) for path in passes]
     if not folders:
         raise InputError("give a pass folder, or several")
@@ -304,7 +310,12 @@ def export_rewritten(
     buffers = dict(net.named_buffers()) if isinstance(net, torch.nn.Module) else {}
     former = {name: (buffer._version, buffer.clone()) for name, buffer in buffers.items()}
     try:
-        return rewritten_program(NetCall(net, own_args, own_kwargs), folders)
+        program = rewritten_program(NetCall(net, own_args, own_kwargs), folders)
+        names = [*map(name_of, kernels_of(program.graph))]
+        for pass_ in loaded_passes(folders):
+            if isinstance(pass_, Pass) and not pass_.kernel_ops:
+                known_kernels(pass_.digest, names)
+        return program
     finally:
         with torch.no_grad():
             for name, buffer in buffers.items():

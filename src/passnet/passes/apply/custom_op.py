@@ -26,12 +26,16 @@ from passnet.passes.apply.first_call import (
 )
 from passnet.passes.apply.rewrite import Site
 from passnet.passes.apply.written_call import filled, written
+from passnet.passes.kernel_list import known_kernels
+from passnet.passes.kernel_op import name_of
 from passnet.passes.match.graph_index import GraphIndex
 from passnet.passes.match.guards import EXAMPLE, note_example_value
 from passnet.passes.match.pattern import Pass, as_module
 
 KINDS = ("Tensor", "SymInt", "float", "bool")
 """The types of an op's lists of arguments."""
+
+_SYMBOLIC = torch.SymInt, torch.SymFloat, torch.SymBool
 
 _is_written: Callable[[torch.Tensor], bool] = vars(torch)["_functionalize_has_data_mutation"]
 
@@ -52,8 +56,8 @@ def wrap_sites(
     The op gives results the pattern's strides; its fake form runs the pattern. Unless judged, a
     replacement whose first call returns another form gives way to the pattern. With `sees_through`,
     replacements of torch ops and C++ kernels stay calls, into which Inductor looks; of a graph
-    that `is_cached`, only those of kernels that loading the folder makes, as another process may
-    call them without a trace. A pattern that returns a view of an argument is a PassError.
+    that `is_cached`, only if another process can call the kernels without a trace. A pattern that
+    returns a view of an argument is a PassError.
     """
     if not sites:
         return
@@ -63,27 +67,28 @@ def wrap_sites(
     for site in sites:
         for node in site.prepared:
             note_example_value(node)
-        known = kernel_ops_of(site.source) if is_cached else None
-        if not (sees_through and _is_transparent(site, known)):
+        kernels = _kernels_called(site) if sees_through else None
+        if kernels is None or (is_cached and not _are_found_later(site, kernels)):
             _wrap(site, is_judged)
     module.graph.lint()
     module.recompile()
 
 
 class _Others(TorchDispatchMode):
-    """A mode that notes whether ops are called that are neither torch's nor kernels (if given,
-    those known), or a kernel with memory that it writes under two names.
+    """A mode that notes kernels, and whether ops are called that are neither torch's nor kernels,
+    or a kernel with memory that it writes under two names.
     """
 
-    def __init__(self, known: Collection[torch._ops.OpOverload] | None) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.known, self.are_called = known, False
+        self.kernels: set[torch._ops.OpOverload] = set()
+        self.are_called = False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        is_kernel = func.namespace == "passnet_kernel"
-        if is_kernel and (self.known is None or func in self.known):
+        if func.namespace == "passnet_kernel":
+            self.kernels.add(func)
             memory = [memory_of(value) for value in args if isinstance(value, torch.Tensor)]
             for value, param in zip(args, func._schema.arguments, strict=True):
                 if param.alias_info is not None and param.alias_info.is_write:
@@ -102,14 +107,32 @@ def kernel_ops_of(source: Pass) -> set[torch._ops.OpOverload]:
     return ops
 
 
-def _is_transparent(site: Site, known: Collection[torch._ops.OpOverload] | None) -> bool:
-    """Return whether a replacement calls torch ops and kernels, if given those known, writes into
-    no argument, and keeps the original's form.
+def _are_found_later(site: Site, kernels: Collection[torch._ops.OpOverload]) -> bool:
+    """Return whether a later process will have kernels, once it has made the same pass.
+
+    Those that the first call made are listed for it, unless loading the folder made some, too: then
+    no list's token is in the `uuid()`. With sizes that vary, none may be the right one for all.
+    """
+    late = set(kernels) - kernel_ops_of(site.source)
+    if not late:
+        return True
+    values = [node.meta.get(EXAMPLE) for node in site.node.all_input_nodes]
+    vary = any(
+        isinstance(v, _SYMBOLIC) or getattr(v, "_has_symbolic_sizes_strides", False) for v in values
+    )
+    if vary or site.source.kernel_ops:
+        return False
+    return known_kernels(site.source.digest, map(name_of, late)) != ""
+
+
+def _kernels_called(site: Site) -> set[torch._ops.OpOverload] | None:
+    """Return the kernels that a replacement calls, or None if it does not just call torch ops and
+    kernels, writes into an argument, or changes the original's form.
     """
     pattern, function = site.source.pattern, site.node.target
     assert callable(function), "a site is a call of a function"
     made: list[FunctionalTensor] = []
-    others = _Others(known)
+    others = _Others()
     # functional tensors refuse to tell where they lie; fake ones say 0, which a kernel would read
     with FakeTensorMode(), FunctionalTensorMode(), others:
 
@@ -132,14 +155,13 @@ def _is_transparent(site: Site, known: Collection[torch._ops.OpOverload] | None)
             why = difference(results, original) or shared(results, made, original, inputs)
             writes = any(_is_written(own.elem) for own in made)
         except Exception:  # noqa: BLE001 (boundary: whatever a replacement raises)
-            return False
-    return why is None and not writes and not others.are_called
+            return None
+    return others.kernels if why is None and not writes and not others.are_called else None
 
 
 def _hint(value: Any) -> Any:
     """Return the example of a symbolic number, without a guard on it."""
-    symbolic = torch.SymInt, torch.SymFloat, torch.SymBool
-    return value.node.hint if isinstance(value, symbolic) else value
+    return value.node.hint if isinstance(value, _SYMBOLIC) else value
 
 
 def _wrap(site: Site, is_judged: bool) -> None:
