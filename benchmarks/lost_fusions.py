@@ -77,18 +77,22 @@ CHANGES: dict[str, Any] = {
 def num_fused(module: GraphModule, inputs: Sequence[Any], training: bool = False) -> int:
     """Return how many attentions Inductor's joint-graph patterns replace; nothing is compiled.
 
-    `inputs` are fakes. In training the patterns see forward and backward together.
+    `inputs` may be on the meta device. In training the patterns see forward and backward together.
     """
 
     def keep(graph: GraphModule, _: Sequence[Any], **__: Any) -> Callable[..., Any]:
         return graph.forward
 
-    mode = next(each.fake_mode for each in inputs if isinstance(each, torch.Tensor))
+    with FakeTensorMode() as mode:
+        fakes = [
+            torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device="cpu")
+            for each in inputs
+        ]
     before = counters["inductor"]["fuse_attention"]
     with tracing(TracingContext(mode)), config.patch(SETTINGS), torch.set_grad_enabled(training):
         if training:
-            inputs = [each.detach().requires_grad_(each.is_floating_point()) for each in inputs]
-        compile_fx(module, list(inputs), inner_compile=keep)
+            fakes = [each.requires_grad_(each.is_floating_point()) for each in fakes]
+        compile_fx(module, fakes, inner_compile=keep)
     return counters["inductor"]["fuse_attention"] - before
 
 
@@ -96,7 +100,7 @@ def example(form: Form) -> tuple[GraphModule, list[torch.Tensor]]:
     """Return an attention that is written in a form, with fake arguments."""
     is_3d = form.layout.startswith(("3", "2"))
     has_views = form.layout.endswith("views between") and is_3d
-    with FakeTensorMode():
+    with torch.device("meta"):
         swapped = (2, 16, 4, 8)
         inputs = [torch.empty((4, 16, 8) if is_3d else swapped) for _ in range(3)]
         shapes = {"views between": (8, 16, 16), "3 axes, views between": (2, 2, 16, 16)}
@@ -231,14 +235,16 @@ class _Missing:
     """The value of a node that cannot run on fake tensors."""
 
 
-def fake_values(graph: Graph, net: Net, stop: int, mode: FakeTensorMode) -> dict[Any, Any]:
-    """Run the first `stop` nodes of a graph on fake tensors; a node that fails has no value."""
+def run_on_meta(graph: Graph, net: Net, stop: int) -> dict[Any, Any]:
+    """Run the first `stop` nodes of a graph on the meta device; a node that fails has no value.
+
+    Fake tensors would do, too; meta tensors are several times as fast. Autocast knows no meta
+    device, so what it casts is not cast here.
+    """
     annotations = {param.name: param.annotation for param in graph.program.params}
-    with mode:
-        inputs = [fake_input(spec, annotations[spec.name]) for spec in graph.tensors]
     values: dict[Any, Any] = {}
-    arguments = iter(inputs)
-    with restored_state(), mode, torch.no_grad():
+    with restored_state(), torch.device("meta"), torch.no_grad():
+        arguments = iter([fake_input(spec, annotations[spec.name]) for spec in graph.tensors])
         for node in net.nodes[:stop]:
             is_argument = node.op == "placeholder"
             values[node] = next(arguments) if is_argument else _value(node, values)
@@ -274,7 +280,7 @@ def count(row: GraphRow, tried: Tried) -> Counted:
 
 def attentions_of(graph: Graph, training: bool, tried: Tried) -> Found:
     """Find the attentions of a graph, and let Inductor try each way they are written in."""
-    graph = retarget(graph, "cpu")
+    graph = retarget(graph, "meta")
     net = Net(graph, build(graph.program))
     num_calls = sum(
         name in CALLS or (name == HEADS and not returns_weights(node))
@@ -282,9 +288,10 @@ def attentions_of(graph: Graph, training: bool, tried: Tried) -> Found:
     )
     found = [(each, _digest(f"{training} {outline(net, each)}")) for each in attentions(net)]
     new = {key: each for each, key in reversed(found) if key not in tried.outlines}
+    values = {}
     if new:
         stop = max(net.place[each.output] + 1 for each in new.values())
-        values = fake_values(graph, net, stop, FakeTensorMode(allow_non_fake_inputs=True))
+        values = run_on_meta(graph, net, stop)
     for key, attention in new.items():
         tried.outlines[key] = _outcome(net, attention, values, training, tried, key)
     return Found(num_calls, tuple(tried.outlines[key] for _, key in found))
@@ -421,7 +428,7 @@ def tables(found: Sequence[Counted]) -> Iterator[Table]:
         rows[name] = ([record for record, _ in some], len(some))
     lost = [pair for each in by_words.values() for pair in each]
     rows["not fused"] = ([record for record, _ in lost], len(lost))
-    totals.rows += [_row(name, *cells) for name, cells in rows.items()]
+    totals.rows.extend(_row(name, *cells) for name, cells in rows.items())
     yield replace(totals, note=f"{len(forward)} graphs, without those of backward passes.")
     reasons = Table("Not fused, by the least that has to change", ("reason", *heads, "%"))
     for name, some in sorted(by_words.items(), key=lambda item: -len(item[1])):

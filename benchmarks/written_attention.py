@@ -363,21 +363,21 @@ def _is_used(net: Net, node: Node, path: Sequence[Node], written: Sequence[Node]
 
 
 def outline(net: Net, attention: Attention) -> str:
-    """Return a text of an attention's window that is equal if it is written with the same ops.
+    """Return a text that is equal for attentions that are written with the same ops.
 
-    It has no sizes, and of numbers above 4 only that they are there.
+    It holds the ops between the products, and views, casts and scales before these. It has no
+    sizes, and of numbers above 4 only that they are there.
     """
     path, last = set(attention.path), net.place[attention.output]
     waiting, seen = [attention.output], {attention.output: 0}
     parts: list[str] = []
     while waiting:
         node = waiting.pop()
-        sources = net.sources(node, last)
-        is_edge = net.names[node] in HEAVY and node not in path
-        if node.op == "placeholder" or is_edge:
+        if node not in path and net.names[node] not in VIEWS | CASTS | SCALES:
             rank = net.ranks.get(str(node.target))
             parts.append(f"{net.names[node]} {rank} {net.has_input[node]}")
             continue
+        sources = net.sources(node, last)
         for each in sources:
             if each not in seen:
                 seen[each] = len(seen)
@@ -428,8 +428,8 @@ def window(
                 text.argument(copies[each], value)
             else:
                 copies[each] = value  # a size
-        args = torch.fx.map_arg(node.args, lambda each: copies[each])
-        kwargs = torch.fx.map_arg(node.kwargs, lambda each: copies[each])
+        args = _on_cpu(torch.fx.map_arg(node.args, lambda each: copies[each]))
+        kwargs: Any = _on_cpu(torch.fx.map_arg(node.kwargs, lambda each: copies[each]))
         copies[node] = graph.create_node(node.op, node.target, args, kwargs)
         text.node(copies[node], net.names[node])
     live = net.live - inside
@@ -469,6 +469,18 @@ def _inside(net: Net, attention: Attention, values: dict[Node, Any]) -> set[Node
             inside.add(each)
             waiting.append(each)
     return inside
+
+
+def _on_cpu(arg: Any) -> Any:
+    """Return an argument with devices replaced by the CPU."""
+    if isinstance(arg, (tuple, list)):
+        return [*map(_on_cpu, arg)] if isinstance(arg, list) else tuple(map(_on_cpu, arg))
+    if isinstance(arg, dict):
+        return {key: _on_cpu(each) for key, each in arg.items()}
+    if isinstance(arg, slice):
+        return arg
+    is_device = isinstance(arg, torch.device) or arg == "meta"
+    return torch.device("cpu") if is_device else arg
 
 
 class _Text:
