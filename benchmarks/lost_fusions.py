@@ -13,27 +13,21 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import itertools
 import json
 import logging
 import time
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from rich.console import Console
-from torch._dynamo.utils import counters
-from torch._guards import TracingContext, tracing
-from torch._inductor import config
-from torch._inductor.compile_fx import compile_fx
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx import GraphModule
 
+from benchmarks.attention_forms import Form, form_of
+from benchmarks.attention_patterns import num_fused, reason
 from benchmarks.cutting import CAPTURES, graph_of, read_rows
 from benchmarks.written_attention import (
     CALLS,
@@ -41,12 +35,11 @@ from benchmarks.written_attention import (
     PRODUCTS,
     SOFTMAX,
     Attention,
-    Form,
     Net,
     attentions,
-    form_of,
     outline,
     returns_weights,
+    views_after,
     window,
 )
 from passnet.core.records.serialise import decode
@@ -59,132 +52,6 @@ from passnet.graph.values.fake import fake_input, restored_state
 from passnet.pages.tables.tables import Table, print_table
 
 RECORDS = Path("runs/lost_fusions.jsonl")
-SETTINGS: dict[str, Any] = {"force_disable_caches": True, "compile_threads": 1}
-
-CHANGES: dict[str, Any] = {
-    "scale": "divided",
-    "layout": "four axes",
-    "cast": False,
-    "dropout": False,
-    "softmax_axis": "last",
-    "others": (),
-    "mask": "none",
-    "weights_used": False,
-}
-"""Fields of a form -> the value that Inductor's patterns know; first those that change no value."""
-
-
-def num_fused(module: GraphModule, inputs: Sequence[Any], training: bool = False) -> int:
-    """Return how many attentions Inductor's joint-graph patterns replace; nothing is compiled.
-
-    `inputs` may be on the meta device. In training the patterns see forward and backward together.
-    """
-
-    def keep(graph: GraphModule, _: Sequence[Any], **__: Any) -> Callable[..., Any]:
-        return graph.forward
-
-    with FakeTensorMode() as mode:
-        fakes = [
-            torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device="cpu")
-            for each in inputs
-        ]
-    before = counters["inductor"]["fuse_attention"]
-    with tracing(TracingContext(mode)), config.patch(SETTINGS), torch.set_grad_enabled(training):
-        if training:
-            fakes = [each.requires_grad_(each.is_floating_point()) for each in fakes]
-        compile_fx(module, fakes, inner_compile=keep)
-    return counters["inductor"]["fuse_attention"] - before
-
-
-def example(form: Form) -> tuple[GraphModule, list[torch.Tensor]]:
-    """Return an attention that is written in a form, with fake arguments."""
-    is_3d = form.layout.startswith(("3", "2"))
-    has_views = form.layout.endswith("views between") and is_3d
-    with torch.device("meta"):
-        swapped = (2, 16, 4, 8)
-        inputs = [torch.empty((4, 16, 8) if is_3d else swapped) for _ in range(3)]
-        shapes = {"views between": (8, 16, 16), "3 axes, views between": (2, 2, 16, 16)}
-        shape = (4, 16, 16) if is_3d else (2, 1, 16, 16)
-        added = torch.empty(shapes.get(form.layout, shape))
-        inputs += [added, torch.empty(added.shape, dtype=torch.bool), torch.empty(1)]
-        if form.cast:
-            inputs[:3] = [each.bfloat16() for each in inputs[:3]]
-
-    def scaled(scores: Any, one: Any) -> Any:
-        kinds = {"divided": lambda: scores / 8.0, "multiplied": lambda: scores * 0.3}
-        kinds["a tensor"] = lambda: scores * one
-        return kinds.get(form.scale, lambda: scores)()
-
-    def attention(q: Any, k: Any, v: Any, added: Any, hidden: Any, one: Any) -> Any:
-        if not is_3d:
-            q, k, v = (each.permute(0, 2, 1, 3) for each in (q, k, v))
-        if form.scale == "on query or key":
-            q = q * 0.3
-        if form.layout == "einsum":
-            scores = torch.einsum("bhid,bhjd->bhij", q, k)
-        elif form.layout == "3 axes":
-            scores = torch.bmm(q, k.transpose(1, 2))
-        elif form.layout == "key not swapped last":
-            scores = torch.matmul(q, k.transpose(1, 2).permute(0, 2, 3, 1))
-        else:
-            scores = torch.matmul(q, k.transpose(-2, -1))
-        scores = scaled(scores, one)
-        if form.layout == "views between":
-            scores = scores.view(8, 16, 16)
-        if has_views:
-            scores = scores.view(2, 2, 16, 16)
-        if "filled" in form.mask:
-            scores = scores.masked_fill(hidden, -1e9)
-        if "added" in form.mask or "bias" in form.mask:
-            scores = scores + added
-        if has_views:
-            scores = scores.view(4, 16, 16)
-        if form.cast:
-            scores = scores.float()
-        weights = torch.softmax(scores, -1 if form.softmax_axis == "last" else -2)
-        if form.cast:
-            weights = weights.to(torch.bfloat16)
-        if form.dropout:
-            weights = torch.nn.functional.dropout(weights, 0.1, True)
-        if form.layout == "views between":
-            weights = weights.view(2, 4, 16, 16)
-        if form.layout == "einsum":
-            output = torch.einsum("bhij,bhjd->bhid", weights, v)
-        else:
-            if form.layout == "weights right of the values":
-                weights, v = v.transpose(-2, -1), weights.transpose(-2, -1)
-            output = (torch.bmm if form.layout == "3 axes" else torch.matmul)(weights, v)
-        return (output, weights) if form.weights_used else (output,)
-
-    return torch.fx.symbolic_trace(attention), inputs
-
-
-@cache
-def is_known(form: Form, training: bool = False) -> bool:
-    """Return whether Inductor fuses an attention that is written in a form."""
-    if form.others or form.layout == HEADS:
-        return False
-    module, inputs = example(form)
-    try:
-        return num_fused(module, inputs, training) > 0
-    except Exception:  # noqa: BLE001, a pattern's replacement may raise anything
-        return False
-
-
-def reason(form: Form, training: bool = False) -> tuple[str, ...]:
-    """Return the fewest properties of a form to change so that Inductor fuses it.
-
-    It is empty if Inductor fuses an attention of this form, so the reason is not in the form.
-    """
-    if form.layout == HEADS:
-        return ("layout",)
-    changes = [name for name, value in CHANGES.items() if getattr(form, name) != value]
-    for size in range(len(changes) + 1):
-        for chosen in itertools.combinations(changes, size):
-            other = replace(form, **{name: CHANGES[name] for name in chosen})
-            if is_known(other, training):
-                return chosen
-    return tuple(changes)
 
 
 @dataclass(frozen=True)
@@ -290,11 +157,15 @@ def attentions_of(graph: Graph, training: bool, tried: Tried) -> Found:
     new = {key: each for each, key in reversed(found) if key not in tried.outlines}
     values = {}
     if new:
-        stop = max(net.place[each.output] + 1 for each in new.values())
+        stop = max(_last(net, each) + 1 for each in new.values())
         values = run_on_meta(graph, net, stop)
     for key, attention in new.items():
         tried.outlines[key] = _outcome(net, attention, values, training, tried, key)
     return Found(num_calls, tuple(tried.outlines[key] for _, key in found))
+
+
+def _last(net: Net, attention: Attention) -> int:
+    return net.place[(views_after(net, attention) or [attention.output])[-1]]
 
 
 def _digest(text: str) -> str:
@@ -368,16 +239,17 @@ def main() -> None:
 
 
 WORDS: dict[str, str] = {
-    "scale=multiplied": "scale multiplied, with a mask",
+    "scale=multiplied": "scale multiplied, not divided",
     "scale=on query or key": "scale on query or key",
     "scale=a tensor": "scale in a tensor",
-    "scale=in baddbmm": "scale in baddbmm",
-    "layout=einsum": "einsum",
+    "scale=in baddbmm": "scale in `baddbmm`",
+    "scale=none": "no scale",
+    "layout=einsum": "`einsum`",
     "layout=views between": "views between the products",
     "layout=key not swapped last": "key not swapped last",
     "layout=more axes": "more than four axes",
     "layout=weights right of the values": "values times weights",
-    f"layout={HEADS}": "torch's multi-head attention that returns its weights",
+    f"layout={HEADS}": "in torch's multi-head attention",
     "cast=True": "softmax in another dtype",
     "dropout=True": "dropout",
     "softmax_axis=another": "softmax along another axis",
@@ -385,72 +257,86 @@ WORDS: dict[str, str] = {
 }
 """Property of a form, with its value -> the reason in words."""
 
+FUSED, WRONG, FAILED, UNTRIED = (
+    "fused",
+    "fused along a wrong axis",
+    "error in Inductor",
+    "not tried",
+)
 
-def words(outcome: Outcome) -> str:
-    """Return what became of an attention, in a few words."""
+
+def status(outcome: Outcome) -> str:
+    """Return what became of an attention."""
+    if outcome.error or outcome.form is None:
+        return FAILED if "Attempting to broadcast" in outcome.error else UNTRIED
+    if not outcome.fused:
+        return "not fused"
+    return FUSED if outcome.form.softmax_axis == "last" else WRONG
+
+
+def reasons(outcome: Outcome) -> list[str]:
+    """Return the reasons why an attention is not fused, in words."""
     form = outcome.form
-    if outcome.error or form is None:
-        is_pattern = "Attempting to broadcast" in outcome.error
-        return "error in Inductor" if is_pattern else "not tried"
-    if outcome.fused:
-        return "fused" if form.softmax_axis == "last" else "fused along the wrong axis"
-    parts = []
+    assert form is not None, "an attention without a form was not tried"
+    found = []
     for name in outcome.reason:
         text = f"{name}={getattr(form, name)}"
         if name == "layout" and form.layout[0].isdigit():
-            parts.append("heads in the batch axis")
+            found.append("heads in the batch axis")
         elif name == "mask":
-            parts.append("mask filled in" if "filled" in form.mask else "bias or mask added")
+            found.append("mask filled in" if "filled" in form.mask else "mask or bias added")
         elif name == "others":
-            parts.append("other ops between")
+            found.append("other ops between")
         else:
-            parts.append(WORDS.get(text, text))
-    return "; ".join(parts) or "other"
+            found.append(WORDS.get(text, text))
+    return found or ["other"]
 
 
 def tables(found: Sequence[Counted]) -> Iterator[Table]:
-    """Yield the totals by kind of graph, and the reasons."""
-    heads = ("graphs", "structures", "attentions")
-    totals = Table("Attention in captured graphs", ("", *heads))
+    """Yield the totals, and the reasons."""
+    heads = ("attentions", "graphs", "structures")
     forward = [record for record in found if record.kind != "backward"]
-    by_words: dict[str, list[tuple[Counted, Outcome]]] = defaultdict(list)
-    for record in forward:
-        for outcome in record.found.outcomes:
-            by_words[words(outcome)].append((record, outcome))
-    pairs = [pair for each in by_words.values() for pair in each]
-    called = [record for record in forward if record.found.calls]
-    rows = {
-        "calls of attention": (called, sum(record.found.calls for record in called)),
-        "written out by hand": ([record for record, _ in pairs], len(pairs)),
-    }
-    for name in ("fused", "fused along the wrong axis", "error in Inductor", "not tried"):
-        some = by_words.pop(name, [])
-        rows[name] = ([record for record, _ in some], len(some))
-    lost = [pair for each in by_words.values() for pair in each]
-    rows["not fused"] = ([record for record, _ in lost], len(lost))
-    totals.rows.extend(_row(name, *cells) for name, cells in rows.items())
-    yield replace(totals, note=f"{len(forward)} graphs, without those of backward passes.")
-    reasons = Table("Not fused, by the least that has to change", ("reason", *heads, "%"))
-    for name, some in sorted(by_words.items(), key=lambda item: -len(item[1])):
-        share = f"{100 * len(some) / len(lost):.1f}"
-        reasons.rows.append((*_row(name, [record for record, _ in some], len(some)), share))
-    yield reasons
-    forms = Table("Not fused, by property", ("property", "attentions", "%"))
-    counts = Counter(
-        f"{name}: {getattr(outcome.form, name)}"
-        for _, outcome in lost
-        for name, value in CHANGES.items()
-        if outcome.form and getattr(outcome.form, name) != value
+    pairs = [(record, outcome) for record in forward for outcome in record.found.outcomes]
+    by_status: dict[str, list[Counted]] = defaultdict(list)
+    by_reason: dict[str, list[Counted]] = defaultdict(list)
+    alone: Counter[str] = Counter()
+    for record, outcome in pairs:
+        by_status[status(outcome)].append(record)
+        if status(outcome) == "not fused":
+            each = reasons(outcome)
+            alone.update(each if len(each) == 1 else ())
+            for reason_in_words in each:
+                by_reason[reason_in_words].append(record)
+    called = [record for record in forward for _ in range(record.found.calls)]
+    totals = Table(
+        "Attention in captured graphs",
+        ("", *heads),
+        [
+            ("calls of attention", *_numbers(called)),
+            ("written out by hand", *_numbers([record for record, _ in pairs])),
+            *((name, *_numbers(records)) for name, records in sorted(by_status.items())),
+        ],
+        f"{len(forward)} graphs of forward passes, {len({each.structure for each in forward})} "
+        "structures.",
     )
-    for name, number in counts.most_common():
-        forms.rows.append((name, str(number), f"{100 * number / len(lost):.1f}"))
-    yield forms
+    yield totals
+    num_lost = len(by_status["not fused"])
+    table = Table(
+        "Not fused, by what has to change",
+        ("reason", *heads, "%", "alone", "alone %"),
+        note="alone: nothing else has to change. An attention may have several reasons.",
+    )
+    for name, some in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        shares = (f"{100 * number / num_lost:.1f}" for number in (len(some), alone[name]))
+        share, share_alone = shares
+        table.rows.append((name, *_numbers(some), share, str(alone[name]), share_alone))
+    yield table
 
 
-def _row(name: str, some: Sequence[Counted], num_attentions: int) -> tuple[str, ...]:
-    graphs = {record.full for record in some}
-    structures = {record.structure for record in some}
-    return (name, str(len(graphs)), str(len(structures)), str(num_attentions))
+def _numbers(records: Sequence[Counted]) -> tuple[str, str, str]:
+    """Return the numbers of attentions, of which each has a record here, graphs and structures."""
+    graphs = {record.full for record in records}
+    return (str(len(records)), str(len(graphs)), str(len({each.structure for each in records})))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Attention that a captured graph writes out by hand: where it is, and how it is written.
+"""Attention that a captured graph writes out by hand: where it is, cut out with its inputs.
 
 A softmax counts if its argument comes from a product of two computed tensors, and its result goes
 into a product with another tensor, with only elementwise ops, views, casts, masks and dropout
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -164,8 +164,8 @@ def _up_to_product(
 ) -> list[Node] | None:
     name = net.names[node]
     if name in PRODUCTS:
-        operands = _operands(net, node)
-        return [node] if len(operands) > 1 and all(map(net.is_computed, operands)) else None
+        factors = operands(net, node)
+        return [node] if len(factors) > 1 and all(map(net.is_computed, factors)) else None
     if name not in BETWEEN or not left or node in seen:
         return None
     seen.add(node)
@@ -179,7 +179,7 @@ def _up_to_product(
     return None
 
 
-def _operands(net: Net, product: Node) -> list[Node]:
+def operands(net: Net, product: Node) -> list[Node]:
     """Return the two factors of a product."""
     inputs = product.all_input_nodes
     return inputs[1:] if net.names[product] == "baddbmm" else inputs
@@ -197,169 +197,12 @@ def _output(net: Net, softmax: Node) -> list[Node] | None:
             seen.add(user)
             name = net.names[user]
             if name in PRODUCTS:
-                others = [each for each in _operands(net, user) if each is not path[-1]]
+                others = [each for each in operands(net, user) if each is not path[-1]]
                 if others and all(map(net.is_computed, others)):
                     return [*path[1:], user]
             elif name in BETWEEN and len(path) <= MAX_BETWEEN:
                 waiting.append([*path, user])
     return None
-
-
-@dataclass(frozen=True)
-class Form:
-    """How an attention is written; each field but `layout` names one way to differ from the rest.
-
-    The defaults are a form that Inductor fuses.
-    """
-
-    scale: str = "divided"
-    mask: str = "none"
-    layout: str = "four axes"
-    cast: bool = False
-    softmax_axis: str = "last"
-    dropout: bool = False
-    weights_used: bool = False
-    others: tuple[str, ...] = field(default=())
-
-
-def form_of(net: Net, attention: Attention, values: dict[Node, Any]) -> Form:
-    """Describe an attention, from the fake values of a run."""
-    if attention.scores is attention.output:
-        return Form(layout=HEADS, weights_used=True)
-    path = attention.path
-    after = (attention.softmax, *attention.after)
-    between = (*attention.before, *attention.after)
-    written = [each for node in path for each in net.writers.get(node, ()) if each not in path]
-    names = [net.names[node] for node in (*between, *written)]
-    return Form(
-        _scale(net, attention),
-        _mask(net, [*attention.before, *written]),
-        _layout(net, attention, values),
-        any(_is_cast(net, node, values) for node in (attention.softmax, *between)),
-        _axis(attention.softmax, values),
-        any(net.names[node] in DROPOUT and _drops(node) for node in between),
-        any(_is_used(net, node, path, written) for node in after),
-        tuple(sorted({name for name in names if name in OTHERS} | _twice(net, attention))),
-    )
-
-
-def _twice(net: Net, attention: Attention) -> set[str]:
-    """Return what an attention does twice that others do once."""
-    scales = [node for node in attention.before if net.names[node] in SCALES]
-    return {"another scale"} if len(scales) > 1 else set()
-
-
-def _number(arg: object) -> bool:
-    return isinstance(arg, (int, float))
-
-
-def _scale(net: Net, attention: Attention) -> str:
-    for node in attention.before:
-        if net.names[node] in SCALES and len(node.args) > 1:
-            if not any(map(_number, node.args)):
-                return "a tensor"
-            return "multiplied" if net.names[node] in ("mul", "multiply") else "divided"
-    if net.names[attention.scores] == "baddbmm" and attention.scores.kwargs.get("alpha", 1) != 1:
-        return "in baddbmm"
-    for operand in _operands(net, attention.scores):
-        node = operand
-        for _ in range(MAX_BETWEEN):
-            if net.names[node] in SCALES and any(map(_number, node.args)):
-                return "on query or key"
-            if net.names[node] not in VIEWS | CASTS | SCALES or not node.all_input_nodes:
-                break
-            node = node.all_input_nodes[0]
-    return "none"
-
-
-def _mask(net: Net, nodes: Sequence[Node]) -> str:
-    kinds = set()
-    for node in nodes:
-        if net.names[node] in ("masked_fill", "where"):
-            kinds.add("filled")
-        elif net.names[node] in ("add", "sub"):
-            others = [each for each in node.all_input_nodes if each not in nodes]
-            kinds.add(_added(net, others))
-    return " and ".join(sorted(kinds)) or "none"
-
-
-def _added(net: Net, others: Sequence[Node]) -> str:
-    """Return what a tensor is that is added to the scores."""
-    seen: set[Node] = set()
-    waiting = list(others)
-    is_weight = False
-    while waiting:
-        node = waiting.pop()
-        if net.names[node] in PRODUCTS:
-            return "bias that is a product"
-        if node.op == "placeholder" and not net.has_input[node]:
-            is_weight = True
-        if net.names[node] in ("embedding", "linear", "conv2d"):
-            is_weight = True
-        elif net.names[node] not in HEAVY:
-            new = [each for each in node.all_input_nodes if each not in seen]
-            seen.update(new)
-            waiting += new
-    return "bias of weights" if is_weight else "added"
-
-
-def _layout(net: Net, attention: Attention, values: dict[Node, Any]) -> str:
-    products = (attention.scores, attention.output)
-    if any(net.names[node] == "einsum" for node in products):
-        return "einsum"
-    last = attention.after[-1] if attention.after else attention.softmax
-    if _operands(net, attention.output)[0] is not last:
-        return "weights right of the values"
-    rank = values[attention.scores].dim()
-    moved = any(net.names[node] in VIEWS - {"contiguous", "detach"}
-                and values[node].shape != values[node.all_input_nodes[0]].shape
-                for node in (*attention.before, *attention.after)
-                if isinstance(values.get(node), torch.Tensor)
-                and isinstance(values.get(node.all_input_nodes[0]), torch.Tensor))  # fmt: skip
-    if rank < 4:
-        is_plain = all(net.names[node] in ("bmm", "baddbmm") for node in products)
-        kind = ", views between" if moved else "" if is_plain else " by matmul"
-        return f"{rank} axes{kind}"
-    if moved:
-        return "views between"
-    if not _is_swap(net, _operands(net, attention.scores)[-1], rank):
-        return "key not swapped last"
-    return "four axes" if rank == 4 else "more axes"
-
-
-def _is_swap(net: Net, key: Node, rank: int) -> bool:
-    """Return whether a node only swaps the last two axes."""
-    name, args = net.names[key], key.args[1:]
-    if name == "getattr":
-        return args[0] in ("mT", "T")
-    if name == "permute":
-        axes = args[0] if args and isinstance(args[0], (tuple, list)) else args
-        plain = [axis % rank for axis in axes]  # type: ignore[operator]
-        return plain == [*range(rank - 2), rank - 1, rank - 2]
-    numbers = [arg % rank for arg in args if isinstance(arg, int)]
-    return name in ("transpose", "swapaxes") and sorted(numbers) == [rank - 2, rank - 1]
-
-
-def _is_cast(net: Net, node: Node, values: dict[Node, Any]) -> bool:
-    value, source = values.get(node), values.get(node.all_input_nodes[0])
-    both = isinstance(value, torch.Tensor) and isinstance(source, torch.Tensor)
-    return both and value.dtype != source.dtype and net.names[node] not in ("where",)
-
-
-def _axis(softmax: Node, values: dict[Node, Any]) -> str:
-    axis = softmax.kwargs.get("dim", softmax.args[1] if len(softmax.args) > 1 else -1)
-    rank = values[softmax].dim()
-    return "last" if isinstance(axis, int) and axis % rank == rank - 1 else "another"
-
-
-def _drops(node: Node) -> bool:
-    args = dict(zip(("input", "p", "training"), node.args, strict=False)) | dict(node.kwargs)
-    return bool(args.get("training", True)) and args.get("p", 0.5) != 0
-
-
-def _is_used(net: Net, node: Node, path: Sequence[Node], written: Sequence[Node]) -> bool:
-    users = [user for user in node.users if user in net.live and user not in written]
-    return any(user not in path for user in users)
 
 
 def outline(net: Net, attention: Attention) -> str:
@@ -386,7 +229,8 @@ def outline(net: Net, attention: Attention) -> str:
         parts.append(f"{net.names[node]}({_plain(arguments)}){[seen[each] for each in sources]}")
         if node in path and any(user in net.live and user not in seen for user in node.users):
             parts.append("used")
-    return ";".join([net.dtype, *parts])
+    after = [_plain(node.args) for node in views_after(net, attention)]
+    return ";".join([net.dtype, *parts, *after])
 
 
 def _plain(arg: Any) -> str:
@@ -403,6 +247,21 @@ def _plain(arg: Any) -> str:
     return str(arg) if is_small else "-" if arg < 0 else "0." if arg == 0 else "#"
 
 
+def views_after(net: Net, attention: Attention) -> list[Node]:
+    """Return the views of a result of `bmm`, which a pattern has too; `matmul` has its own."""
+    views: list[Node] = []
+    node = attention.output
+    while net.names[attention.output] in ("bmm", "baddbmm"):
+        users = [user for user in node.users if user in net.live]
+        if len(users) != 1 or net.names[users[0]] not in ("view", "reshape"):
+            break
+        node = users[0]
+        if len(node.all_input_nodes) > 1:
+            break  # to a size that is computed
+        views.append(node)
+    return views
+
+
 def window(
     net: Net, attention: Attention, values: dict[Node, Any]
 ) -> tuple[GraphModule, list[torch.Tensor], str]:
@@ -410,7 +269,9 @@ def window(
 
     The window begins after layers, and has views, masks and rotations of its own.
     """
-    inside = _inside(net, attention, values)
+    after = views_after(net, attention)
+    result = after[-1] if after else attention.output
+    inside = _inside(net, attention, values) | set(after)
     graph = torch.fx.Graph()
     copies: dict[Node, Any] = {}
     arguments: list[torch.Tensor] = []
@@ -438,7 +299,7 @@ def window(
         for node in net.nodes
         if node in inside
         and isinstance(values[node], torch.Tensor)
-        and (node is attention.output or not live.isdisjoint(node.users))
+        and (node is result or not live.isdisjoint(node.users))
     ]
     if attention.scores is attention.output:
         pair = copies[attention.output]
