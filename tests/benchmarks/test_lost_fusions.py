@@ -43,6 +43,10 @@ def outcome(case, training=False):
     return found.fused, found.reason
 
 
+FOLDED = "q = q.reshape(8, 16, 8)\nk = k.reshape(8, 16, 8)\nv = v.reshape(8, 16, 8)\n"
+BMM = "s = torch.bmm(q, k)\n"
+UNFOLDED = "o = torch.bmm(w, v)\no = o.view(2, 4, 16, 8)\n"
+
 COMPILING = {"force_disable_caches": True, "cpp_cache_precompile_headers": False}
 
 FUSED = {
@@ -50,6 +54,13 @@ FUSED = {
     "multiplied": attention("s = s * 0.3\n"),
     "not scaled": attention(""),
     "mask": attention("s = s / 8.0\ns = s + m\n", **MASK),
+    "folded heads, mask between views": attention(
+        "s = s.view(2, 4, 16, 16)\ns = s + m\ns = s.view(8, 16, 16)\n",
+        before=f"q = q * 0.3\n{FOLDED}",
+        scores=BMM,
+        output=UNFOLDED,
+        **MASK,
+    ),
     "dropout in use": attention(after="w = torch.nn.functional.dropout(w, 0.1, False)\n"),
 }
 
@@ -75,8 +86,8 @@ LOST = {
     "heads in the batch": (
         ("layout",),
         attention(
-            before="q = q.reshape(8, 16, 8)\nk = k.reshape(8, 16, 8)\nv = v.reshape(8, 16, 8)\n",
-            scores="s = torch.bmm(q, k)\n",
+            before=FOLDED,
+            scores=BMM,
             output="o = torch.bmm(w, v)\n",
         ),
     ),
