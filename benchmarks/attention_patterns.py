@@ -129,7 +129,7 @@ def example(form: Form) -> tuple[GraphModule, list[torch.Tensor]]:
 @cache
 def is_known(form: Form, training: bool = False) -> bool:
     """Return whether Inductor fuses an attention that is written in a form."""
-    if form.others or form.layout == HEADS:
+    if form.others or form.layout == HEADS or form.scale == "in baddbmm":
         return False
     module, inputs = example(form)
     try:
