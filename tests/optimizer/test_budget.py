@@ -137,7 +137,7 @@ def test_cheap_backends_come_first_and_autotuning_last() -> None:
     installed = {name: replace(backend, packages=()) for name, backend in BACKENDS.items()}
     names = OptimizeSettings().tried(installed)
     cheap = ("eager", "graph", "onnxruntime_frozen", "openvino_frozen")
-    assert names == (*cheap, "aot", "aot_frozen", "compile", "aot_autotune_frozen")
+    assert names == (*cheap, "aot", "aot_packed", "aot_frozen", "compile", "aot_autotune_frozen")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ Source: verifiers 0.4.0, `verifiers/v1/mcp/server.py` (`_with_state`), `mcp/tool
 import verifiers.v1 as vf
 from pydantic import Field
 
-from passnet.agent.attempts.observations import variant_result
-from passnet.agent.attempts.session import task_score
+from passnet.agent.attempts.observations import task_score, variant_result
 from passnet.errors import ActionError
 from passnet.passes.files import created, deleted, replaced, view
 from passnet.train.rewards.reward import is_correct
