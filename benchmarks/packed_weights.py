@@ -54,7 +54,11 @@ def measure(name: str, threads: int) -> dict[str, Any]:
     call = case.calls[-1]
     record: dict[str, Any] = {"net": name, "threads": threads, "torch": torch.__version__}
     # a graph from a cache is packed already, and not counted
-    with torch.no_grad(), config.patch(force_disable_caches=True):
+    with (
+        torch.no_grad(),
+        config.patch(force_disable_caches=True),
+        tempfile.TemporaryDirectory(prefix="passnet-packed-") as name_of_folder,
+    ):
         right = tensors_of(case.net(*call))
         runs: dict[str, Callable[..., Any]] = {"eager": case.net}
         runs["stock"] = _compiled(case.net, call)
@@ -63,7 +67,7 @@ def measure(name: str, threads: int) -> dict[str, Any]:
         with config.patch(freezing=True):  # Dynamo does not look at a net's options
             runs["frozen"] = _compiled(case.net, call, {"freezing": True})
         runs["again"] = runs["stock"]
-        folder = Path(tempfile.mkdtemp(prefix="passnet-packed-"))
+        folder = Path(name_of_folder)
         for way in RIVALS:
             (folder / way).mkdir()
             with suppress(Exception):  # whatever they raise, there is a dash

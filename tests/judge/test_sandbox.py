@@ -56,9 +56,14 @@ def ask(pool: ParentPool, root: Path) -> Ask:
     graph = small_graph().graph
     problem = prepare_graph(graph, [make_inputs(graph, "fresh", 0)])
 
-    def run(text: str, limits: WorkerLimits = WorkerLimits(1024), name: str = "x") -> Any:  # noqa: B008
+    def run(
+        text: str,
+        limits: WorkerLimits = WorkerLimits(1024),  # noqa: B008
+        name: str = "x",
+        home: Path | None = None,
+    ) -> Any:
         body = f"import json, os\n{text}\nraise RuntimeError('@' + json.dumps(answer) + '@')\n"
-        folder = write_passes(Path(tempfile.mkdtemp(dir=root)), body)
+        folder = write_passes(home or Path(tempfile.mkdtemp(dir=root)), body)
         candidate = Candidate(name, "passes", str(folder), "direct", root=str(root))
         subject = LoadedWorker(
             pool.of(candidate),
@@ -109,13 +114,15 @@ def test_files_can_be_written_in_private_folders_only(ask: Ask, root: Path) -> N
 
 @confined
 def test_a_candidate_sees_neither_what_another_wrote_nor_other_folders_below_tmp(
-    ask: Ask, tmp_path: Path
+    ask: Ask, root: Path, tmp_path: Path
 ) -> None:
     places = [f"{folder}/passnet-for-another" for folder in module.PRIVATE]
-    assert set(ask(TRY_TO_WRITE.replace("PLACES", repr(places))).values()) == {"written"}
+    writing, home = TRY_TO_WRITE.replace("PLACES", repr(places)), root / "its own"
+    assert set(ask(writing, home=home).values()) == {"written"}
     text = f"answer = [os.path.exists(item) for item in {[*places, str(tmp_path)]!r}]"
-    assert ask(text) == [True, True, True, False]
+    assert ask(text, home=home) == [True, True, True, False]
     assert ask(text, name="another") == [False] * 4
+    assert ask(text) == [False] * 4, "another folder of the same candidate"
 
 
 @confined

@@ -109,10 +109,9 @@ class JudgeDesk:
     """The judge's processes, held open while one pass folder or task after another is judged.
 
     Candidate code sees the folder under judgement and no other, nor files that another has left.
-    One thread at a time uses a desk.
-    Folders are written under `root`, which messages may contain. With `call` None a desk only
-    judges entries, and starts processes when they are first needed. All temporary files lie in
-    `folder`, by default that of the system.
+    One thread at a time uses a desk. Folders are written under `root`, which messages may contain.
+    With `call` None a desk only judges entries, and starts processes when they are first needed.
+    All temporary files lie in `folder`, by default that of the system.
     """
 
     def __init__(

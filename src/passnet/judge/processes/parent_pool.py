@@ -48,8 +48,7 @@ class ParentPool:
         self.sandbox = sandbox
         self.num_threads = num_threads
         self._is_closed = False
-        self._parents: dict[_Key, WorkerParent] = {}
-        self._folders: dict[_Key, str | None] = {}
+        self._parents: dict[_Key, tuple[WorkerParent, str | None]] = {}
         self._warm = WarmProcess(sandbox, num_threads, device) if sandbox.forks else None
 
     def __enter__(self) -> ParentPool:
@@ -69,8 +68,8 @@ class ParentPool:
             self._drop_one(key)
 
     def _drop_one(self, key: _Key) -> None:
-        if (parent := self._parents.pop(key, None)) is not None:
-            parent.close()
+        parent, _ = self._parents.pop(key)
+        parent.close()
 
     def end(self) -> None:
         """End all processes, also the warm one; the next request starts new ones."""
@@ -108,10 +107,11 @@ class ParentPool:
     def _get(self, key: _Key, passes: str | None, visible: list[Path]) -> WorkerParent:
         if self._is_closed:
             raise MeasureError("the run was stopped")
-        if self._folders.get(key) not in (None, passes):
+        if key in self._parents and self._parents[key][1] not in (None, passes):
             self._drop_one(key)  # with the files of the other folder
-        self._folders[key] = passes
-        if key not in self._parents:
+        if key in self._parents:
+            parent, _ = self._parents[key]
+        else:
             folders = [path for path in visible if path.is_dir()]
             is_shared = key is None
             headers = None if is_shared or self.device != "cpu" else make_headers()
@@ -119,8 +119,8 @@ class ParentPool:
                 self.num_threads, self.sandbox, folders, self.device, is_shared, headers, self._warm
             )
             parent.start()
-            self._parents[key] = parent
-        return self._parents[key]
+        self._parents[key] = parent, passes
+        return parent
 
 
 @cache

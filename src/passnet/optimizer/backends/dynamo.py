@@ -85,8 +85,7 @@ def _build_zentorch(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     if "AuthenticAMD" not in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"):
         raise BackendError("zentorch is for AMD's processors")
     import_module("zentorch")  # it registers itself
-    with inductor_settings({"freezing": True}):
-        return _compiled(call, folder, name, {"freezing": True}, backend="zentorch")
+    return _compiled(call, folder, name, {"freezing": True}, backend="zentorch")
 
 
 def _build_torchao(call: NetCall, folder: Path, name: str) -> BuiltBackend:

@@ -183,17 +183,8 @@ void put(const Lanes (*sums)[BLOCKS], int64_t count, int64_t pixels, float* to, 
          const float* bias, const float* other) {
   Lanes added[BLOCKS] = {};
   for (int b = 0; bias && b < BLOCKS; b++) added[b] = load_some(bias + b * LANES, count - b * LANES);
-  if (count >= BLOCKS * LANES) {
-    for (int64_t i = 0; i < pixels; i++, to += pitch, other += other ? pitch : 0)
-#pragma GCC unroll 3
-      for (int b = 0; b < BLOCKS; b++) {
-        Lanes value = sums[i][b] + added[b];
-        if (other) value += load(other + b * LANES);
-        store(to + b * LANES, value);
-      }
-    return;
-  }
   for (int64_t i = 0; i < pixels; i++, to += pitch, other += other ? pitch : 0)
+#pragma GCC unroll 3
     for (int b = 0; b < BLOCKS; b++) {
       int64_t left = count - b * LANES;
       Lanes value = sums[i][b] + added[b];

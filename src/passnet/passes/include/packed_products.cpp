@@ -1,6 +1,6 @@
 // Products and convolutions by weights that are packed once and watched: the op of packed_products.py.
 //
-// At the first call the weights are put into the layouts of oneDNN or MKL, with the scales of a batch
+// At the first call the weights are put into the layouts of oneDNN, MKL or ours, with the scales of a batch
 // norm folded in, and what is fastest of several ways is kept. A later call looks whether the weights
 // were written since (memory_watch.h), and packs them anew if so.
 
@@ -161,7 +161,6 @@ Tensor directly(const Packed& packed, const Form& form, const Tensor& values, co
   direct::Finish finish;
   if (packed.bias) finish.bias = packed.bias->const_data_ptr<float>();
   if (added) finish.other = added->const_data_ptr<float>();
-  bool is_known = true;
   if (form.activation == "relu") finish.kind = direct::Activation::RELU;
   else if (form.activation == "hardswish") finish.kind = direct::Activation::HARDSWISH;
   else if (form.activation == "sigmoid") finish.kind = direct::Activation::SIGMOID;
@@ -169,12 +168,10 @@ Tensor directly(const Packed& packed, const Form& form, const Tensor& values, co
   else if (form.activation == "hardtanh") {
     finish.kind = direct::Activation::CLAMP;
     finish.low = static_cast<float>(form.numbers.at(0)), finish.high = static_cast<float>(form.numbers.at(1));
-  } else {
-    is_known = false;
   }
   auto run = direct::is_depthwise(shape) ? direct::depthwise : direct::convolve;
   run(shape, x.const_data_ptr<float>(), packed.weight.const_data_ptr<float>(), y.data_ptr<float>(), finish);
-  if (!is_known) activate(y, form);
+  if (finish.kind == direct::Activation::NONE) activate(y, form);
   return y;
 }
 
