@@ -278,13 +278,13 @@ def _suite(name: str, plan: AssemblyPlan, data: Path, folder: Path, num_workers:
         partial(progress, "admitting subgraphs"),
     )
     assembled = assemble(data, plan, work)
-    _describe(name, assembled.tasks)
+    describe(name, assembled.tasks)
     held_out_work = replace(work, path=folder / f"{name}-held-out.parquet")
     held_out = assemble_held_out(data, plan, held_out_work, assembled.tasks)
-    _describe(f"{name}-held-out", held_out.tasks)
+    describe(f"{name}-held-out", held_out.tasks)
 
 
-def _describe(name: str, tasks: Collection[TaskRows]) -> None:
+def describe(name: str, tasks: Collection[TaskRows]) -> None:
     rows = [row for task in tasks for row in task.rows]
     lengths = [len(task.ops) for task in tasks]
     shares = {

@@ -20,7 +20,7 @@ from passnet_service.connections import (
 from passnet_service.dispatch import Dispatcher
 from passnet_service.graph_check import GraphChecker
 from passnet_service.queue import QueueFullError, UnavailableError
-from passnet_service.settings import ServiceLimits
+from passnet_service.settings import ServiceLimits, ServiceSettings
 
 SUBMISSIONS_PATH = "/v1/submissions"
 STATUS_PATH = "/v1/status"
@@ -30,6 +30,7 @@ def make_app(
     dispatcher: Dispatcher,
     suites: Mapping[str, Suite],
     held_out: Suite | None,
+    settings: ServiceSettings,
     digest: str,
     limits: ServiceLimits,
     checker: GraphChecker,
@@ -73,6 +74,8 @@ def make_app(
                 "judges_lost": dispatcher.num_lost,
                 "busy_ratio": dispatcher.busy_ratio,
                 "suites": {name: len(suite.tasks) for name, suite in suites.items()},
+                "run": settings.run,
+                "call": settings.call,
             }
         )
 

@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import TypeVar
 
 from passnet.errors import MeasureError, PassnetError
-from passnet.train.service.submission import Judged, JudgeJob, JudgeReport
+from passnet.train.service.submission import Judged, JudgeJob, JudgeReport, QueueCounts
 from passnet_service.judges import JudgeLostError, ServiceJudge
-from passnet_service.queue import QueueCounts, SubmissionQueue, UnavailableError
+from passnet_service.queue import SubmissionQueue, UnavailableError
 
 T = TypeVar("T")
 

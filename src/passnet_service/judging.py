@@ -112,6 +112,8 @@ def judge_one(desk: JudgeDesk, job: JudgeJob) -> Judged:
     )
     task = Task(graphs[0].task, tuple(graphs))
     try:
+        if job.is_unchanged:
+            return Judged(tuple(desk.unchanged(task)))
         trials = desk.judge(task, job.files, unseen, job.is_timed)
     except PassFolderError as cause:
         return _failed(desk, job, ("compile_error", plain(str(cause), desk.root)))

@@ -6,13 +6,13 @@ import os
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from passnet.core.records.serialise import decode, encode
 from passnet.errors import InputError
-from passnet.train.service.submission import Judged, JudgeJob, JudgeReport
+from passnet.train.service.submission import Judged, JudgeJob, JudgeReport, QueueCounts
 
 QUEUE_FILE = "queue.sqlite"
 
@@ -42,15 +42,6 @@ class QueueFullError(Exception):
 
 class UnavailableError(Exception):
     """The service cannot do its work for now, as on a full disk; the text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueueCounts:
-    """Numbers of submissions by state."""
-
-    waiting: int
-    judging: int
-    done: int
 
 
 class SubmissionQueue:

@@ -128,7 +128,8 @@ async def _serve(
     limits = _within_descriptors(plan.limits, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     async with Dispatcher(queue, judges, limits.item_timeout_s) as dispatcher:
         with GraphChecker(folder=str(scratch)) as checker:
-            app = make_app(dispatcher, plan.suites, plan.held_out, digest, limits, checker)
+            suites = (plan.suites, plan.held_out)
+            app = make_app(dispatcher, *suites, settings, digest, limits, checker)
             server = asyncio.create_task(Connections(app, token, limits).accept(listener))
             started(f"http://{f'[{host}]' if ':' in host else host}:{port}")
             fed = asyncio.create_task(dispatcher.fed())

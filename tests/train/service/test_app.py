@@ -10,12 +10,14 @@ import pytest
 
 from passnet.core.jobs.process import JobLimits
 from passnet.core.records.serialise import decode, encode
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import make_suite
-from passnet.train.service.submission import Judged, JudgeReport
+from passnet.train.service.submission import Judged, JudgeReport, QueueCounts, ServiceStatus
 from passnet_service.app import make_app
 from passnet_service.dispatch import Dispatcher
 from passnet_service.graph_check import CHECK_LIMITS, GraphChecker
 from passnet_service.queue import QUEUE_FILE, SubmissionQueue
+from passnet_service.settings import ServiceSettings
 from tests.faults import limited_files
 from tests.judge.folders import small_graph
 from tests.train.service.listening import listening
@@ -30,13 +32,15 @@ from tests.train.service.scripted_judge import (
 
 TOKEN = "a-token-of-this-test"
 SUITE = make_suite("small", [small_graph()])
+SUITES = {"small": SUITE}
+SETTINGS = ServiceSettings(RunSettings(JudgeSettings(device="cuda:0"), sandbox="none"), "direct")
 
 
 @asynccontextmanager
 async def service(folder, *judges, max_waiting=100, token=TOKEN, limits=LIMITS, check=CHECK_LIMITS):
     with closing(SubmissionQueue(folder, max_waiting)) as queue, GraphChecker(check) as checker:
         async with Dispatcher(queue, judges, 5.0) as dispatcher:
-            app = make_app(dispatcher, {"small": SUITE}, None, "digest", limits, checker)
+            app = make_app(dispatcher, SUITES, None, SETTINGS, "digest", limits, checker)
             async with listening(app, TOKEN, limits) as (_, port):
                 headers = {"Authorization": f"Bearer {token}".encode()} if token else {}
                 url = f"http://127.0.0.1:{port}"
@@ -88,6 +92,10 @@ def test_a_submission_is_answered_once_judged_and_from_what_is_kept_after_that(t
                 assert (await put(http, other)).status_code == 202
             status = (await http.get("/v1/status")).json()
             assert status["suites"] == {"small": 1}
+            assert decode(encode(status), ServiceStatus) == ServiceStatus(
+                SETTINGS.run, "direct", QueueCounts(*(status["queue"].values()))
+            )
+            assert sum(status["queue"].values()) == 4
 
     asyncio.run(run())
 

@@ -6,9 +6,22 @@ from dataclasses import replace
 import pytest
 
 from passnet.core.records.serialise import decode, encode
-from passnet.errors import InputError
-from passnet.train.service.client import ServiceAddress, judge_all
-from passnet.train.service.submission import Judged, JudgeReport, Submission
+from passnet.errors import InputError, MeasureError
+from passnet.judge.settings import JudgeSettings, RunSettings
+from passnet.train.service.client import (
+    ServiceAddress,
+    judge_all,
+    progress_of,
+    service_address,
+    service_status,
+)
+from passnet.train.service.submission import (
+    Judged,
+    JudgeReport,
+    QueueCounts,
+    ServiceStatus,
+    Submission,
+)
 from passnet_service.connections import HttpAnswer, HttpRequest, RefusedError
 from tests.train.service.listening import listening
 from tests.train.service.scripted_judge import LIMITS, RIGHT, submission
@@ -16,8 +29,13 @@ from tests.train.service.scripted_judge import LIMITS, RIGHT, submission
 TOKEN = "a-token-of-this-test"
 
 
+STATUS = ServiceStatus(RunSettings(JudgeSettings(device="cuda:0")), "direct", QueueCounts(5, 1, 24))
+
+
 async def judged_at_once(request: HttpRequest) -> HttpAnswer:
     """Refuses a task, answers as a proxy for another, and judges all else right."""
+    if request.path == "/v1/status":
+        return HttpAnswer(200, encode(STATUS))
     asked = decode(request.body, Submission)
     if asked.task == "refused":
         raise RefusedError(400, "no such task")
@@ -60,6 +78,33 @@ def test_a_refusal_or_the_page_of_a_proxy_costs_one_submission_alone():
     )
     assert refused.fault.endswith("no such task") and right.trials[0].status == "ok"
     assert "no answer in 1.5 s: answer of the judge service: not a valid" in proxied.fault
+
+
+def asked_of(function, *words, token: str = TOKEN):
+    async def run():
+        async with listening(judged_at_once, TOKEN, LIMITS) as (_, port):
+            return await function(ServiceAddress(f"http://127.0.0.1:{port}", token), *words)
+
+    return asyncio.run(run())
+
+
+def test_a_trainer_learns_the_settings_of_its_service_and_its_own_progress():
+    assert asked_of(service_status) == STATUS
+    progress = {count: asked_of(progress_of, count) for count in (0, 20, 30, 40)}
+    assert progress == {0: 1.0, 20: 1.0, 30: 1.0, 40: 0.75}
+    with pytest.raises(InputError, match="the token is missing or wrong"):
+        asked_of(service_status, token="another-token")
+    with pytest.raises(MeasureError, match="127.0.0.1:1: ConnectError"):
+        asyncio.run(service_status(ServiceAddress("http://127.0.0.1:1", TOKEN)))
+
+
+def test_a_missing_variable_is_named(monkeypatch):
+    monkeypatch.setenv("PASSNET_JUDGE_URL", "http://127.0.0.1:8321")
+    monkeypatch.delenv("PASSNET_JUDGE_TOKEN", raising=False)
+    with pytest.raises(InputError, match="set PASSNET_JUDGE_TOKEN: .*DIR/token"):
+        service_address()
+    monkeypatch.setenv("PASSNET_JUDGE_TOKEN", "secret")
+    assert service_address(5.0) == ServiceAddress("http://127.0.0.1:8321", "secret", 5.0)
 
 
 def test_a_wrong_token_ends_the_batch():

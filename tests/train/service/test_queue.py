@@ -13,10 +13,9 @@ import pytest
 from passnet.core.jobs.children import python_environment
 from passnet.core.records.serialise import decode
 from passnet.errors import InputError
-from passnet.train.service.submission import Judged, JudgeJob
+from passnet.train.service.submission import Judged, JudgeJob, QueueCounts
 from passnet_service.queue import (
     QUEUE_FILE,
-    QueueCounts,
     QueueFullError,
     SubmissionQueue,
     UnavailableError,

@@ -14,8 +14,9 @@ import pytest
 
 from passnet.core.jobs.children import descendants
 from passnet.errors import InputError
-from passnet.judge.suite.suite import row_of_graph
-from passnet.train.service.client import judge_all_now
+from passnet.judge.settings import RunSettings
+from passnet.judge.suite.suite import make_suite, row_of_graph
+from passnet.train.service.client import ServiceDesk, judge_all_now
 from passnet.train.service.submission import Submission
 from tests.bench.runs import passnet
 from tests.judge.folders import GOOD, small_graph
@@ -44,6 +45,10 @@ def test_a_client_gets_what_the_judge_finds_and_what_is_no_pass_folder_does_not_
         assert trials[0].smallest_t == -10 and trials[1].smallest_t > -5
         assert LIST in trials[2].error and str(tmp_path) not in trials[2].error
         assert judge_all_now(address, asked[:1])[0].is_cached
+        desk = ServiceDesk(address, RunSettings())
+        [unchanged] = desk.unchanged(make_suite("small", [small_graph()]).tasks[0])
+        assert unchanged.status in ("ok", "unstable") and unchanged.matches == {}
+        assert unchanged.smallest_t == -10
         with pytest.raises(InputError, match="the token is missing or wrong"):
             judge_all_now(replace(address, token="no token of this service"), asked)
     assert stat.S_IMODE((tmp_path / "out" / "token").stat().st_mode) == 0o600

@@ -58,6 +58,8 @@ class VariantResult:
     error: str | None
     matches: dict[str, int]
     findings: tuple[str, ...]
+    us: float | None = None
+    """Microseconds of a call."""
 
     @property
     def is_correct(self) -> bool:

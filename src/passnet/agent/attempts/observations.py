@@ -5,7 +5,7 @@ They tell nothing of held-out shapes, or of the judge's evidence.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -37,6 +37,7 @@ def variant_result(trial: Trial, root: str) -> VariantResult:
         error=None if error is None else plain(error, root),
         matches=dict(trial.matches),
         findings=tuple(dict.fromkeys(finding.name for finding in rejected)),
+        us=None if trial.candidate_ms is None else round(1e3 * trial.candidate_ms, 2),
     )
 
 
@@ -57,8 +58,17 @@ def plain(text: str, root: str) -> str:
     return text if len(text) <= MAX_PROBLEM else text[: MAX_PROBLEM - 1] + "…"
 
 
-def evaluation_text(evaluation: Evaluation, number: int, best: int | None, task: Task) -> str:
-    """Return the summary of an evaluation, then a line a graph, by the task's numbers."""
+def evaluation_text(
+    evaluation: Evaluation,
+    number: int,
+    best: int | None,
+    task: Task,
+    call_us: Mapping[str, float] | None = None,
+) -> str:
+    """Return the summary of an evaluation, then a line a graph, by the task's numbers.
+
+    `call_us` is what `call_costs` returns.
+    """
     variants = evaluation.variants
     score = "not timed" if evaluation.score is None else f"{evaluation.score:.3f}"
     is_best = "the best so far" if best == number else f"the best so far is evaluation {best}"
@@ -69,7 +79,7 @@ def evaluation_text(evaluation: Evaluation, number: int, best: int | None, task:
         f"{len(variants) - failures.total()} of {len(variants)} graphs correct"
         + "".join(f", {count} {status}" for status, count in failures.items())
         + (f"; {num_untimed} not timed, which are in no score" if num_untimed else ""),
-        "graph | status | smallest t | speedup | interval | matches | problem",
+        "graph | status | smallest t | speedup | interval | us | own us | matches | problem",
     ]
     first_graphs: dict[str, str] = {}
     numbers = _graph_numbers(task)
@@ -87,11 +97,32 @@ def evaluation_text(evaluation: Evaluation, number: int, best: int | None, task:
             "–" if variant.smallest_t is None else str(variant.smallest_t),
             "–" if variant.speedup is None else f"{variant.speedup:.3f}",
             "–" if low is None or high is None else f"{low:.2f}–{high:.2f}",
+            *_times(variant, call_us or {}),
             matches or "–",
             problem,
         )
         lines.append(" | ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def _times(variant: VariantResult, call_us: Mapping[str, float]) -> tuple[str, str]:
+    if variant.us is None or variant.speedup is None:
+        return "–", "–"
+    call = call_us.get(variant.graph)
+    own = "–" if call is None else f"{max(variant.us - call, 0.0):.1f}"
+    return f"{variant.us:.1f}", own
+
+
+def call_costs(unchanged: Sequence[Trial]) -> dict[str, float]:
+    """Return the microseconds that a call takes of each graph's time, whatever a pass does.
+
+    It is the time of the graph as it is, called as passes are, beyond eager torch's.
+    """
+    return {
+        trial.graph: max(1e3 * (trial.candidate_ms - trial.reference_ms), 0.0)
+        for trial in unchanged
+        if trial.candidate_ms is not None and trial.reference_ms is not None
+    }
 
 
 def unchanged_text(trials: Sequence[Trial], task: Task) -> str:
@@ -103,7 +134,7 @@ def unchanged_text(trials: Sequence[Trial], task: Task) -> str:
     lines = [
         "Measured here before your first turn: the graphs as they are, without a pass, called as "
         "your passes will be. Of these times a call takes what is beyond eager torch's, whatever "
-        "a pass does.",
+        "a pass does; an evaluation shows `us`, a call of your folder, and `own us`, without them.",
         "",
         "graph | eager torch, us | unchanged, us | its speedup",
     ]

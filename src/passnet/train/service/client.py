@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -19,10 +20,18 @@ from passnet.judge.suite.suite import row_of_graph
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
-from passnet.train.service.submission import Judged, JudgeReport, Submission, judgeable
+from passnet.train.service.submission import (
+    Judged,
+    JudgeReport,
+    ServiceStatus,
+    Submission,
+    judgeable,
+)
 
 if TYPE_CHECKING:
     import httpx
+
+URL_VARIABLE, TOKEN_VARIABLE = "PASSNET_JUDGE_URL", "PASSNET_JUDGE_TOKEN"
 
 MAX_PAUSE_S = 10.0
 """Longest pause before the next request to a service that does not answer."""
@@ -58,17 +67,8 @@ async def judge_all(
     Raises:
         InputError: httpx is not installed, or the token is wrong.
     """
-    if find_spec("httpx") is None:
-        raise InputError("httpx is not installed; pip install 'passnet[serve]'")
-    import httpx
-
     at_once = asyncio.Semaphore(address.num_at_once)
-    limits = httpx.Limits(max_connections=address.num_at_once)
-    timeout = httpx.Timeout(address.wait_s + 15.0, pool=None)
-    headers = {"Authorization": f"Bearer {address.token.strip()}"}  # a file ends with a newline
-    async with httpx.AsyncClient(
-        base_url=address.url, headers=headers, timeout=timeout, limits=limits, trust_env=False
-    ) as http:
+    async with _client(address) as http:
 
         async def ask(submission: Submission) -> JudgeReport:
             async with at_once:
@@ -80,6 +80,64 @@ async def judge_all(
 def judge_all_now(address: ServiceAddress, submissions: Sequence[Submission]) -> list[JudgeReport]:
     """Return the reports on submissions; `judge_all` for synchronous callers."""
     return asyncio.run(judge_all(address, submissions))
+
+
+def service_address(timeout_s: float = 900.0) -> ServiceAddress:
+    """Return the address in the variables `PASSNET_JUDGE_URL` and `PASSNET_JUDGE_TOKEN`.
+
+    Raises:
+        InputError: one is missing.
+    """
+    try:
+        url, token = os.environ[URL_VARIABLE], os.environ[TOKEN_VARIABLE]
+    except KeyError as missing:
+        raise InputError(
+            f"set {missing.args[0]}: `passnet judge serve --out DIR` says the address, and "
+            "DIR/token holds the token"
+        ) from None
+    return ServiceAddress(url, token, timeout_s)
+
+
+async def service_status(address: ServiceAddress) -> ServiceStatus:
+    """Return a service's settings and the number of its submissions.
+
+    Raises:
+        InputError: httpx is not installed, or the token is wrong.
+        MeasureError: the service did not answer.
+    """
+    async with _client(address) as http:
+        reply = await _sent(http.get("/v1/status"))
+    if isinstance(reply, str):
+        raise MeasureError(f"the judge service at {address.url}: {reply}")
+    if reply.status_code != 200:
+        raise InputError(f"the judge service at {address.url}: {_refusal_text(reply)}")
+    return decode(reply.content, ServiceStatus, "answer of the judge service")
+
+
+async def progress_of(address: ServiceAddress, num_answers: int) -> float:
+    """Return the progress of a training that will have so many answers judged, from 0 to 1.
+
+    It is the share that the service has been asked for, so it counts on when a trainer is started
+    again. A trainer that knows its steps need not ask; with 0 answers a training is at its end.
+    """
+    if num_answers <= 0:
+        return 1.0
+    counts = (await service_status(address)).queue
+    return min((counts.waiting + counts.judging + counts.done) / num_answers, 1.0)
+
+
+def _client(address: ServiceAddress) -> httpx.AsyncClient:
+    if find_spec("httpx") is None:
+        raise InputError("httpx is not installed; pip install 'passnet[serve]'")
+    import httpx
+
+    return httpx.AsyncClient(
+        base_url=address.url,
+        headers={"Authorization": f"Bearer {address.token.strip()}"},  # a file ends with a newline
+        timeout=httpx.Timeout(address.wait_s + 15.0, pool=None),
+        limits=httpx.Limits(max_connections=address.num_at_once),
+        trust_env=False,
+    )
 
 
 async def _report(
@@ -126,13 +184,17 @@ async def _reply(
     http: httpx.AsyncClient, submission_id: str | None, body: bytes, wait_s: float
 ) -> httpx.Response | str:
     """Return the service's answer, or the reason why there is none."""
+    if submission_id is None:
+        return await _sent(http.post("/v1/submissions", content=body))
+    query = {"wait": f"{wait_s:.1f}"}
+    return await _sent(http.get(f"/v1/submissions/{submission_id}", params=query))
+
+
+async def _sent(request: Awaitable[httpx.Response]) -> httpx.Response | str:
     import httpx
 
     try:
-        if submission_id is None:
-            return await http.post("/v1/submissions", content=body)
-        query = {"wait": f"{wait_s:.1f}"}
-        return await http.get(f"/v1/submissions/{submission_id}", params=query)
+        return await request
     except httpx.TransportError as cause:
         return f"{type(cause).__name__} {cause}".strip()
 
@@ -152,7 +214,8 @@ def _retry_after_s(reply: Any) -> float:
 class ServiceDesk:
     """A session's judge that asks a service; a `judge.desk.desk.StateJudge`.
 
-    `settings` are for the text of prompts; the service judges by its own.
+    `settings` are for the text of prompts; the service judges by its own, which `service_status`
+    returns.
     """
 
     root = "/nowhere"
@@ -185,9 +248,12 @@ class ServiceDesk:
         Raises:
             MeasureError: the service failed, or gave no answer in time.
         """
-        graphs, held_out = tuple(map(row_of_graph, task.graphs)), tuple(map(row_of_graph, unseen))
-        is_timed = is_timed and self._is_timed
-        submission = Submission(task.name, files, graphs=graphs, unseen=held_out, is_timed=is_timed)
+        held_out, is_timed = tuple(map(row_of_graph, unseen)), is_timed and self._is_timed
+        return self._trials(task, files=files, unseen=held_out, is_timed=is_timed)
+
+    def _trials(self, task: Task, **fields: Any) -> list[Trial]:
+        graphs = tuple(map(row_of_graph, task.graphs))
+        submission = Submission(task.name, graphs=graphs, **fields)
         [report] = judge_all_now(self._address, [submission])
         if report.judged is None or report.judged.fault is not None:
             fault = "no answer" if report.judged is None else report.judged.fault
@@ -195,8 +261,8 @@ class ServiceDesk:
         return list(report.judged.trials)
 
     def unchanged(self, task: Task) -> list[Trial]:
-        """Return nothing: a service judges folders alone."""
-        return []
+        """Return a trial for each graph as it is; none if this desk times nothing."""
+        return self._trials(task, files={}, is_unchanged=True) if self._is_timed else []
 
     def check_matches(self, task: Task, files: Files) -> list[GraphMatches]:
         """Return the matches of a folder's passes, from an untimed `judge`."""

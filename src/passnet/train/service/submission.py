@@ -7,8 +7,10 @@ from typing import Literal, TypeAlias
 
 from passnet.core.records.serialise import encode
 from passnet.errors import ActionError, InputError, did_you_mean
+from passnet.judge.candidate import CallMode
 from passnet.judge.held_out import held_out_graphs
 from passnet.judge.score.status import MACHINES_FAULT
+from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite, SuiteRow, graph_of_row, make_suite, row_of_graph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files, created
@@ -38,6 +40,9 @@ class Submission:
     repeat: int = 0
     """A new number asks for another judgement."""
 
+    is_unchanged: bool = False
+    """Judge the graphs as they are, called as passes are; `files` do not count."""
+
 
 @dataclass(frozen=True, slots=True)
 class JudgeJob:
@@ -47,6 +52,7 @@ class JudgeJob:
     unseen: tuple[SuiteRow, ...]
     files: Files
     is_timed: bool
+    is_unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,24 @@ class JudgeReport:
     judge: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class QueueCounts:
+    """Numbers of submissions by state."""
+
+    waiting: int
+    judging: int
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    """A service's settings, and its submissions, those before a restart included."""
+
+    run: RunSettings
+    call: CallMode
+    queue: QueueCounts
+
+
 def judge_job(
     submission: Submission, suites: Mapping[str, Suite], held_out: Suite | None
 ) -> JudgeJob:
@@ -100,15 +124,16 @@ def judge_job(
         InputError: no such suite or task, or files that a pass folder cannot have.
     """
     files: Files = {}
-    for name in sorted(submission.files):
+    for name in () if submission.is_unchanged else sorted(submission.files):
         files = created(files, name, submission.files[name])
+    how = (files, submission.is_timed, submission.is_unchanged)
     if submission.suite is None:
         graphs, unseen = submission.graphs, submission.unseen
         if len(graphs) > MAX_GRAPHS or len(unseen) > MAX_GRAPHS:
             raise InputError(f"a task may have {MAX_GRAPHS} graphs, and as many in other shapes")
         if not graphs or any(row.task != submission.task for row in (*graphs, *unseen)):
             raise InputError(f"give graphs of task {submission.task}, or the suite that it is in")
-        return JudgeJob(graphs, unseen, files, submission.is_timed)
+        return JudgeJob(graphs, unseen, *how)
     if submission.suite not in suites:
         names = ", ".join(suites) or "none"
         raise InputError(
@@ -121,7 +146,7 @@ def judge_job(
         raise InputError(f"suite {submission.suite} has no task {submission.task!r}{hint}")
     graphs = tuple(row_of_graph(graph) for graph in tasks[submission.task].graphs)
     unseen = tuple(row_of_graph(graph) for graph in held_out_graphs(held_out, submission.task))
-    return JudgeJob(graphs, unseen, files, submission.is_timed)
+    return JudgeJob(graphs, unseen, *how)
 
 
 def judgeable(files: Files) -> Files:
@@ -145,5 +170,6 @@ def check_graphs(rows: Sequence[SuiteRow]) -> None:
 def submission_id(job: JudgeJob, settings_digest: str, repeat: int) -> str:
     """Hash the graphs but their origins, the files, the settings and the number of repeats."""
     bare = [tuple(replace(row, source="null") for row in rows) for rows in (job.graphs, job.unseen)]
-    content = encode((bare, sorted(job.files.items()), job.is_timed, settings_digest, repeat))
+    parts = (bare, sorted(job.files.items()), job.is_timed, settings_digest, repeat)
+    content = encode((*parts, "unchanged") if job.is_unchanged else parts)
     return hashlib.sha256(content).hexdigest()[:32]
