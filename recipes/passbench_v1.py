@@ -285,6 +285,7 @@ def _suite(name: str, plan: AssemblyPlan, data: Path, folder: Path, num_workers:
 
 
 def describe(name: str, tasks: Collection[TaskRows]) -> None:
+    """Print what a suite is made of."""
     rows = [row for task in tasks for row in task.rows]
     lengths = [len(task.ops) for task in tasks]
     shares = {

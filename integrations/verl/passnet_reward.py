@@ -3,7 +3,8 @@
 verl awaits it for each answer, many at a time. Rows of its data need `ground_truth` (the name of a
 task) and `extra_info.suite`. verl cannot leave an answer out: one that could not be judged is asked
 for again, and if that does not help either, it ends the step with an error, as a zero would teach
-something false.
+something false. With the number of answers of the training in `PASSNET_TRAINING_ANSWERS`, a wrong
+answer earns the staged credit, which decays by what the service has judged.
 
 Source: verl 0.9.1, `verl/experimental/reward_loop/reward_manager/naive.py`,
 `verl/trainer/config/reward/reward.yaml`.
@@ -16,9 +17,10 @@ from typing import Any
 from passnet.judge.suite.suite import load_suite, row_of_graph
 from passnet.judge.task import Task
 from passnet.train.rewards.reward import answer_files, is_correct, task_reward
-from passnet.train.service.client import ServiceAddress, judge_all
+from passnet.train.service.client import judge_all, progress_of, service_address
 from passnet.train.service.submission import Submission
 
+ANSWERS_VARIABLE = "PASSNET_TRAINING_ANSWERS"
 NUM_ASKED = 3
 
 
@@ -43,7 +45,8 @@ async def compute_score(
     if files is None:
         return {"score": 0.0, "acc": 0.0, "cheat": 0.0}
     task = _tasks(extra_info["suite"])[ground_truth]
-    address = ServiceAddress(os.environ["PASSNET_JUDGE_URL"], os.environ["PASSNET_JUDGE_TOKEN"])
+    address = service_address()
+    progress = await progress_of(address, int(os.environ.get(ANSWERS_VARIABLE, "0")))
     graphs = tuple(map(row_of_graph, task.graphs))
     why = ""
     for number in range(NUM_ASKED):
@@ -51,7 +54,7 @@ async def compute_score(
         [report] = await judge_all(address, [submission])
         judged = report.judged
         if judged is not None and judged.fault is None:
-            reward = task_reward(judged.trials)
+            reward = task_reward(judged.trials, progress=progress)
             if reward is not None:
                 correct = sum(map(is_correct, judged.trials)) / len(judged.trials)
                 return {"score": reward, "acc": correct, "cheat": float(judged.has_cheat)}

@@ -66,12 +66,13 @@ class TrainDataOptions:
 def train_data(options: TrainDataOptions) -> None:
     """Make training data of the captured graphs in CAPTURES, by rejection sampling.
 
-    Subgraphs are mined, answered by the compiler author in the loops form, and judged. Folders of
-    --with may also hold training data; their rows are not made again.
+    Subgraphs are mined, answered by the compiler author in the loops form, and judged; those of
+    PassBench and of --eval are left out. Folders of --with may also hold training data; their rows
+    are not made again.
     """
     from passnet.core.records.serialise import SCHEMA_VERSION
     from passnet.core.terminal.progress import progress
-    from passnet.judge.suite.suite import read_suite_keys
+    from passnet.judge.suite.suite import benchmarks, read_suite_keys
     from passnet_loops.data.build import (
         DataInfo,
         Excluded,
@@ -82,10 +83,8 @@ def train_data(options: TrainDataOptions) -> None:
     )
     from passnet_loops.data.judge_rows import deadline, judge_rows
 
-    if not options.evaluation:
-        raise InputError("give --eval SUITE: a suite to keep out of the training data")
     plan, out = _checked(options.plan), options.out
-    keys = read_suite_keys(options.evaluation)
+    keys = read_suite_keys([*options.evaluation, *benchmarks()])
     settings = replace(options.settings, shard=(plan.shard.number, plan.shard.total))
     info = DataInfo(SCHEMA_VERSION, options.captures.name, keys.hashes, settings)
     rows = captured_graphs(options.captures, settings.shard)

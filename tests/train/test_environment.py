@@ -3,6 +3,7 @@
 import asyncio
 import pickle
 from dataclasses import replace
+from shutil import rmtree
 
 import pytest
 
@@ -88,9 +89,10 @@ RECIPE = GpuRecipe(
     model="random",
     arguments={
         "num_generations": 2, "per_device_train_batch_size": 2, "max_completion_length": 12,
-        "max_tool_calling_iterations": 3, "max_steps": 3, "logging_steps": 1, "learning_rate": 0.01,
-        "use_cpu": True, "bf16": False, "report_to": [], "save_strategy": "no", "beta": 0.0,
+        "max_tool_calling_iterations": 3, "logging_steps": 1, "learning_rate": 0.01, "beta": 0.0,
+        "use_cpu": True, "bf16": False, "report_to": [], "save_strategy": "steps", "save_steps": 1,
     },
+    stages=({"max_steps": 2}, {"max_steps": 1, "max_tool_calling_iterations": 5}),
 )  # fmt: skip
 
 
@@ -106,18 +108,28 @@ def test_a_tiny_llm_takes_three_steps_through_the_real_trainer_and_the_real_judg
         [{"task": "add_relu", "prompt": say, "start": folder_text(files)} for files in starts]
     )
     weights = [each.detach().clone() for each in llm.parameters()]
+    turns = []
+
+    def rows_of(number):
+        turns.append(number)
+        return rows
+
     with serving(tmp_path / "judge") as (_, address):
         judge = ServiceDesk(address, SETTINGS, is_timed=False)
         assert_tools_reach_the_judge(address)
         ask = service_judge(replace(address, timeout_s=120))
         with SampleLog(tmp_path / "run", MonitorLimits(min_samples=100)) as log:
             batch = BatchReward(TASKS, ask, log, is_timed=False)
-            trainer = train(
-                RECIPE, tmp_path / "run", llm, rows, TASKS, judge, batch, processing_class=tokenizer
-            )
-    assert trainer.state.global_step == 3
+            parts = (tmp_path / "run", llm, rows_of, TASKS, judge, batch)
+            trainer = train(RECIPE, *parts, processing_class=tokenizer)
+            assert trainer.state.global_step == 1 and turns == [3, 5]
+            rmtree(tmp_path / "run" / "stage-1" / "checkpoint-1")  # as after a kill before it
+            again = train(RECIPE, *parts, processing_class=tokenizer)
+            assert again.state.global_step == 1 and turns == [3, 5, 5]
+            train(RECIPE, *parts, processing_class=tokenizer)  # nothing is left to do
     samples = list(read_lines(tmp_path / "run" / SAMPLES_FILE, Sample))
-    assert len(samples) == 6 and {each.statuses for each in samples} == {
+    assert [each.step for each in samples] == [0, 0, 1, 1, 0, 0, 0, 0]
+    assert {each.statuses for each in samples} == {
         ("ok",), ("compile_error",),
     }  # fmt: skip
     assert {each.is_correct for each in samples} == {True, False}

@@ -1,35 +1,15 @@
-"""Requests to the reward service: its address, and the trials of an answer."""
-
-import os
+"""Requests to the reward service: the trials of an answer."""
 
 from passnet.judge.suite.suite import load_suite, row_of_graph
 from passnet.judge.task import Task
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
-from passnet.train.service.client import ServiceAddress, judge_all
+from passnet.train.service.client import judge_all, service_address
 from passnet.train.service.submission import Submission
-
-URL_VARIABLE = "PASSNET_JUDGE_URL"
-TOKEN_VARIABLE = "PASSNET_JUDGE_TOKEN"
 
 
 class NotJudgedError(RuntimeError):
     """An answer could not be judged: no reward, and not a zero."""
-
-
-def service_address(timeout_s: float) -> ServiceAddress:
-    """Return the address of the service that environment variables name.
-
-    Raises:
-        ValueError: a variable is missing.
-    """
-    try:
-        url, token = os.environ[URL_VARIABLE], os.environ[TOKEN_VARIABLE]
-    except KeyError as missing:
-        raise ValueError(
-            f"set {missing.args[0]}: start `passnet judge serve`, which says what it is"
-        ) from None
-    return ServiceAddress(url, token, timeout_s=timeout_s)
 
 
 def task_named(suite: str, name: str) -> Task:

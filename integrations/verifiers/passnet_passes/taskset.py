@@ -13,6 +13,8 @@ from passnet.agent.trajectories.training_data import ANSWER_FORM
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import load_suite
 from passnet.train.rewards.reward import answer_files, is_correct, task_reward
+from passnet.train.service.client import progress_of, service_address
+from passnet.train.tasks import TRAINING_SUITE
 from passnet_passes.asked import NotJudgedError, judged, task_named
 from passnet_passes.tools import PassState, PassTools, PassToolsConfig
 
@@ -63,7 +65,8 @@ class PassTask(vf.Task[PassTaskData, PassState, PassTaskConfig]):
         trace.info["statuses"] = [trial.status for trial in trials]
         trace.record_metric("correct", sum(map(is_correct, trials)) / len(trials))
         trace.record_metric("cheats", float(any(trial.status == "cheat" for trial in trials)))
-        reward = task_reward(trials)
+        progress = await progress_of(service_address(tools.timeout_s), tools.num_answers)
+        reward = task_reward(trials, progress=progress)
         if reward is None:
             raise NotJudgedError(f"no graph of {task.name} could be measured")
         return reward
@@ -72,7 +75,7 @@ class PassTask(vf.Task[PassTaskData, PassState, PassTaskConfig]):
 class PassTasksetConfig(vf.TasksetConfig):
     """The suite, and settings of the prompt."""
 
-    suite: str = "demo"
+    suite: str = TRAINING_SUITE
     """A shipped suite, or a Parquet file or folder of graphs that this machine has."""
     rules: str = "strict"
     """The rules that the service was started with: "strict" or "open"."""

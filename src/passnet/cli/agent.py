@@ -197,14 +197,14 @@ class AgentExportOptions:
 def agent_export(options: AgentExportOptions) -> None:
     """Make training data of the attempts in PATHS, in the chat format that TRL reads.
 
-    Attempts with an exploit, below the least score, or at evaluation tasks are left out, and so are
-    duplicates. Their number by reason is printed, and written beside the file.
+    Attempts with an exploit, below the least score, or at tasks of evaluation or PassBench are left
+    out, and so are duplicates. Their number by reason is printed, and written beside the file.
     """
     from passnet.agent.attempts.attempt import read_attempts
     from passnet.agent.prompt import instruction
     from passnet.agent.trajectories.selection import Filters, select
     from passnet.agent.trajectories.training_data import write_chats, write_pairs
-    from passnet.judge.suite.suite import load_suite, read_suite_keys
+    from passnet.judge.suite.suite import benchmarks, load_suite, read_suite_keys
     from passnet.pages.tables.attempt_tables import training_table
 
     if options.until_best and options.form == "pairs":
@@ -213,7 +213,7 @@ def agent_export(options: AgentExportOptions) -> None:
     selection = select(
         attempts,
         [load_suite(name) for name in options.suites],
-        read_suite_keys(options.evaluation),
+        read_suite_keys([*options.evaluation, *benchmarks()]),
         Filters(options.min_score, not options.any_ending, options.eval_tasks),
         options.form,
     )

@@ -44,6 +44,9 @@ class BatchReward:
     held_out: Mapping[str, Sequence[TaskGraph]] = field(default_factory=dict)
     """Other shapes of tasks, by task name, on which answers must not be wrong."""
 
+    num_answers: int = 0
+    """Answers of the whole training, where its steps are not known; 0 for no staged credit."""
+
     num_batches: int = 0
     """Batches rewarded so far."""
 
@@ -55,6 +58,11 @@ class BatchReward:
     def samples(self) -> list[Sample]:
         """Answers so far."""
         return self.log.samples
+
+    @property
+    def progress(self) -> float:
+        """Progress of the training by its answers, from 0 to 1."""
+        return min(len(self.samples) / self.num_answers, 1.0) if self.num_answers else 1.0
 
     async def rewards(
         self,

@@ -127,7 +127,8 @@ class RewardedEnvironment(PassEnvironment):
         """Return the reward of the submission; None where it could not be judged."""
         assert self._session is not None, "TRL resets an environment before it is used"
         names, step = [self._session.task.name], self._batch.num_batches
-        [reward] = await self._batch.rewards(names, [self.submitted or None], step, 1.0)
+        answers = [self.submitted or None]
+        [reward] = await self._batch.rewards(names, answers, step, self._batch.progress)
         return reward
 
 
@@ -171,8 +172,11 @@ class TrlReward:
     """
 
     batch: BatchReward
-    num_batches: int = 1
-    """Batches of the training, for trainers that do not report their progress."""
+    before: float = 0.0
+    """Share of the training that earlier stages have done."""
+
+    share: float = 1.0
+    """Share of the training that is this trainer's."""
 
     async def __call__(
         self,
@@ -189,10 +193,11 @@ class TrlReward:
             answers = [answer_files(_text(completion)) for completion in completions]
         else:
             answers = [environment.submitted or None for environment in environments]
-        step, num_steps = self.batch.num_batches, self.num_batches
+        step, progress = self.batch.num_batches, self.batch.progress
         if trainer_state is not None:
-            step, num_steps = trainer_state.global_step, trainer_state.max_steps
-        progress = min(step / max(num_steps, 1), 1.0)
+            step = trainer_state.global_step
+            done = min(step / max(trainer_state.max_steps, 1), 1.0)
+            progress = min(self.before + self.share * done, 1.0)
         facts = [{"num_tokens": len(ids)} for ids in completion_ids]
         rewards = await self.batch.rewards(task, answers, step, progress, facts)
         if log_metric is not None:
