@@ -1,5 +1,6 @@
 """The recipes for GPUs have keys that the libraries know, and say whether they ever ran."""
 
+import sys
 from contextlib import suppress
 from dataclasses import fields
 from importlib.util import find_spec
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from passnet.data.capture.mismatched_wheels import import_torchvision
-from recipes.gpu.train import CLASSES, read_recipe, trainer_classes
+from recipes.gpu.train import CLASSES, main, read_recipe, trainer_classes
 
 FOLDER = Path(__file__).parents[2] / "recipes" / "gpu"
 PATHS = sorted(FOLDER.glob("*.yaml"))
@@ -63,3 +64,40 @@ def test_every_key_of_a_recipe_is_one_of_the_libraries(path):
 
 def test_every_trainer_is_one_that_a_recipe_uses():
     assert {read_recipe(path).trainer for path in PATHS} == set(CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "words", "says"),
+    [
+        ("qwen3-4b-lora-sft", (), "give --data"),
+        ("qwen3-4b-lora-grpo", (), "set PASSNET_JUDGE_TOKEN"),
+        (
+            "qwen3-4b-lora-grpo",
+            ("--suite", "passbench-v1-small"),
+            "a benchmark is not for training",
+        ),
+        ("qwen3-4b-lora-sft", ("begun",), "add --resume to go on"),
+    ],
+)
+def test_a_training_that_cannot_begin_says_what_to_do(
+    recipe, words, says, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("PASSNET_JUDGE_URL", "http://127.0.0.1:1")
+    monkeypatch.delenv("PASSNET_JUDGE_TOKEN", raising=False)
+    if "--suite" in words:
+        monkeypatch.setenv("PASSNET_JUDGE_TOKEN", "secret")
+    if words == ("begun",):
+        (tmp_path / "stage-0").mkdir()
+        words = ()
+    path = str(FOLDER / f"{recipe}.yaml")
+    monkeypatch.setattr(sys, "argv", ["train.py", path, "--out", str(tmp_path), *words])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2 and says in capsys.readouterr().err
+
+
+def test_stages_differ_in_turns_and_answers():
+    recipe = read_recipe(FOLDER / "qwen3-4b-lora-grpo.yaml")
+    assert [recipe.turns(number) for number in range(3)] == [3, 12, 50]
+    assert recipe.num_steps == (200, 200, 100)
+    assert recipe.num_answers(8) == 8 * 500 * 4 * 16

@@ -55,7 +55,7 @@ TIMED_SHARE = 0.02
 DRAWS_SHARE = 0.1
 """The most of the budget for eager torch's calls on other arguments."""
 
-MEASURED_SHARE, COMPARED_SHARE = 0.004, 0.005
+MEASURED_SHARE, COMPARED_SHARE = 0.006, 0.005
 """The most of the budget for one call of eager torch at each size that is measured or compared."""
 
 MOST_OF_KIND = 2

@@ -72,15 +72,20 @@ class StepPlan:
 
     @property
     def measured(self) -> list[CallSizes]:
-        """The sizes for which times are taken: steps of one token, then prompts."""
+        """The sizes for which times are taken, the ones that tell most first.
+
+        They are a step of one token, prompts, then steps of longer pasts and of several rows.
+        """
         batch, length, past = (r.high for r in self.ranges[:3])
-        found = [self.sizes(1, 1, n) for n in (BLOCK, 4 * BLOCK, 16 * BLOCK) if n <= past]
+        found = [self.sizes(1, 1, min(BLOCK, past))]
+        if not self.step.has_source:
+            found += [self.sizes(1, n, 0) for n in (16, 128, 512) if n <= length]
+        found += [self.sizes(1, 1, n) for n in (4 * BLOCK, 16 * BLOCK) if n <= past]
         found += [self.sizes(n, 1, BLOCK) for n in (4, batch) if n <= batch]
         if self.step.has_source:
             found.append(self.sizes(1, 1, BLOCK, source=8 * self.source))
-            return list(dict.fromkeys(found))
-        found += [self.sizes(1, n, 0) for n in (16, 128, 512) if n <= length]
-        found.append(self.sizes(min(4, batch), min(64, length), 0))
+        else:
+            found.append(self.sizes(min(4, batch), min(64, length), 0))
         return list(dict.fromkeys(found))
 
     @property
