@@ -27,7 +27,7 @@ from passnet.optimizer.backends.backend import Backend, build_backend, load_back
 from passnet.optimizer.blocks import block_times
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, leaf_in_words
-from passnet.optimizer.call.sizes import CallSizes, compared_sizes, measured_sizes
+from passnet.optimizer.call.sizes import CallSizes
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.compare.agreement import MAX_DRAWS_S, EagerComparison
 from passnet.optimizer.compare.outputs import Agreement
@@ -281,11 +281,9 @@ class _Trial:
         """Take the sizes that are measured and compared, the cheapest first."""
         call, settings = self.call, self.settings
         a_number_s = self.comparison.eager_s / _num_numbers(call.sizes)
-        measured = call.plan.measured if call.plan else measured_sizes(call.ranges)
-        compared = call.plan.compared if call.plan else compared_sizes(call.ranges)
-        of_sizes = _affordable(call, measured, a_number_s, MEASURED_SHARE * seconds)
+        of_sizes = _affordable(call, call.measured_sizes, a_number_s, MEASURED_SHARE * seconds)
         self.measured, self.calls = [*of_sizes], [*of_sizes.values()]
-        others = _affordable(call, compared, a_number_s, COMPARED_SHARE * seconds)
+        others = _affordable(call, call.compared_sizes, a_number_s, COMPARED_SHARE * seconds)
         for number, other in enumerate(others.values(), 1):
             comparison = EagerComparison(
                 other,
@@ -501,6 +499,8 @@ def _affordable(
     Large calls take less time a number than small ones, so the least so far is the estimate.
     """
     found: dict[CallSizes, NetCall] = {}
+    if choices:
+        call.at(choices[0])  # whatever is done once is no part of the first time
     for sizes in choices:
         if found and a_number_s * _num_numbers(sizes) > most_s:
             continue

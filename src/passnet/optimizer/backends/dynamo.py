@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +14,7 @@ from passnet.errors import BackendError
 from passnet.inductor.compiler import compile_no_more, inductor_settings, own_frame
 from passnet.optimizer.backends.backend import Backend, Occasion
 from passnet.optimizer.call.net_call import BuiltBackend, FlatNet, NetCall
-from passnet.optimizer.call.sizes import compared_sizes, traced_sizes
+from passnet.optimizer.call.sizes import traced_sizes
 
 SCRIPT_FILE = "net.pt"
 
@@ -34,7 +35,7 @@ def _compiled(
     frame = own_frame(call.given if net is None else net)
     compiled: Any = torch.compile(frame, dynamic=bool(call.ranges) or None, **settings)
     # the first call is of a size that is no constant to Dynamo
-    sizes = [traced_sizes(call.ranges), *compared_sizes(call.ranges)[:2]] if call.ranges else []
+    sizes = [traced_sizes(call.ranges), *call.compared_sizes[:2]] if call.ranges else []
     with inductor_settings(options):  # Dynamo looks at `freezing` too, and not at a net's options
         for each in [call.at(size) for size in sizes] or [call]:
             each.eager(each.leaves, compiled)
@@ -96,7 +97,9 @@ def _build_torchao(call: NetCall, folder: Path, name: str) -> BuiltBackend:
 
     net = copy.deepcopy(call.net)
     quantize_(net, Int8DynamicActivationInt8WeightConfig())
-    return _compiled(call, folder, name, {"freezing": True}, net=net)
+    # Inductor fails to fold these weights into a graph of varying sizes
+    options = {} if call.ranges else {"freezing": True}
+    return replace(_compiled(call, folder, name, options, net=net), is_frozen=True)
 
 
 BACKENDS: Mapping[str, Backend] = {

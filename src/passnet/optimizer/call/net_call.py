@@ -19,7 +19,15 @@ from passnet.inductor.compiler import unspecialised_sizes
 from passnet.optimizer.call import effects
 from passnet.optimizer.call.foreign_tensors import constants_of_scripts, foreign_tensors
 from passnet.optimizer.call.held_objects import held_by
-from passnet.optimizer.call.sizes import CallPlan, CallSizes, resized, sizes_of, traced_sizes
+from passnet.optimizer.call.sizes import (
+    CallPlan,
+    CallSizes,
+    compared_sizes,
+    measured_sizes,
+    resized,
+    sizes_of,
+    traced_sizes,
+)
 from passnet.optimizer.call.values import (
     OutputStructure,
     argument_names,
@@ -210,6 +218,16 @@ class NetCall:
             ) from cause
         other.seconds = time.perf_counter() - start
         return other
+
+    @property
+    def measured_sizes(self) -> list[CallSizes]:
+        """The sizes for which times are taken."""
+        return self.plan.measured if self.plan else measured_sizes(self.ranges)
+
+    @property
+    def compared_sizes(self) -> list[CallSizes]:
+        """The sizes for comparisons besides the example's."""
+        return self.plan.compared if self.plan else compared_sizes(self.ranges)
 
     def tensors_of(self, sizes: CallSizes) -> list[torch.Tensor]:
         """Return arguments of some sizes."""
