@@ -1,4 +1,4 @@
-"""The training suite: 1,100 tasks that share no op sequence and no structure with a benchmark.
+"""The training suite: 1,020 tasks that share no op sequence and no structure with a benchmark.
 
 Run it with `python -m recipes.train_v1 training captures FOLDER [--jobs N]`; it takes an hour of a
 core, and goes on where it was stopped. FOLDER gets the suite, and in `work` what it is made of:
@@ -46,7 +46,7 @@ from passnet_loops.data.examples import TrainingRow
 from recipes.passbench_v1 import describe, domain_shares
 
 SUITE = "train-v1"
-NUM_TASKS, NUM_SEQUENCES = 1100, 3000
+NUM_TASKS, NUM_SEQUENCES = 1020, 3000
 """Tasks of the suite, and op sequences that they are selected from."""
 
 MAX_MIB = 8.0

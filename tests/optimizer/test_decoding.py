@@ -14,6 +14,7 @@ from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.errors import InputError
 from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.decoding.step import cache_name
+from passnet.optimizer.decoding.step_plan import step_plan
 from passnet.optimizer.optimize import Optimized, optimize_net
 from passnet.optimizer.settings import OptimizeSettings
 
@@ -361,3 +362,20 @@ def test_families_and_backends(family: str, engine: str) -> None:
     for way, (ids, settings) in WAYS.items():
         right = generated(net, ids, **settings).sequences
         assert torch.equal(generated(done.net, ids, **settings).sequences, right), way
+
+
+def test_prompts_are_timed_before_long_pasts() -> None:
+    config = transformers.LlamaConfig(**{**TINY, "max_position_embeddings": 4096})
+    plan = step_plan(transformers.LlamaForCausalLM(config).eval())
+    assert [sizes[:3] for sizes in plan.measured[:4]] == [
+        (1, 1, 128), (1, 16, 0), (1, 128, 0), (1, 512, 0),
+    ]  # fmt: skip
+    assert {(1, 1, 2048), (8, 1, 128)} < {sizes[:3] for sizes in plan.measured}
+
+
+@pytest.mark.slow
+def test_torch_compile_serves_the_steps_of_a_decoder(tmp_path: Path) -> None:
+    settings = OptimizeSettings(budget_s=120.0, seconds=0.05, backends=("compile",))
+    optimized = optimize_net(llama(), [((IDS,), {})], settings, tmp_path / "fast")
+    [record] = [each for each in optimized.record.forms[0].engines if each.engine == "compile"]
+    assert record.status == "ok", record.reason
