@@ -214,12 +214,17 @@ def failure_lines(trials: Iterable[Trial], limit: int = 12) -> list[str]:
     for trial in trials:
         if trial.status != "ok" or trial.smallest_t is None:
             kinds[trial.candidate, trial.task, trial.status].append(trial)
+    merged: dict[tuple[str, str, str], list[list[Trial]]] = defaultdict(list)
+    for (candidate, task, status), failed in kinds.items():
+        merged[candidate, status, failed[0].error or task].append(failed)
     lines = []
-    for (candidate, task, status), failed in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
-        name = "wrong values" if status == "ok" else status
-        error = plain_text(failed[0].error or "", MAX_TEXT)
-        where = f"{plain_text(candidate, MAX_TEXT)} on {plain_text(task, MAX_TEXT)}"
-        lines.append(f"{where}: {len(failed)} × {name}: {error}")
+    for of_tasks in sorted(merged.values(), key=lambda of_tasks: -sum(map(len, of_tasks))):
+        first, count = of_tasks[0][0], sum(map(len, of_tasks))
+        name = "wrong values" if first.status == "ok" else first.status
+        error = plain_text(first.error or "", MAX_TEXT)
+        where = f"{plain_text(first.candidate, MAX_TEXT)} on {plain_text(first.task, MAX_TEXT)}"
+        more = f" and {len(of_tasks) - 1} more tasks" if len(of_tasks) > 1 else ""
+        lines.append(f"{where}{more}: {count} × {name}: {error}")
     if len(lines) > limit:
         lines[limit:] = [f"… and {len(lines) - limit} more kinds of failure, see trials.jsonl"]
     return lines
