@@ -11,6 +11,7 @@ from rich.table import Table as RichTable
 
 from passnet.bench.groups import MARGIN, Group
 from passnet.bench.in_nets import InNet
+from passnet.bench.published import PublishedRun
 from passnet.bench.scores import NO_SHARES, CandidateScore, is_correct, is_near
 from passnet.judge.protocol.messages import plain_text
 from passnet.judge.score.share_score import share_score
@@ -206,6 +207,13 @@ def _cell(trial: Trial | None) -> str:
     if trial.smallest_t is not None and not is_correct(trial) and is_near(trial):
         level += ", near"
     return f"{trial.speedup:.2f} ({trial.speedup_low:.2f}–{trial.speedup_high:.2f}) {level}"
+
+
+def published_table(published: PublishedRun) -> Table:
+    """Return the total of scores that others published."""
+    row = (published.name, number(published.score), str(len(published.tasks)))
+    note = "AS: geometric mean over tasks. Nothing was measured here, so there is no interval."
+    return Table("Published, not measured here", ("candidate", "AS", "tasks"), [row], note)
 
 
 def failure_lines(trials: Iterable[Trial], limit: int = 12) -> list[str]:
