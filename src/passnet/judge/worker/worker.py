@@ -22,6 +22,7 @@ from passnet.core.records.dtypes import STORAGE
 from passnet.core.records.serialise import read_json
 from passnet.errors import (
     BackendError,
+    GraphError,
     PassError,
     PassFolderError,
     missing_for_kernels,
@@ -53,7 +54,7 @@ from passnet.passes.apply.rewrite import PassReport, apply_passes
 from passnet.passes.backend import passnet_backend
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
-from passnet.passes.match.pattern import Pass
+from passnet.passes.match.guards import ValuesNeededError, note_inputs
 
 MAX_COUNTED_S = 1.0
 """Longest exact call whose work is counted, which takes some times as long."""
@@ -373,12 +374,15 @@ def _loaded_module(folder: Path, arguments: list[Any]) -> Callable[..., Any]:
 def _check_matches(request: messages.CheckMatches) -> messages.MatchesChecked:
     passes = load_passes(inspect_folder(Path(request.passes)))
     program = parse_program(request.program)
-    inputs = []
-    if any(isinstance(pass_, Pass) and pass_.guards for pass_ in passes):
-        with fake_mode():  # which imports Dynamo
-            pairs = zip(request.tensors, program.params, strict=False)
+    module = build(program)
+    pairs = list(zip(request.tensors, program.params, strict=False))
+    try:  # without fake tensors, which import Dynamo
+        note_inputs(module, [fake_input(spec, param.annotation) for spec, param in pairs])
+        reports, _ = apply_passes(module, passes)
+    except (ValuesNeededError, GraphError):
+        with fake_mode():
             inputs = [fake_input(spec, param.annotation) for spec, param in pairs]
-    reports, _ = apply_passes(build(program), passes, inputs)
+        reports, _ = apply_passes(build(program), passes, inputs)
     return messages.MatchesChecked(_match_texts(reports))
 
 
