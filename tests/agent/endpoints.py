@@ -24,17 +24,17 @@ Answer: TypeAlias = Callable[[dict[str, Any]], Reply]
 
 
 def completion(
-    text: str = "Well.", calls: int = 0, tokens: tuple[int, int] = (10, 5), **choice: Any
+    text: str = "Well.", calls: int = 0, tokens: tuple[int, int] | None = (10, 5), **choice: Any
 ) -> dict[str, Any]:
-    """A completion as a record, whose calls look at the pass folder."""
+    """A completion as a record, whose calls look at the pass folder; its tokens may be unsaid."""
     function = {"name": "view", "arguments": "{}"}
     made = [{"id": f"c{n}", "type": "function", "function": function} for n in range(calls)]
     message = {"role": "assistant", "content": text, **({"tool_calls": made} if made else {})}
-    prompt, output = tokens
+    prompt, output = tokens or (0, 0)
     usage = {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output}
     chosen = {"index": 0, "finish_reason": "tool_calls" if made else "stop", "message": message}
     return {"id": "a", "object": "chat.completion", "created": 0, "model": "any",
-            "choices": [{**chosen, **choice}], "usage": usage}  # fmt: skip
+            "choices": [{**chosen, **choice}], "usage": usage if tokens else None}  # fmt: skip
 
 
 def plain(record: Any) -> Reply:

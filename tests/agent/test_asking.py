@@ -103,6 +103,18 @@ def test_tokens_stay_within_their_limit(most: int | None, tmp_path: Path) -> Non
     assert most is None or set(allowed) == {40}
 
 
+def test_tokens_that_the_endpoint_does_not_count_are_estimated(tmp_path: Path) -> None:
+    calls = iter(range(1, 1000))
+
+    def answer(_: dict[str, Any]) -> Reply:
+        return plain(completion("word " * 300, calls=next(calls) % 3 + 1, tokens=None))
+
+    with endpoint(answer) as (address, requests):
+        [session] = attempts(tmp_path, address, limits=AgentLimits(tokens=12_000))
+    assert session.ending == "tokens" and 2 < len(requests) < 12
+    assert (session.input_tokens, session.output_tokens) == (0, 0)
+
+
 def test_a_limit_below_the_first_request_asks_nothing(tmp_path: Path) -> None:
     with endpoint(talk()) as (address, requests):
         [session] = attempts(tmp_path, address, limits=AgentLimits(tokens=100))

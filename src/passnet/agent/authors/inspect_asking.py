@@ -27,12 +27,11 @@ SURE_ANSWER_TOKENS = 4096
 """Most tokens of an answer that endpoints are asked for unless the user names more."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Endpoint:
-    """An LLM at one address, with its attempts under way and its failed requests."""
+    """An LLM at one address, and how many requests failed there."""
 
     llm: ai.Model
-    num_attempts: int = 0
     num_failures: int = 0
 
 
@@ -41,18 +40,20 @@ class Endpoints:
 
     def __init__(self, llms: Sequence[ai.Model]) -> None:
         self._endpoints = [Endpoint(llm) for llm in llms]
+        self._asked: list[list[Endpoint]] = []
 
     @contextmanager
     def use(self) -> Iterator[list[Endpoint]]:
         """Yield the endpoints as an attempt should ask them, the one with least trouble first."""
         if not self._endpoints:  # Inspect's own command names the LLM
             self._endpoints = [Endpoint(ai.get_model())]
-        ordered = sorted(self._endpoints, key=lambda each: (each.num_failures, each.num_attempts))
-        ordered[0].num_attempts += 1
+        busy = [asked[0] for asked in self._asked]
+        asked = sorted(self._endpoints, key=lambda each: (each.num_failures, busy.count(each)))
+        self._asked.append(asked)
         try:
-            yield [*ordered]
+            yield asked
         finally:
-            ordered[0].num_attempts -= 1
+            self._asked.remove(asked)
 
 
 async def ask(
@@ -81,8 +82,8 @@ async def ask(
 
 
 def note_usage(session: Session) -> None:
-    """Note the turns, tokens and cost of the attempt that is under way."""
-    usages = _usages()
+    """Note the turns, tokens and cost of the attempt that is under way, as the endpoint counts."""
+    usages = [answer.output.usage or ai.ModelUsage() for answer in _answers()]
     session.num_turns = len(usages)
     session.input_tokens = sum(usage.total_tokens - usage.output_tokens for usage in usages)
     session.output_tokens = sum(usage.output_tokens for usage in usages)
@@ -90,10 +91,30 @@ def note_usage(session: Session) -> None:
     session.cost = sum(costs) if costs else None
 
 
-def _usages() -> list[ai.ModelUsage]:
+def _answers() -> list[ModelEvent]:
     events = [event for event in transcript().events if isinstance(event, ModelEvent)]
-    answers = [event.output for event in events if event.error is None and not event.pending]
-    return [answer.usage or ai.ModelUsage() for answer in answers]
+    return [event for event in events if event.error is None and not event.pending]
+
+
+def _usage(answer: ModelEvent, session: Session) -> ai.ModelUsage:
+    """Return the tokens of an answer and its request, estimated if the endpoint does not say."""
+    usage = answer.output.usage
+    if usage is not None and usage.total_tokens:
+        return usage
+    asked = _guessed(answer.input) + _guessed_schemas(session)
+    given = _guessed([answer.output.message])
+    return ai.ModelUsage(input_tokens=asked, output_tokens=given, total_tokens=asked + given)
+
+
+def _guessed(messages: Sequence[ai.ChatMessage]) -> int:
+    calls = [message.tool_calls or [] for message in messages if message.role == "assistant"]
+    num_characters = sum(len(message.text) for message in messages)
+    num_characters += sum(len(encode(call.arguments)) for of_one in calls for call in of_one)
+    return math.ceil(num_characters / CHARACTERS_PER_TOKEN)
+
+
+def _guessed_schemas(session: Session) -> int:
+    return math.ceil(len(encode(tool_schemas(session.known_tools))) / CHARACTERS_PER_TOKEN)
 
 
 def answer_tokens(
@@ -106,16 +127,25 @@ def answer_tokens(
     """
     if session.num_turns >= limits.turns:
         raise LimitExceededError("turn", value=session.num_turns, limit=limits.turns)
-    asked = _request_tokens(session, messages)
+    usages = [_usage(answer, session) for answer in _answers()]
+    last = max((n for n, m in enumerate(messages) if m.role == "assistant"), default=-1)
+    asked = _guessed(messages[last + 1 :])
+    asked += usages[-1].total_tokens if usages else _guessed_schemas(session)
     left: list[tuple[float, Any, float, float]] = []
     if limits.tokens is not None:
-        used = session.input_tokens + session.output_tokens
+        used = sum(usage.total_tokens for usage in usages)
         left.append((limits.tokens - used - asked, "token", used, limits.tokens))
     info = ai.get_model_info(llm) if limits.cost is not None else None
     if limits.cost is not None and info is not None and info.cost is not None:
-        cost = session.cost or 0.0
-        remaining = limits.cost - cost - asked * info.cost.input / 1e6
-        tokens = remaining / info.cost.output * 1e6 if info.cost.output else math.inf
+        per_input, per_output = info.cost.input / 1e6, info.cost.output / 1e6
+        cost = sum(
+            usage.input_tokens * per_input + usage.output_tokens * per_output
+            if usage.total_cost is None
+            else usage.total_cost
+            for usage in usages
+        )
+        remaining = limits.cost - cost - asked * per_input
+        tokens = remaining / per_output if per_output else math.inf
         left.append((tokens if remaining > 0 else 0.0, "cost", cost, limits.cost))
     most = llm.config.max_tokens
     if not left:
@@ -125,14 +155,3 @@ def answer_tokens(
         raise LimitExceededError(kind, value=used, limit=limit)
     sure = SURE_ANSWER_TOKENS if most is None else most
     return int(num_left) if num_left < sure else most
-
-
-def _request_tokens(session: Session, messages: Sequence[ai.ChatMessage]) -> int:
-    """Estimate the tokens of a request: counted up to the last answer, guessed from there."""
-    usages = _usages()
-    last = max((n for n, m in enumerate(messages) if m.role == "assistant"), default=-1)
-    num_characters = sum(len(message.text) for message in messages[last + 1 :])
-    if usages and usages[-1].total_tokens:
-        return usages[-1].total_tokens + math.ceil(num_characters / CHARACTERS_PER_TOKEN)
-    schemas = encode(tool_schemas(session.known_tools))
-    return math.ceil((num_characters + len(schemas)) / CHARACTERS_PER_TOKEN)
