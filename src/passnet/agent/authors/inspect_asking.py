@@ -101,19 +101,20 @@ def _usage(answer: ModelEvent, session: Session) -> ai.ModelUsage:
     usage = answer.output.usage
     if usage is not None and usage.total_tokens:
         return usage
-    asked = _guessed(answer.input) + _guessed_schemas(session)
-    given = _guessed([answer.output.message])
+    asked = _message_tokens(answer.input) + _schema_tokens(session)
+    given = _message_tokens([answer.output.message])
     return ai.ModelUsage(input_tokens=asked, output_tokens=given, total_tokens=asked + given)
 
 
-def _guessed(messages: Sequence[ai.ChatMessage]) -> int:
+def _message_tokens(messages: Sequence[ai.ChatMessage]) -> int:
+    """Estimate the tokens of messages that no endpoint has counted."""
     calls = [message.tool_calls or [] for message in messages if message.role == "assistant"]
     num_characters = sum(len(message.text) for message in messages)
     num_characters += sum(len(encode(call.arguments)) for of_one in calls for call in of_one)
     return math.ceil(num_characters / CHARACTERS_PER_TOKEN)
 
 
-def _guessed_schemas(session: Session) -> int:
+def _schema_tokens(session: Session) -> int:
     return math.ceil(len(encode(tool_schemas(session.known_tools))) / CHARACTERS_PER_TOKEN)
 
 
@@ -129,8 +130,8 @@ def answer_tokens(
         raise LimitExceededError("turn", value=session.num_turns, limit=limits.turns)
     usages = [_usage(answer, session) for answer in _answers()]
     last = max((n for n, m in enumerate(messages) if m.role == "assistant"), default=-1)
-    asked = _guessed(messages[last + 1 :])
-    asked += usages[-1].total_tokens if usages else _guessed_schemas(session)
+    asked = _message_tokens(messages[last + 1 :])
+    asked += usages[-1].total_tokens if usages else _schema_tokens(session)
     left: list[tuple[float, Any, float, float]] = []
     if limits.tokens is not None:
         used = sum(usage.total_tokens for usage in usages)

@@ -99,7 +99,7 @@ def _distrust(api: Any) -> None:
     client = getattr(api, "client", None)
     if hasattr(client, "max_retries"):
         client.max_retries = 0
-        api.model_args["max_retries"] = 0  # of the clients that Inspect opens later
+        getattr(api, "model_args", {})["max_retries"] = 0  # for clients that Inspect opens later
 
     def should_retry(cause: Exception) -> bool | ai.RetryDecision:
         return True if isinstance(cause, NONSENSE) else decide(cause)
