@@ -84,13 +84,13 @@ def test_a_server_that_names_a_pause_is_left_alone_for_it() -> None:
         assert least <= pause <= least + 1
 
 
-@pytest.mark.parametrize("refuses", [True, False])
-def test_who_only_streams_is_asked_for_streams_from_then_on(refuses: bool) -> None:
+@pytest.mark.parametrize("status", [None, 400, 406, 422])
+def test_who_only_streams_is_asked_for_streams_from_then_on(status: int | None) -> None:
     refusal = json.dumps({"error": {"message": "only stream=true is supported"}}).encode()
 
     def answer(request: dict[str, Any]) -> Reply:
-        wrong = refuses and not request.get("stream")
-        return Reply(refusal, 400) if wrong else streamed("Hello!")
+        is_refused = status is not None and not request.get("stream")
+        return Reply(refusal, status or 0) if is_refused else streamed("Hello!")
 
     with endpoint(answer) as (address, requests):
         llm = opened(address, num_retries=1)

@@ -1,6 +1,7 @@
 """The LLMs of attempts, opened through Inspect, and asked again where an endpoint fails."""
 
 import os
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -111,10 +112,16 @@ def _distrust(api: Any) -> None:
         return min(max(asked_s or 0.0, pause(state)), LONGEST_PAUSE_S)
 
     async def checked(*args: Any, **kwargs: Any) -> Any:
-        result = await generate(*args, **kwargs)
+        try:
+            result = await generate(*args, **kwargs)
+        except Exception as cause:  # noqa: BLE001 (boundary: raised again below)
+            result = cause
         output = result[0] if isinstance(result, tuple) else result
-        if isinstance(output, Exception) and "stream" in str(output) and _ask_for_streams(api):
-            raise ValueError(f"it wants to stream: {output}") from output
+        if isinstance(output, Exception):
+            if re.search(r"\bstream", str(output)) and _ask_for_streams(api):
+                raise ValueError(f"it wants to stream: {output}") from output
+            if output is result:
+                raise output
         if isinstance(output, ai.ModelOutput) and not output.choices:
             raise ValueError("there is no choice in it")
         return result
