@@ -80,7 +80,7 @@ def agent_run(options: AgentRunOptions) -> None:
     An LLM (--llm) works with tools over many turns; a compiler or a search (--author) writes by
     itself. The best pass folders go to OUT/passes, to be judged with `passnet bench run`. --jobs
     counts attempts of an LLM, of which one measures at a time, or actors on a Ray cluster. Exits
-    with 1 if no attempt evaluated a pass folder and all failed or stalled.
+    with 1 if all attempts failed, or none evaluated a pass folder.
     """
     from passnet.agent.attempts.attempt import ATTEMPTS_FILE
     from passnet.agent.authors.programs import program_author
@@ -109,12 +109,12 @@ def agent_run(options: AgentRunOptions) -> None:
     _print_stats(attempts, options.json)
     best = " and the best pass folders" if any(attempt.files for attempt in attempts) else ""
     say(f"written to {out}: {ATTEMPTS_FILE}{best}", err=options.json)
-    endings = Counter(attempt.ending for attempt in attempts if not attempt.evaluations)
-    if endings["error"] + endings["stalled"] == len(attempts):
-        if not endings["stalled"]:
-            fail(f"all {len(attempts)} attempts failed; --resume repeats them")
-        failed = f", {endings['error']} failed; --resume repeats these" if endings["error"] else ""
-        fail(f"no attempt evaluated a pass folder: {endings['stalled']} stalled{failed}")
+    endings = Counter(attempt.ending for attempt in attempts)
+    if endings["error"] == len(attempts):
+        fail(f"all {len(attempts)} attempts failed; --resume repeats them")
+    if not any(attempt.evaluations for attempt in attempts):
+        counts = ", ".join(f"{count} {ending}" for ending, count in endings.items())
+        fail(f"no attempt evaluated a pass folder: {counts}")
 
 
 def spending(show: Callable[[str], None]) -> Callable[[Session], None]:

@@ -103,12 +103,12 @@ def _author(
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         check()
         task = tasks[state.metadata["task"]]
-        session = new_session(task, settings, held_out)
+        session = sessions[state.uuid] = new_session(task, settings, held_out)
+        session.ending = "time"  # if it is cancelled
         with ExitStack() as stack:
             await to_thread.run_sync(stack.enter_context, session.evaluator)
             stack.callback(session.evaluator.close)
             stack.callback(note_usage, session)
-            sessions[state.uuid] = session
             await to_thread.run_sync(session.evaluator.prepare, task)
             prompt = await to_thread.run_sync(task_prompt, task, settings.run)
             unchanged = await to_thread.run_sync(session.evaluator.unchanged, task)
@@ -158,7 +158,6 @@ async def converse(
         model=answer,
         on_continue=partial(_go_on, session),
     )
-    session.ending = "time"  # if it is cancelled
     try:
         with boundary(AuthorError, named(endpoints[0].llm)):
             agent_state = await agent(agent_state)
