@@ -89,7 +89,9 @@ def write_index(
     published: Sequence[PublishedRun] = (),
 ) -> None:
     """Write the leaderboard, and the page of published scores by task if there are any."""
-    data = {"boards": [_index_board(*pair) for pair in zip(boards, scores, strict=True)]}
+    data: dict[str, Any] = {
+        "boards": [_index_board(*pair) for pair in zip(boards, scores, strict=True)]
+    }
     if published:
         names = list(dict.fromkeys(task for run in published for task in run.tasks))
         columns = [ColumnSpec("task", "text", "words")]

@@ -97,7 +97,7 @@ def _distrust(api: Any) -> None:
     """
     decide, generate = api.should_retry, api.generate
     pause = wait_exponential_jitter(initial=FIRST_PAUSE_S, max=LONGEST_PAUSE_S, jitter=1)
-    client = getattr(api, "client", None)
+    client: Any = getattr(api, "client", None)
     if hasattr(client, "max_retries"):
         client.max_retries = 0
         getattr(api, "model_args", {})["max_retries"] = 0  # for clients that Inspect opens later
