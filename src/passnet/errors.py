@@ -82,7 +82,29 @@ def boundary(error: type[PassnetError], action: str) -> Iterator[None]:
     except PassnetError:
         raise
     except Exception as cause:
-        raise error(f"{action}: {type(cause).__name__}: {cause}") from cause
+        reason = missing_for_kernels(cause) or f"{type(cause).__name__}: {cause}"
+        raise error(f"{action}: {reason}") from cause
+
+
+_NO_GPU = (
+    "Torch not compiled with CUDA enabled", "Found no NVIDIA driver", "No CUDA GPUs are available",
+    "no CUDA-capable device is detected", "0 active drivers",
+)  # fmt: skip
+"""Texts of torch's and Triton's errors on a machine without a GPU."""
+
+
+def missing_for_kernels(cause: BaseException) -> str | None:
+    """Return what a machine lacks for a pass's kernels, Triton or a GPU, and what to do; or None.
+
+    Examples:
+        >>> missing_for_kernels(AssertionError("Torch not compiled with CUDA enabled"))
+        'this needs a GPU, which is missing here; use a machine with one and --device cuda'
+    """
+    if isinstance(cause, ModuleNotFoundError) and (cause.name or "").split(".")[0] == "triton":
+        return "this needs Triton, which is not installed: pip install 'passnet[cuda]'"
+    if any(text in str(cause) for text in _NO_GPU):
+        return "this needs a GPU, which is missing here; use a machine with one and --device cuda"
+    return None
 
 
 _REMEDIES = {

@@ -153,9 +153,11 @@ def test_nothing_that_an_llm_does_stops_the_run(tmp_path: Path, suite: Path) -> 
 @pytest.mark.slow
 def test_an_llm_that_repeats_itself_is_stopped(tmp_path: Path, suite: Path) -> None:
     llm = script(tmp_path / "s.toml", *[[call("view")] for _ in range(40)])
-    run(tmp_path / "out", suite, llm)
+    process = run(tmp_path / "out", suite, llm)
     (attempt,) = attempts(tmp_path / "out")
     assert attempt.ending == "stalled" and attempt.num_turns == 6 and attempt.best is None
+    assert process.returncode == 1 and "best pass folders" not in process.stdout
+    assert process.stderr.endswith("passnet: no attempt evaluated a pass folder: 1 stalled\n")
 
 
 @pytest.mark.slow

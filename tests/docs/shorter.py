@@ -126,6 +126,7 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
 NOT_RUN: tuple[tuple[str, str], ...] = (
     ("openai/", "asks an LLM of a provider"),
     ("hub/google", "downloads from a hub"),
+    ("runs/published", "needs published scores; tests/bench/test_published.py reads some"),
     ("--executor ray", "needs a Ray cluster"),
     ("--device cuda", "needs a GPU"),
     ("examples/triton", "needs Triton"),

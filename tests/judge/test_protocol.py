@@ -165,6 +165,16 @@ def test_text_in_tables_is_no_markup_and_makes_no_row() -> None:
     assert line == f"x y on task: 1 × crash: {PLAIN}"
 
 
+def test_a_failure_of_the_same_words_is_one_line_for_all_tasks() -> None:
+    lacks = [Trial(task, "graph", "x", "compile_error", error="no Triton") for task in "abbc"]
+    wrong = [Trial(task, "graph", "x", "ok") for task in "ab"]
+    assert failure_lines([*lacks, *wrong]) == [
+        "x on a and 2 more tasks: 4 × compile_error: no Triton",
+        "x on a: 1 × wrong values: ",
+        "x on b: 1 × wrong values: ",
+    ]
+
+
 def test_an_output_with_wide_gaps_is_refused_unless_the_reference_has_them() -> None:
     def column(step: int) -> OutputForm:
         return OutputForm("tensor", "float32", (4096, 64), (step, 1))

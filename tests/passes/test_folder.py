@@ -63,11 +63,20 @@ def test_json_that_is_no_list_of_names_gives_one_error(tmp_path: Path, value: ob
         inspect_folder(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["Fuse.py", "sub/Fuse", "../Fuse", "/etc/passwd", "", "Fu se"])
+@pytest.mark.parametrize(
+    "name", ["Fuse.py", "sub/Fuse", "../Fuse", "/etc/passwd", "", " Fuse", "Fuse "]
+)
 def test_a_name_that_is_no_module_name_gives_one_error(tmp_path: Path, name: str) -> None:
     write_folder(tmp_path, [name], Fuse=GOOD)
     with pytest.raises(PassFolderError, match="is no name of a pass; give that of its file"):
         inspect_folder(tmp_path)
+
+
+def test_a_name_may_have_spaces_between_its_words(tmp_path: Path) -> None:
+    write_folder(tmp_path, ["Fuse it"], Fuse=GOOD)
+    (tmp_path / "Fuse.py").rename(tmp_path / "Fuse it.py")
+    [fused] = load_passes(inspect_folder(tmp_path))
+    assert fused.name == "Fuse it"
 
 
 def test_a_name_that_is_listed_twice_is_one_pass(tmp_path: Path) -> None:

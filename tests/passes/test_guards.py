@@ -13,8 +13,10 @@ import torch
 
 from passnet.errors import PassError
 from passnet.passes import backend
-from passnet.passes.match.guards import make_guards
-from tests.passes.graphs import write_folder
+from passnet.passes.apply.rewrite import apply_passes
+from passnet.passes.match.guards import ValuesNeededError, make_guards, note_inputs
+from passnet.passes.match.pattern import Pass, make_pass
+from tests.passes.graphs import graph_of, write_folder
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads it
 
@@ -253,3 +255,18 @@ def test_kernels_that_take_addresses_are_for_a_judge_alone(
     torch._dynamo.reset()
     optimised, counts = compiled(folder, is_judged=True)
     assert torch.equal(optimised(ROWS, ROWS), add_relu(ROWS, ROWS)) and counts == [1]
+
+
+def test_guards_on_arguments_of_a_graph_need_no_run_and_others_ask_for_one() -> None:
+    def passes(pattern: Callable[..., Any], guard: str) -> list[Pass]:
+        return [make_pass("Fuse", pattern, lambda x: (x,), lambda: torch.relu, guards=(guard,))]
+
+    for guard, num_matches in (("x: float32, cpu", 1), ("x: bfloat16", 0)):
+        module = graph_of(lambda x: torch.relu(x.exp()))
+        note_inputs(module, [torch.empty(2)])
+        whole = passes(lambda x: torch.relu(x.exp()), guard)
+        assert apply_passes(module, whole)[0][0].num_matches == num_matches
+    module = graph_of(lambda x: torch.relu(x.exp()))
+    note_inputs(module, [torch.empty(2)])
+    with pytest.raises(ValuesNeededError):
+        apply_passes(module, passes(lambda x: torch.relu(x), "x: float32"))

@@ -1,5 +1,6 @@
 """One form for every way to write a call, and different forms for different calls."""
 
+import inspect
 import operator
 from typing import Any
 
@@ -261,11 +262,12 @@ def test_a_call_of_an_unknown_function_keeps_its_arguments_as_they_stand() -> No
     )  # fmt: skip
 
 
-def test_a_function_of_an_unusual_signature_keeps_its_arguments_as_they_stand() -> None:
-    def own(x: Any) -> None: ...
+@pytest.mark.parametrize("signature", ["none", inspect.Signature()])
+def test_a_signature_that_a_pass_gave_to_a_function_changes_no_call(signature: Any) -> None:
+    def own(x: Any, in_place: bool = False) -> None: ...
 
-    own.__signature__ = "none"  # type: ignore[attr-defined]
-    assert C(own, X).normal().arguments == (("0", X),)
+    own.__signature__ = signature  # type: ignore[attr-defined]
+    assert C(own, X).normal().arguments == (("x", X), ("in_place", False))
 
 
 def test_a_call_that_no_overload_takes_keeps_its_arguments_as_they_stand() -> None:

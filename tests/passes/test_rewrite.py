@@ -1,6 +1,7 @@
 """Graphs before and after passes: what stands in the place of a match."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from expecttest import assert_expected_inline
 
 from passnet.errors import PassError
 from passnet.passes.apply.rewrite import apply_passes
+from passnet.passes.match.guards import make_guards
+from passnet.passes.match.pattern import Pass
 from tests.passes.graphs import assert_same, code, graph_of, pass_of, rewritten
 
 X, Y, Z = torch.randn(3, 2, 4, generator=torch.Generator().manual_seed(0))
@@ -196,6 +199,32 @@ def test_a_parameter_that_the_pattern_does_not_read_cannot_be_handed_on() -> Non
         rewritten(lambda x: x * 2, pass_of(lambda x, y: x * 2))
     module, _ = rewritten(lambda x: x * 2, pass_of(lambda x, y: x * 2, double, lambda x, y: (x,)))
     assert_same(double, module, [X])
+
+
+class Text(str):
+    """A string that would be written into the code of a graph as anything."""
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pass_of(lambda x, y: x * 2, name="Broken"),
+        pass_of(lambda x: x * 2, double, lambda x: (x.neg(), Text("a")), "Broken"),
+        pass_of(lambda x: x * 2, lambda x: x.clone(), lambda x: (x * 2,), "Broken"),
+        replace(
+            pass_of(lambda x: x * 2, double, name="Broken"),
+            guards=make_guards("Broken", (), lambda x: x.no_such, ["x"]),
+        ),
+    ],
+)
+def test_a_pass_that_fails_is_skipped_and_the_others_apply(broken: Pass) -> None:
+    module = graph_of(lambda x: (x * 2).exp())
+    exp = pass_of(lambda x: x.exp(), name="Exp")
+    reports, _ = apply_passes(module, [broken, exp], [X])
+    assert [report.name for report in reports if report.skipped] == ["Broken"]
+    assert (reports[0].sentence() or "").startswith("skipped: ")
+    assert reports[1].num_matches == 1
+    assert_same(lambda x: (x * 2).exp(), module, [X])
 
 
 def test_a_later_pass_sees_what_the_one_before_it_left() -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt, best_state
 from passnet.agent.attempts.attempt_record import attempt_record
-from passnet.agent.attempts.session import new_session
+from passnet.agent.attempts.session import Session, new_session
 from passnet.agent.authors.programs import Author, program_author
 from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.bench.cluster import check_machine, device_of, environment_on_ray
@@ -61,6 +61,7 @@ def run_agent(
     plan: RunPlan = DEFAULT_PLAN,
     held_out: Suite | None = None,
     program: Author | None = None,
+    watch: Callable[[Session], None] = lambda session: None,
 ) -> list[Attempt]:
     """Make all attempts of an author at the tasks of a suite, or read them from `out`.
 
@@ -68,7 +69,8 @@ def run_agent(
     Inspect's logs under `logs`. A resumed run repeats attempts that ended in an error. Several
     workers make an LLM's attempts at a time, but nothing else runs while one is timed; a program
     has several workers only on a Ray cluster. `held_out` are shapes of the same tasks that no
-    author sees; `program` is an author that is none of `AUTHORS`.
+    author sees; `program` is an author that is none of `AUTHORS`. `watch` gets the session of an
+    attempt after each answer of an LLM.
 
     Raises InputError for a folder or part of another run, without tasks in the part, or without the
     device; AuthorError if the LLM cannot be asked at all.
@@ -80,7 +82,7 @@ def run_agent(
         )
     if not plan.is_on_ray:
         find_device(settings.run.judge.device)
-    llm = open_author(settings.llm, settings.limits.cost) if settings.author == "llm" else None
+    llms = open_author(settings.llm, settings.limits.cost) if settings.author == "llm" else []
     content_hash = held_out.content_hash if held_out else None
     settings = replace(settings, run=replace(settings.run, held_out=content_hash))
     tasks = tasks_of_part(suite, plan.shard)
@@ -98,7 +100,7 @@ def run_agent(
             for task in tasks
             if (task.name, number) not in log.attempts
         ]
-        if llm is None:
+        if not llms:
             attempts: Iterable[Attempt] = ()
             if plan.is_on_ray:
                 attempts = _attempts_on_ray(suite, settings, missing, held_out, program, plan)
@@ -110,9 +112,11 @@ def run_agent(
         elif missing:
             from passnet.agent.authors.inspect_task import make_task
 
-            inspect_task = make_task(suite, settings, held_out, missing, log.keep, log.check)
+            inspect_task = make_task(
+                suite, settings, held_out, missing, log.keep, log.check, llms, watch
+            )
             try:
-                _ask_llm(llm, inspect_task, out, plan.num_workers)
+                _ask_llm(llms[0], inspect_task, out, plan.num_workers)
             finally:
                 log.check()
     return [log.attempts[key] for key in sorted(log.attempts)]
@@ -201,22 +205,23 @@ def _keep_passes(folder: Path, attempt: Attempt, attempts: list[Attempt]) -> Non
             file.unlink()
 
 
-def open_author(settings: LlmSettings | None, cost: float | None = None) -> Model:
-    """Open the LLM of a run before anything is written; `cost` limits an attempt, in dollars.
+def open_author(settings: LlmSettings | None, cost: float | None = None) -> list[Model]:
+    """Open the LLM of a run before anything is written, once for each of its endpoints.
 
-    Raises InputError without Inspect, or prices for a limit of cost; AuthorError as `open_llm`.
+    `cost` limits an attempt, in dollars. Raises InputError without Inspect, or prices for a limit
+    of cost; AuthorError as `open_llms`.
     """
     if importlib.util.find_spec("inspect_ai") is None:
         raise InputError("an llm as author needs the extra agent: pip install 'passnet[agent]'")
     with boundary(InputError, "inspect_ai, which asks llms, cannot be imported"):
-        from passnet.agent.authors.inspect_llm import check_price, open_llm
+        from passnet.agent.authors.inspect_llm import check_price, open_llms
 
     if settings is None:
         raise InputError("the author llm needs the name of one: give --llm provider/name")
-    llm = open_llm(settings)
-    if cost is not None:
-        check_price(llm, settings)
-    return llm
+    llms = open_llms(settings)
+    if cost is not None or settings.price is not None:
+        check_price(llms[0], settings)
+    return llms
 
 
 def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None:

@@ -38,8 +38,12 @@ class LlmSettings:
 
     name: str
     """Name for Inspect, `provider/name`; `scripted` or `scripted/FILE` plays a script."""
-    base_url: str | None = field(default=None, metadata={"metavar": "URL"})
-    """Ask this OpenAI-compatible endpoint instead of the provider's own."""
+    base_urls: tuple[str, ...] = field(
+        default=(), metadata={"option": "base-url", "metavar": "URL"}
+    )
+    """Ask this OpenAI-compatible endpoint instead of the provider's own; several share the
+    attempts.
+    """
     temperature: float | None = field(default=None, metadata={"least": 0})
     """Sample at this temperature; the provider's default if not given."""
     max_output_tokens: int | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -14,7 +16,10 @@ from passnet.cli.terminal.output import print_json, print_notes, print_tables, s
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from passnet.agent.attempts.attempt import Attempt
+    from passnet.agent.attempts.session import Session
     from passnet.agent.settings import AgentLimits, AgentSettings, LlmSettings
     from passnet.core.jobs.run_plan import RunPlan
     from passnet.judge.processes.sandbox import Sandbox
@@ -75,7 +80,7 @@ def agent_run(options: AgentRunOptions) -> None:
     An LLM (--llm) works with tools over many turns; a compiler or a search (--author) writes by
     itself. The best pass folders go to OUT/passes, to be judged with `passnet bench run`. --jobs
     counts attempts of an LLM, of which one measures at a time, or actors on a Ray cluster. Exits
-    with 1 if all attempts failed.
+    with 1 if all attempts failed, or none evaluated a pass folder.
     """
     from passnet.agent.attempts.attempt import ATTEMPTS_FILE
     from passnet.agent.authors.programs import program_author
@@ -93,7 +98,8 @@ def agent_run(options: AgentRunOptions) -> None:
     num_tasks = sum(plan.shard.has(task.name) for task in suite.tasks)
     with progress(f"writing passes for {suite.name}", num_tasks * settings.num_attempts) as step:
         plan = replace(plan, progress=lambda attempt: step(f"{attempt.task}: {attempt.ending}"))
-        attempts = run_agent(suite, settings, out, plan, options.held_out, program)
+        watch = spending(lambda text: step(text, advance=0))
+        attempts = run_agent(suite, settings, out, plan, options.held_out, program, watch)
     for attempt in attempts:
         for text in (attempt.error, attempt.untimed):
             if text is not None:
@@ -101,9 +107,29 @@ def agent_run(options: AgentRunOptions) -> None:
     if not attempts:
         fail(f"{out}: no attempt ended; see the messages above, then use --resume")
     _print_stats(attempts, options.json)
-    say(f"written to {out}: {ATTEMPTS_FILE} and the best pass folders", err=options.json)
-    if all(attempt.ending == "error" for attempt in attempts):
+    best = " and the best pass folders" if any(attempt.files for attempt in attempts) else ""
+    say(f"written to {out}: {ATTEMPTS_FILE}{best}", err=options.json)
+    endings = Counter(attempt.ending for attempt in attempts)
+    if endings["error"] == len(attempts):
         fail(f"all {len(attempts)} attempts failed; --resume repeats them")
+    if not any(attempt.evaluations for attempt in attempts):
+        counts = ", ".join(f"{count} {ending}" for ending, count in endings.items())
+        fail(f"no attempt evaluated a pass folder: {counts}")
+
+
+def spending(show: Callable[[str], None]) -> Callable[[Session], None]:
+    """Return a function that shows what all attempts have spent, one answer after another."""
+    spent: dict[tuple[str, datetime], tuple[int, int, float]] = {}
+
+    def watch(session: Session) -> None:
+        tokens = session.input_tokens + session.output_tokens
+        key = session.task.name, session.started
+        spent[key] = session.num_turns, tokens, session.cost or 0.0
+        turns, tokens, cost = map(sum, zip(*spent.values(), strict=True))
+        price = f", ${cost:.2f}" if cost else ""
+        show(f"{turns} turns, {tokens:,} tokens{price}")
+
+    return watch
 
 
 def _settings(options: AgentRunOptions) -> AgentSettings:

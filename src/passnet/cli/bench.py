@@ -282,6 +282,39 @@ def bench_score(options: BenchScoreOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BenchImportOptions:
+    """Options of `passnet bench import`."""
+
+    folder: Path = opt.argument()
+
+    name: str
+    """Show the scores under this name."""
+
+    out: Path
+    """Write the scores to this folder."""
+
+    json: bool = opt.shared("json")
+
+
+@opt.command("import", bench)
+def bench_import(options: BenchImportOptions) -> None:
+    """Read scores that somebody published, and keep them to be shown beside those measured here.
+
+    FOLDER holds a folder for each task, with the task's AS in score.txt. `passnet report` shows
+    them as published: without intervals, and in a table of their own.
+    """
+    from passnet.bench.published import PUBLISHED_FILE, import_published
+    from passnet.pages.tables.tables import published_table
+
+    published = import_published(options.folder, options.name, options.out)
+    if options.json:
+        print_json(published)
+    else:
+        print_tables([published_table(published)])
+        say(f"written to {options.out}: {PUBLISHED_FILE}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class BenchShowOptions:
     """Options of `passnet bench show`."""
 
@@ -292,12 +325,19 @@ class BenchShowOptions:
 
 @opt.command("show", bench)
 def bench_show(options: BenchShowOptions) -> None:
-    """Print the tables of the run folder RUN: the totals, and one for each task."""
+    """Print the tables of the run folder RUN: the totals, and one for each task.
+
+    Of published scores, print the total.
+    """
+    from passnet.bench.published import PUBLISHED_FILE, read_published
     from passnet.bench.run_record import RUN_FILE, TRIALS_FILE, run_folder
     from passnet.bench.scores import read_rows, score_rows
     from passnet.bench.shares import shares_for
-    from passnet.pages.tables.tables import task_tables
+    from passnet.pages.tables.tables import published_table, task_tables
 
+    if (options.run / PUBLISHED_FILE).is_file():
+        print_tables([published_table(read_published(options.run))])
+        return
     run = run_folder(options.run)
     if not (options.run / RUN_FILE).exists() and not run.records():
         raise InputError(

@@ -105,7 +105,7 @@ class OptimizeOptions:
     llm: str | None = opt.field(None, metavar="PROVIDER/NAME")
     """Let this LLM write passes too, as Inspect names it (openai/…, anthropic/…)."""
 
-    llm_settings: LlmSettings = opt.llm_settings("base_url")
+    llm_settings: LlmSettings = opt.llm_settings("base_urls")
 
     plan: RunPlan = opt.plan("resume")
 
@@ -163,7 +163,7 @@ def optimize(options: OptimizeOptions) -> None:
 
 
 def _settings(options: OptimizeOptions) -> OptimizeSettings:
-    if options.llm_settings.base_url and not options.llm:
+    if options.llm_settings.base_urls and not options.llm:
         raise InputError("--base-url is the endpoint of an LLM; give --llm PROVIDER/NAME too")
     llm = replace(options.llm_settings, name=options.llm) if options.llm else None
     dynamic: dict[str, Any] = {}

@@ -58,13 +58,16 @@ def pass_check(options: PassCheckOptions) -> None:
     from passnet.judge.desk.candidates import parse_candidate
     from passnet.judge.match_check import check_matches
     from passnet.judge.processes.parent_pool import ParentPool
+    from passnet.judge.protocol.device import UNUSED
     from passnet.judge.settings import JudgeSettings
 
     suite = options.suite
     entry = parse_candidate(str(options.folder), suite.tasks)
     print_notes(entry.notes, options.sandbox)
     failed = dict.fromkeys(entry.broken)
-    with ParentPool(sandbox=options.sandbox) as parents:
+    device = UNUSED if len(suite.tasks) == 1 else "cpu"  # each task's worker imports what it needs
+    errors: set[str] = set()
+    with ParentPool(sandbox=options.sandbox, device=device) as parents:
         for task in suite.tasks:
             candidate = entry.for_task(task.name)
             if candidate is None or candidate.passes is None:
@@ -75,6 +78,9 @@ def pass_check(options: PassCheckOptions) -> None:
                         text = "not checked, as this machine lacks something"
                         raise WorkerError(f"{matches.graph}: {text}: {matches.error}")
                     failed[task.name] = None
+                    if matches.error in errors and not options.json:
+                        continue
+                    errors.add(matches.error)
                 for record, line in _lines(matches):
                     record = {"task": task.name, "graph": matches.graph, **record}
                     if options.json:

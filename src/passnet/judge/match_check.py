@@ -1,6 +1,7 @@
 """Pattern matches of a pass folder, found in a worker that runs and times nothing."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from passnet.graph.spec import retarget
@@ -36,17 +37,24 @@ class GraphMatches:
 def check_matches(
     parents: ParentPool, graphs: Sequence[TaskGraph], candidate: Candidate, settings: JudgeSettings
 ) -> Iterator[GraphMatches]:
-    """Match the passes of a candidate against graphs, each in a worker of its own."""
+    """Match the passes of a candidate against graphs, in one worker as long as it answers."""
     assert candidate.passes is not None, "only a pass folder has passes"
-    for graph in graphs:
-        retargeted = retarget(graph.graph, kind_of(settings.device))
-        request = CheckMatches(
-            render_program(retargeted.program), retargeted.tensors, candidate.passes
-        )
-        with DeviceTurns(settings.device), parents.of(candidate).fork(settings.limits) as worker:
-            try:
-                reply = worker.ask(request, MatchesChecked, settings.compile_timeout_s)
-            except WorkerFailureError as failure:
-                yield GraphMatches(graph.name, error=str(failure)[:MAX_TEXT])
-            else:
-                yield GraphMatches(graph.name, reply.matches)
+    worker = None
+    with ExitStack() as stack:
+        for graph in graphs:
+            retargeted = retarget(graph.graph, kind_of(settings.device))
+            request = CheckMatches(
+                render_program(retargeted.program), retargeted.tensors, candidate.passes
+            )
+            with DeviceTurns(settings.device):
+                if worker is None:
+                    worker = stack.enter_context(parents.of(candidate).fork(settings.limits))
+                try:
+                    reply = worker.ask(request, MatchesChecked, settings.compile_timeout_s)
+                except WorkerFailureError as failure:
+                    result = GraphMatches(graph.name, error=str(failure)[:MAX_TEXT])
+                    stack.close()
+                    worker = None
+                else:
+                    result = GraphMatches(graph.name, reply.matches)
+            yield result

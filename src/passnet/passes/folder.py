@@ -110,11 +110,12 @@ def _names(path: Path) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise PassFolderError(f"{path}: expected a JSON list of pass names")
     for name in value:
-        is_name = re.fullmatch(r"[\w.+-]+", name) and not name.endswith(".py")
+        is_name = re.fullmatch(r"[\w.+-]+( [\w.+-]+)*", name) and not name.endswith(".py")
         if not is_name or len(name.encode()) > MAX_NAME_BYTES:
             raise PassFolderError(
                 f"{path}: {name[:MAX_NAME_BYTES]!r} is no name of a pass; give that of its file, "
-                f"without .py, of letters, digits, and _ . + -, of up to {MAX_NAME_BYTES} bytes"
+                "without .py, of letters, digits, _ . + - and spaces between, of up to "
+                f"{MAX_NAME_BYTES} bytes"
             )
     return value
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from passnet.bench.groups import graph_groups
+from passnet.bench.published import PublishedRun
 from passnet.bench.scores import CandidateScore, is_correct, is_near, measured
 from passnet.bench.shares import shipped_shares
 from passnet.judge.score.share_score import share_score
@@ -56,6 +57,11 @@ _LINES = (
     ColumnSpec("trials", "number", digits=0, width=72, is_wide=True),
     ColumnSpec("not ok", width=130, is_wide=True),
 )
+_PUBLISHED = (
+    ColumnSpec("candidate", "link"),
+    ColumnSpec("AS", "number"),
+    ColumnSpec("tasks", "number", digits=0, width=88),
+)
 _NETS = (
     ColumnSpec("candidate"),
     ColumnSpec("task", "text", "words"),
@@ -76,16 +82,34 @@ _FAILURES = (
 )
 
 
-def write_index(site: SiteFolder, boards: Sequence[Board], scores: Sequence[BoardScores]) -> None:
-    """Write the leaderboard."""
-    data = {"boards": [_index_board(*pair) for pair in zip(boards, scores, strict=True)]}
+def write_index(
+    site: SiteFolder,
+    boards: Sequence[Board],
+    scores: Sequence[BoardScores],
+    published: Sequence[PublishedRun] = (),
+) -> None:
+    """Write the leaderboard, and the page of published scores by task if there are any."""
+    data: dict[str, Any] = {
+        "boards": [_index_board(*pair) for pair in zip(boards, scores, strict=True)]
+    }
+    if published:
+        names = list(dict.fromkeys(task for run in published for task in run.tasks))
+        columns = [ColumnSpec("task", "text", "words")]
+        columns += [ColumnSpec(run.name, "number") for run in published]
+        by_task = [[name, *(run.tasks.get(name) for run in published)] for name in names]
+        tables = {"tasks": table_spec(columns, by_task, height=TABLE_HEIGHT)}
+        site.write_page("published.html", "published", tables)
+        rows = [[[run.name, "published.html", ["published"]], run.score, len(run.tasks)]
+                for run in published]  # fmt: skip
+        data["published"] = table_spec(_PUBLISHED, rows, (1, True))
     lines = [line for board in boards for line in board.lines]
     numbers = [
         (len({(board.suite_hash, task) for board in boards for task in board.tasks}), "tasks"),
         (len({(line.name, line.kind) for line in lines}), "candidates"),
         (sum(len(line.trials) for line in lines), "trials"),
     ]
-    site.write_page("index.html", "index", data, boards=boards, numbers=numbers)
+    facts = {"boards": boards, "numbers": numbers, "published": published}
+    site.write_page("index.html", "index", data, **facts)
 
 
 def _index_board(board: Board, scores: BoardScores) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt, read_attempts
 from passnet.bench.profiling.run import RECORDS_FILE
+from passnet.bench.published import PUBLISHED_FILE, PublishedRun, read_published
 from passnet.core.records.folders import atomic_folder
 from passnet.core.records.serialise import SCHEMA_VERSION, has_lines, write_json
 from passnet.data.dataset.stats import Stats
@@ -34,6 +35,7 @@ class SiteParts:
 
     runs: tuple[MeasuredRun, ...] = ()
     boards: tuple[Board, ...] = ()
+    published: tuple[PublishedRun, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     studies: tuple[Study, ...] = ()
     stats: Stats | None = None
@@ -68,7 +70,7 @@ def read_parts(
     """Read the parts of a site; nothing is written into the folders.
 
     Args:
-        paths: folders of runs, runs of authors, trainings, profiles and studies.
+        paths: folders of runs, published scores, runs of authors, trainings, profiles and studies.
         leaderboard: folder of a leaderboard, whose entries are shown.
         suites: suites that do not ship with passnet.
         stats: numbers of a dataset.
@@ -80,6 +82,7 @@ def read_parts(
     runs = [] if leaderboard is None else read_entries(leaderboard, known)
     attempts: list[Attempt] = []
     studies: list[Study] = []
+    published: list[PublishedRun] = []
     for path in dict.fromkeys(path.resolve() for path in paths):
         if has_lines(path / SAMPLES_FILE):
             studies.append(training_study(path))
@@ -87,6 +90,8 @@ def read_parts(
             studies.append(profile_study(path))
         elif (path / STUDY_FILE).is_file():
             studies.append(read_study(path))
+        elif (path / PUBLISHED_FILE).is_file():
+            published.append(read_published(path))
         elif is_run(path):
             runs.append(read_run(path, known))
         elif has_lines(path / ATTEMPTS_FILE):
@@ -94,12 +99,14 @@ def read_parts(
         else:
             raise InputError(
                 f"{path}: no run, no run of an author, no training and no study; give a folder "
-                f"with trials.jsonl and run.json, {ATTEMPTS_FILE}, {SAMPLES_FILE}, {RECORDS_FILE} "
-                f"or {STUDY_FILE}"
+                f"with trials.jsonl and run.json, {PUBLISHED_FILE}, {ATTEMPTS_FILE}, "
+                f"{SAMPLES_FILE}, {RECORDS_FILE} or {STUDY_FILE}"
             )
     boards = boards_of(runs, [known.of_hash(run.info.suite_hash) for run in runs])
-    parts = SiteParts(tuple(runs), tuple(boards), tuple(attempts), tuple(studies), stats)
-    if not (runs or attempts or studies or stats is not None):
+    parts = SiteParts(
+        tuple(runs), tuple(boards), tuple(published), tuple(attempts), tuple(studies), stats
+    )
+    if not (runs or published or attempts or studies or stats is not None):
         raise InputError("there is nothing to show; give the folder of a run")
     return parts
 
@@ -146,7 +153,7 @@ def _write(parts: SiteParts, folder: Path, title: str, step: Callable[[str], Non
         write_board(site, board, scores[-1])
         write_trials(site, board)
         step(board.suite_name)
-    write_index(site, parts.boards, scores)
+    write_index(site, parts.boards, scores, parts.published)
     for name in write_tasks(site, parts.boards) if parts.boards else ():
         step(name)
     for name in write_attempts(site, parts.attempts) if parts.attempts else ():

@@ -35,3 +35,13 @@ def test_a_line_of_progress_is_at_most_100_wide(capfd: pytest.CaptureFixture[str
         while "1 of 3" not in text and time.monotonic() < deadline:
             text += capfd.readouterr().err
     assert {len(line) for line in text.splitlines() if "1 of 3" in line} == {100}
+
+
+def test_news_of_an_item_under_way_counts_no_item(capfd: pytest.CaptureFixture[str]) -> None:
+    text = ""
+    with progress("writing passes", 1, every_s=0.01) as step:
+        step("3 turns, 4,512 tokens, $0.02", advance=0)
+        deadline = time.monotonic() + 10
+        while "turns" not in text and time.monotonic() < deadline:
+            text += capfd.readouterr().err
+    assert "writing passes: 0 of 1 after 0 s, 3 turns, 4,512 tokens, $0.02\n" in text

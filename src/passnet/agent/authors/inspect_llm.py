@@ -1,12 +1,13 @@
-"""The LLMs of attempts, opened through Inspect."""
+"""The LLMs of attempts, opened through Inspect, and asked again where an endpoint fails."""
 
 import os
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
 from inspect_ai import model as ai
 from rich.text import Text
-from tenacity import RetryError
+from tenacity import RetryCallState, RetryError, wait_exponential_jitter
 
 from passnet.agent.authors.scripted_llm import SCRIPTED_LLM
 from passnet.agent.settings import LlmSettings
@@ -17,10 +18,19 @@ NONSENSE = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """Errors that providers raise over an answer that they cannot read."""
 NO_KEY = "none"
 """The key for an own endpoint that asks for none."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 3, 30 * 60
+"""Pauses before the first and the last of many repeated requests."""
 
 
-def open_llm(settings: LlmSettings) -> ai.Model:
-    """Return the LLM that settings name; AuthorError without its provider, key or package."""
+def open_llms(settings: LlmSettings) -> list[ai.Model]:
+    """Return the LLM that settings name, once for each endpoint.
+
+    Raises AuthorError without its provider, key or package.
+    """
+    return [_open_llm(settings, address) for address in settings.base_urls or (None,)]
+
+
+def _open_llm(settings: LlmSettings, base_url: str | None) -> ai.Model:
     config = ai.GenerateConfig(
         temperature=settings.temperature,
         max_tokens=settings.max_output_tokens,
@@ -33,13 +43,13 @@ def open_llm(settings: LlmSettings) -> ai.Model:
     if provider == "scripted":
         name = SCRIPTED_LLM
         arguments = {"script": llm} if llm else {}
-    elif settings.base_url is not None and settings.emulates_tools:
+    elif base_url is not None and settings.emulates_tools:
         name = f"openai-api/passnet/{llm}"
         arguments = {"emulate_tools": True}
         api_key = os.environ.get(KEY_VARIABLE) or NO_KEY
-    elif settings.base_url is not None and provider == "openai":
+    elif base_url is not None and provider == "openai":
         arguments = {"responses_api": False}
-        is_local = urlsplit(settings.base_url).hostname in ("localhost", "127.0.0.1", "::1")
+        is_local = urlsplit(base_url).hostname in ("localhost", "127.0.0.1", "::1")
         if not os.environ.get(KEY_VARIABLE) and is_local:
             api_key = NO_KEY
     try:
@@ -47,7 +57,7 @@ def open_llm(settings: LlmSettings) -> ai.Model:
             llm = ai.get_model(
                 name,
                 config=config,
-                base_url=settings.base_url,
+                base_url=base_url,
                 api_key=api_key,
                 memoize=False,
                 **arguments,
@@ -58,8 +68,7 @@ def open_llm(settings: LlmSettings) -> ai.Model:
             raise
         text = Text.from_markup(" ".join(str(message).split())).plain
         raise AuthorError(f"llm {settings.name}: {text}") from cause
-    if settings.base_url is not None:
-        _distrust(llm.api)
+    _distrust(llm.api)
     return llm
 
 
@@ -80,14 +89,61 @@ def request_failure(cause: Exception) -> str:
     return f"{again}{type(last).__name__}: {last}"
 
 
-def _distrust(api: ai.ModelAPI) -> None:
-    """Let Inspect repeat a request whose answer is none of the API, like any other failed one."""
-    decide = api.should_retry
+def _distrust(api: Any) -> None:
+    """Let Inspect alone repeat requests, also those whose answer is none of the API.
+
+    The provider's client repeats none by itself. A server's `Retry-After` is kept. An endpoint that
+    refuses what is no stream, or answers with one unasked, is asked for streams from then on.
+    """
+    decide, generate = api.should_retry, api.generate
+    pause = wait_exponential_jitter(initial=FIRST_PAUSE_S, max=LONGEST_PAUSE_S, jitter=1)
+    client: Any = getattr(api, "client", None)
+    if hasattr(client, "max_retries"):
+        client.max_retries = 0
+        getattr(api, "model_args", {})["max_retries"] = 0  # for clients that Inspect opens later
 
     def should_retry(cause: Exception) -> bool | ai.RetryDecision:
         return True if isinstance(cause, NONSENSE) else decide(cause)
 
-    api.should_retry = should_retry  # type: ignore[method-assign]
+    def wait(state: RetryCallState) -> float:
+        cause = state.outcome.exception() if state.outcome else None
+        decision = should_retry(cause) if isinstance(cause, Exception) else False
+        asked_s = decision.retry_after if isinstance(decision, ai.RetryDecision) else None
+        return min(max(asked_s or 0.0, pause(state)), LONGEST_PAUSE_S)
+
+    async def checked(*args: Any, **kwargs: Any) -> Any:
+        try:
+            result = await generate(*args, **kwargs)
+        except Exception as cause:  # noqa: BLE001 (boundary: raised again below)
+            result = cause
+        output = result[0] if isinstance(result, tuple) else result
+        if isinstance(output, Exception):
+            if re.search(r"\bstream", str(output)) and _ask_for_streams(api):
+                raise ValueError(f"it wants to stream: {output}") from output
+            if output is result:
+                raise output
+        if isinstance(output, ai.ModelOutput) and not output.choices:
+            raise ValueError("there is no choice in it")
+        return result
+
+    async def note_streams(response: Any) -> None:
+        if response.headers.get("content-type", "").startswith("text/event-stream"):
+            _ask_for_streams(api)
+
+    api.should_retry, api.retry_wait, api.generate = should_retry, lambda: wait, checked
+    http: Any = getattr(api, "http_client", None)
+    if http is not None:
+        http.event_hooks["response"].append(note_streams)
+
+
+def _ask_for_streams(api: Any) -> bool:
+    """Have an endpoint asked for streams; return whether it was not before and can be."""
+    for name in ("streaming", "stream"):  # of Inspect's providers
+        if hasattr(api, name):
+            was_asked = getattr(api, name) is True
+            setattr(api, name, True)
+            return not was_asked
+    return False
 
 
 def check_price(llm: ai.Model, settings: LlmSettings) -> None:

@@ -12,11 +12,9 @@ from inspect_ai import Task as InspectTask
 from inspect_ai import model as ai
 from inspect_ai.agent import AgentState, AgentSubmit, react
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.event import ModelEvent
-from inspect_ai.log import transcript
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.tool import ToolDef, ToolParams
+from inspect_ai.tool import Tool, ToolDef, ToolParams
 from inspect_ai.util import LimitExceededError
 
 from passnet.agent.attempts.attempt import Attempt, Ending, Message, ToolCall
@@ -24,9 +22,16 @@ from passnet.agent.attempts.attempt_record import attempt_record
 from passnet.agent.attempts.observations import call_costs, unchanged_text
 from passnet.agent.attempts.session import Session, new_session
 from passnet.agent.attempts.tools import tool_schemas
-from passnet.agent.authors.inspect_llm import named, request_failure
+from passnet.agent.authors.inspect_asking import (
+    Endpoint,
+    Endpoints,
+    answer_tokens,
+    ask,
+    note_usage,
+)
+from passnet.agent.authors.inspect_llm import named
 from passnet.agent.prompt import attack_prompt, range_prompt, system_prompt, task_prompt
-from passnet.agent.settings import AgentSettings, LlmSettings
+from passnet.agent.settings import AgentLimits, AgentSettings, LlmSettings
 from passnet.core.records.serialise import encode
 from passnet.errors import AuthorError, PassnetError, boundary
 from passnet.judge.suite.suite import Suite
@@ -49,11 +54,14 @@ def make_task(
     missing: Sequence[tuple[Task, int]] | None = None,
     keep: Callable[[Attempt], None] | None = None,
     check: Callable[[], None] = lambda: None,
+    llms: Sequence[ai.Model] = (),
+    watch: Callable[[Session], None] = lambda session: None,
 ) -> InspectTask:
     """Return the task of Inspect with one sample for each attempt, or each `missing` one.
 
     `keep` gets every attempt that ended; `check` is called before each, and raises to end the run.
-    `held_out` are shapes that no author sees.
+    `held_out` are shapes that no author sees. `llms` are the endpoints to ask, by default that of
+    Inspect's own command. `watch` gets a session after each answer.
     """
     if missing is None:
         numbers = range(settings.num_attempts)
@@ -70,9 +78,8 @@ def make_task(
     limits = settings.limits
     return InspectTask(
         dataset=MemoryDataset(samples, name=suite.name),
-        solver=_author(suite, settings, held_out, sessions, check),
+        solver=_author(suite, settings, held_out, sessions, check, Endpoints(llms), watch),
         scorer=_recorder(suite, settings, sessions, keep),
-        turn_limit=limits.turns,
         token_limit=limits.tokens,
         time_limit=limits.seconds,
         cost_limit=limits.cost,
@@ -87,6 +94,8 @@ def _author(
     held_out: Suite | None,
     sessions: dict[str, Session],
     check: Callable[[], None],
+    endpoints: Endpoints,
+    watch: Callable[[Session], None],
 ) -> Solver:
     tasks = {task.name: task for task in suite.tasks}
     prompt_of = system_prompt if settings.kernels is None else attack_prompt
@@ -94,12 +103,12 @@ def _author(
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         check()
         task = tasks[state.metadata["task"]]
-        session = new_session(task, settings, held_out)
+        session = sessions[state.uuid] = new_session(task, settings, held_out)
+        session.ending = "time"  # if it is cancelled
         with ExitStack() as stack:
             await to_thread.run_sync(stack.enter_context, session.evaluator)
             stack.callback(session.evaluator.close)
-            stack.callback(_note_usage, session)
-            sessions[state.uuid] = session
+            stack.callback(note_usage, session)
             await to_thread.run_sync(session.evaluator.prepare, task)
             prompt = await to_thread.run_sync(task_prompt, task, settings.run)
             unchanged = await to_thread.run_sync(session.evaluator.unchanged, task)
@@ -112,28 +121,46 @@ def _author(
                 ai.ChatMessageSystem(content=prompt_of(settings.run, settings.limits.turns)),
                 ai.ChatMessageUser(content=prompt),
             ]
-            await _converse(state, session, settings.seed + int(state.metadata["number"]))
+            asked = stack.enter_context(endpoints.use())
+            seed = settings.seed + int(state.metadata["number"])
+            await converse(state, session, asked, seed, settings.limits, watch)
         return state
 
     return solver(name="write_passes")(lambda: solve)()
 
 
-async def _converse(state: TaskState, session: Session, seed: int) -> None:
-    """Let the LLM speak and act until it submits, stalls, reaches a limit of Inspect, or fails."""
-    llm = ai.get_model()
-    llm = ai.Model(llm.api, llm.config.merge(ai.GenerateConfig(seed=seed)), llm.model_args)
+async def converse(
+    state: TaskState,
+    session: Session,
+    endpoints: list[Endpoint],
+    seed: int,
+    limits: AgentLimits,
+    watch: Callable[[Session], None],
+) -> None:
+    """Let the LLM speak and act until it submits, stalls, reaches a limit, or fails."""
     agent_state = AgentState(messages=list(state.messages))
+
+    async def answer(state: AgentState, tools: list[Tool]) -> AgentState:
+        most = answer_tokens(session, state.messages, limits, endpoints[0].llm)
+        config = ai.GenerateConfig(seed=seed, max_tokens=most)
+        try:
+            state.output = await ask(endpoints, state.messages, tools, config)
+        finally:
+            note_usage(session)
+        state.messages.append(state.output.message)
+        watch(session)
+        return state
+
     tools = _tools(session)
     agent = react(
         prompt=None,
         submit=AgentSubmit(tool=tools.pop("submit"), keep_in_messages=True),
         tools=list(tools.values()),
-        model=llm,
+        model=answer,
         on_continue=partial(_go_on, session),
     )
-    session.ending = "time"  # if it is cancelled
     try:
-        with boundary(AuthorError, named(llm)):
+        with boundary(AuthorError, named(endpoints[0].llm)):
             agent_state = await agent(agent_state)
         session.ending = "submitted" if session.is_submitted else "stalled"
     except PassnetError as cause:
@@ -142,14 +169,10 @@ async def _converse(state: TaskState, session: Session, seed: int) -> None:
             session.ending = ENDINGS.get(limit.type, "error")
             raise limit from cause
         session.ending = "error"
-        text = str(cause)
-        if isinstance(cause, AuthorError) and isinstance(cause.__cause__, Exception):
-            text = f"{named(llm)}: {request_failure(cause.__cause__)}"
-        session.error = " ".join(text.split())[:600]
+        session.error = " ".join(str(cause).split())[:600]
     finally:
         state.messages = agent_state.messages
         session.messages = [_message(message) for message in state.messages]
-        session.num_turns = sum(message.role == "assistant" for message in state.messages)
         session.num_bad_actions += sum(
             isinstance(message, ai.ChatMessageTool) and message.error is not None
             for message in state.messages
@@ -206,16 +229,6 @@ def _limit_in(cause: BaseException | None) -> LimitExceededError | None:
             return next((limit for limit in limits if limit is not None), None)
         cause = cause.__cause__
     return None
-
-
-def _note_usage(session: Session) -> None:
-    for event in transcript().events:
-        if isinstance(event, ModelEvent) and event.output.usage is not None:
-            usage = event.output.usage
-            session.input_tokens += usage.input_tokens
-            session.output_tokens += usage.output_tokens
-            if usage.total_cost is not None:
-                session.cost = (session.cost or 0.0) + usage.total_cost
 
 
 def _message(message: ai.ChatMessage) -> Message:

@@ -209,7 +209,7 @@ def job_limits(seconds: float) -> Any:
 
 
 LLM = (
-    "base_url",
+    "base_urls",
     "temperature",
     "max_output_tokens",
     "emulates_tools",

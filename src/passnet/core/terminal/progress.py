@@ -21,7 +21,7 @@ from rich.progress import (
 from passnet.core.terminal.visible_text import visible
 
 ProgressStep: TypeAlias = Callable[..., None]
-"""Called after each item, with its name or without arguments."""
+"""Called after each item, with its name or without arguments; with `advance=0`, within one."""
 
 LINE_EVERY_S = 30.0
 
@@ -51,8 +51,8 @@ def progress(title: str, total: int, every_s: float = LINE_EVERY_S) -> Iterator[
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(title, total=total, now="")
 
-        def step(now: str = "") -> None:
-            bar.update(task, advance=1, now=escape(visible(now)))
+        def step(now: str = "", advance: int = 1) -> None:
+            bar.update(task, advance=advance, now=escape(visible(now)))
 
         yield step
 
@@ -64,13 +64,13 @@ def _lines(title: str, total: int, every_s: float) -> Iterator[ProgressStep]:
     ended = threading.Event()
     num_done, last = 0, ""
 
-    def step(now: str = "") -> None:
+    def step(now: str = "", advance: int = 1) -> None:
         nonlocal num_done, last
-        num_done, last = num_done + 1, now
+        num_done, last = num_done + advance, f"the last {now}" if now and advance else now
 
     def report() -> None:
         while not ended.wait(every_s) and num_done < total:
-            after = f", the last {last}" if last else ""
+            after = f", {last}" if last else ""
             seconds = time.monotonic() - start
             text = visible(f"{title}: {num_done} of {total} after {seconds:.0f} s{after}")
             sys.stderr.write(f"{text if len(text) <= WIDTH else text[: WIDTH - 1] + '…'}\n")

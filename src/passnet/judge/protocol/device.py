@@ -15,6 +15,8 @@ from passnet.errors import InputError
 
 STAGED = "staged"
 """A device for tests: tensors in ordinary memory that the judge does not share."""
+UNUSED = "unused"
+"""A device for workers that run no graph; they start in half the time."""
 _NODES = ("nvidia[0-9]*", "nvidiactl", "nvidia-uvm*", "nvidia-modeset", "nvidia-caps/*")
 """Files in /dev that CUDA opens."""
 

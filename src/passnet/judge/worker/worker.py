@@ -20,7 +20,14 @@ import torch
 
 from passnet.core.records.dtypes import STORAGE
 from passnet.core.records.serialise import read_json
-from passnet.errors import BackendError, PassError, PassFolderError, os_error_sentence
+from passnet.errors import (
+    BackendError,
+    GraphError,
+    PassError,
+    PassFolderError,
+    missing_for_kernels,
+    os_error_sentence,
+)
 from passnet.graph.fx.build import build
 from passnet.graph.text.parse import parse_program
 from passnet.graph.values.fake import fake_input, fake_mode
@@ -47,6 +54,7 @@ from passnet.passes.apply.rewrite import PassReport, apply_passes
 from passnet.passes.backend import passnet_backend
 from passnet.passes.folder import inspect_folder
 from passnet.passes.load import load_passes
+from passnet.passes.match.guards import ValuesNeededError, note_inputs
 
 MAX_COUNTED_S = 1.0
 """Longest exact call whose work is counted, which takes some times as long."""
@@ -89,7 +97,8 @@ def _failure(cause: Exception) -> messages.Failed:
         chain.append(inner)
     broken = (PassError, PassFolderError, BackendError)
     unready = next((error for error in chain if isinstance(error, broken)), None)
-    text = _disk_sentence(chain) or str(cause).strip()
+    lacking = next(filter(None, map(missing_for_kernels, reversed(chain))), None)
+    text = _disk_sentence(chain) or lacking or str(cause).strip()
     if any(_is_memory(error) for error in chain):
         status = "out_of_memory"
     elif unready is not None:
@@ -365,10 +374,15 @@ def _loaded_module(folder: Path, arguments: list[Any]) -> Callable[..., Any]:
 def _check_matches(request: messages.CheckMatches) -> messages.MatchesChecked:
     passes = load_passes(inspect_folder(Path(request.passes)))
     program = parse_program(request.program)
-    with fake_mode():
-        pairs = zip(request.tensors, program.params, strict=False)
-        inputs = [fake_input(spec, param.annotation) for spec, param in pairs]
-    reports, _ = apply_passes(build(program), passes, inputs)
+    module = build(program)
+    pairs = list(zip(request.tensors, program.params, strict=False))
+    try:  # without fake tensors, which import Dynamo
+        note_inputs(module, [fake_input(spec, param.annotation) for spec, param in pairs])
+        reports, _ = apply_passes(module, passes)
+    except (ValuesNeededError, GraphError):
+        with fake_mode():
+            inputs = [fake_input(spec, param.annotation) for spec, param in pairs]
+        reports, _ = apply_passes(build(program), passes, inputs)
     return messages.MatchesChecked(_match_texts(reports))
 
 

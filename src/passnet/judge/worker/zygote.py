@@ -25,7 +25,7 @@ from passnet.judge.processes.census import FIRST_PID, residents
 from passnet.judge.processes.restrict import restrict_calls, restrict_proc, submit_starts
 from passnet.judge.protocol import messages
 from passnet.judge.protocol.channel import Channel, ChannelClosedError
-from passnet.judge.protocol.device import kind_of
+from passnet.judge.protocol.device import UNUSED, kind_of
 
 _PR_SET_DUMPABLE = 4
 _ENDING_PAUSE_S = 0.001
@@ -84,7 +84,7 @@ def warm_up(device: str) -> str:
     """Import and use the modules of workers once; return the version of torch.
 
     For a GPU they are only imported: a compilation would make a CUDA context, which no fork could
-    use.
+    use. For a device that is not used, compilers are not even imported.
     """
     import torch
 
@@ -104,11 +104,14 @@ def warm_up(device: str) -> str:
         from passnet.passes.match.guards import note_example_values
         from passnet.passes.match.pattern import make_pattern
 
-        import_compilers()
+        if device != UNUSED:
+            import_compilers()
     # A fork must not find threads: Inductor would start a pool of compilers, and the progress bar
     # of the interpreter that it traces with, a monitor of itself.
-    compile_in_this_process()
     torch.hub.tqdm.monitor_interval = 0
+    if device == UNUSED:
+        return str(torch.__version__)
+    compile_in_this_process()
     if kind_of(device) == "cpu":
         with torch.no_grad():
             torch.compile(_example, backend="passnet", dynamic=False)(torch.ones(2, 2))

@@ -11,6 +11,7 @@ from rich.table import Table as RichTable
 
 from passnet.bench.groups import MARGIN, Group
 from passnet.bench.in_nets import InNet
+from passnet.bench.published import PublishedRun
 from passnet.bench.scores import NO_SHARES, CandidateScore, is_correct, is_near
 from passnet.judge.protocol.messages import plain_text
 from passnet.judge.score.share_score import share_score
@@ -208,18 +209,30 @@ def _cell(trial: Trial | None) -> str:
     return f"{trial.speedup:.2f} ({trial.speedup_low:.2f}–{trial.speedup_high:.2f}) {level}"
 
 
+def published_table(published: PublishedRun) -> Table:
+    """Return the total of scores that others published."""
+    row = (published.name, number(published.score), str(len(published.tasks)))
+    note = "AS: geometric mean over tasks. Nothing was measured here, so there is no interval."
+    return Table("Published, not measured here", ("candidate", "AS", "tasks"), [row], note)
+
+
 def failure_lines(trials: Iterable[Trial], limit: int = 12) -> list[str]:
     """Return a line for each kind of failure: its count, and the first failure in words."""
     kinds: dict[tuple[str, str, str], list[Trial]] = defaultdict(list)
     for trial in trials:
         if trial.status != "ok" or trial.smallest_t is None:
             kinds[trial.candidate, trial.task, trial.status].append(trial)
+    merged: dict[tuple[str, str, str], list[list[Trial]]] = defaultdict(list)
+    for (candidate, task, status), failed in kinds.items():
+        merged[candidate, status, failed[0].error or task].append(failed)
     lines = []
-    for (candidate, task, status), failed in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
-        name = "wrong values" if status == "ok" else status
-        error = plain_text(failed[0].error or "", MAX_TEXT)
-        where = f"{plain_text(candidate, MAX_TEXT)} on {plain_text(task, MAX_TEXT)}"
-        lines.append(f"{where}: {len(failed)} × {name}: {error}")
+    for of_tasks in sorted(merged.values(), key=lambda of_tasks: -sum(map(len, of_tasks))):
+        first, count = of_tasks[0][0], sum(map(len, of_tasks))
+        name = "wrong values" if first.status == "ok" else first.status
+        error = plain_text(first.error or "", MAX_TEXT)
+        where = f"{plain_text(first.candidate, MAX_TEXT)} on {plain_text(first.task, MAX_TEXT)}"
+        more = f" and {len(of_tasks) - 1} more tasks" if len(of_tasks) > 1 else ""
+        lines.append(f"{where}{more}: {count} × {name}: {error}")
     if len(lines) > limit:
         lines[limit:] = [f"… and {len(lines) - limit} more kinds of failure, see trials.jsonl"]
     return lines

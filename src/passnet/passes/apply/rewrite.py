@@ -65,19 +65,28 @@ def apply_passes(
 ) -> tuple[list[PassReport], list[Site]]:
     """Rewrite a graph in place by every pass in order; return reports and replaced matches.
 
-    Guards look at the example inputs, or else at what Dynamo has noted. Arguments of a replacement
-    that cannot be made are a PassError.
+    Guards look at the example inputs, or else at what Dynamo has noted. A pass that fails (its
+    guard, or the arguments of its replacement) is skipped; it is a PassError if all do.
     """
     guarded = [pass_ for pass_ in passes if isinstance(pass_, Pass) and pass_.guards]
     if guarded and example_inputs:
         note_example_values(module, example_inputs)
     rewriting = _Rewriting(module.graph)
-    reports = [
-        PassReport(pass_.name, 0, skipped=pass_.reason)
-        if isinstance(pass_, SkippedPass)
-        else rewriting.apply(pass_)
-        for pass_ in passes
-    ]
+    reports: list[PassReport] = []
+    failures: list[PassError] = []
+    for pass_ in passes:
+        if isinstance(pass_, SkippedPass):
+            reports.append(PassReport(pass_.name, 0, skipped=pass_.reason))
+            continue
+        num_sites = len(rewriting.sites)
+        try:
+            reports.append(rewriting.apply(pass_))
+        except PassError as failure:
+            failures.append(failure)
+            num_matches, reason = len(rewriting.sites) - num_sites, f"skipped: {failure}"
+            reports.append(PassReport(pass_.name, num_matches, skipped=reason))
+    if failures and len(failures) == sum(isinstance(pass_, Pass) for pass_ in passes):
+        raise failures[0]
     if rewriting.sites:
         module.graph.lint()
         module.recompile()
@@ -168,29 +177,30 @@ class _Rewriting:
 def _arguments(
     pass_: Pass, inputs: tuple[Any, ...], graph: torch.fx.Graph
 ) -> tuple[tuple[Any, ...], tuple[torch.fx.Node, ...]]:
-    """Copy the calls of `replacement_args` into the graph; return its result and these calls."""
-    prepared: list[torch.fx.Node] = []
-    values: dict[torch.fx.Node, Any] = {}
-    remaining = iter(inputs)
-    result: Any = None
-    for node in pass_.args_graph.nodes:
-        if node.op == "placeholder":
-            value = next(remaining)
-            if value is not UNREAD:
-                values[node] = value
-            elif node.users:
-                raise PassError(f"{pass_.name}: the pattern does not read {node.target}")
-        elif node.op == "output":
-            result = node.args[0]
-        else:
-            _check_literals(pass_, (node.args, node.kwargs))
-            if isinstance(node.target, str) and not node.target.isidentifier():
-                raise PassError(f"{pass_.name}: replacement_args calls {node.target!r}, no method")
-            values[node] = graph.node_copy(node, lambda value: values[value])
-            prepared.append(values[node])
+    """Copy the calls of `replacement_args` into the graph; return its result and these calls.
+
+    A PassError is raised before anything is copied.
+    """
+    *nodes, output = pass_.args_graph.nodes
+    params = [node for node in nodes if node.op == "placeholder"]
+    values = {
+        param: value for param, value in zip(params, inputs, strict=True) if value is not UNREAD
+    }
+    for param in params:
+        if param not in values and param.users:
+            raise PassError(f"{pass_.name}: the pattern does not read {param.target}")
+    calls = [node for node in nodes if node.op != "placeholder"]
+    for node in calls:
+        _check_literals(pass_, (node.args, node.kwargs))
+        if isinstance(node.target, str) and not node.target.isidentifier():
+            raise PassError(f"{pass_.name}: replacement_args calls {node.target!r}, no method")
+    result = output.args[0]
     args = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     _check_literals(pass_, args)
-    return torch.fx.map_arg(args, lambda value: values[value]), tuple(prepared)
+    for node in calls:
+        values[node] = graph.node_copy(node, lambda value: values[value])
+    prepared = tuple(values[node] for node in calls)
+    return torch.fx.map_arg(args, lambda value: values[value]), prepared
 
 
 def _check_literals(pass_: Pass, value: Any) -> None:

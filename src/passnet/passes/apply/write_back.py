@@ -1,12 +1,12 @@
 """Writes of a match into outside values, and how its replacement makes them.
 
 If the pattern returns the written value, the replacement's result is copied there; otherwise the
-writing calls stay in the graph, after the replacement.
+writing calls, and those that compute what they write, stay in the graph after the replacement.
 """
 
 import operator
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ class WriteBack:
     """The handling of a match's writes into outside values.
 
     `copied` maps returned calls of the match to the value that they write into, in order; `staying`
-    are the writing calls that stay; `lost` are impossible writes, each with who would miss it.
+    are the calls that stay to write; `lost` are impossible writes, each with who would miss it.
     """
 
     copied: dict[torch.fx.Node, torch.fx.Node] = field(default_factory=dict)
@@ -48,8 +48,8 @@ def write_back(match: Match, index: GraphIndex) -> WriteBack:
 
     - copied, if every write is into the whole of one value or an earlier result, and the pattern
       returns some of them, all that value; or
-    - kept, if the pattern returns none, none is random, and they depend on nothing else of M, so
-      that once more they write the same.
+    - kept with the calls of M that they depend on, if the pattern returns none, none is random, and
+      they read nothing else that M writes and others see, so that once more they write the same.
     """
     writers = sorted(writer for writer in index.writers if writer in match.calls)
     readers = {writer: text for writer in writers for text in _seen_outside(writer, match, index)}
@@ -66,13 +66,11 @@ def write_back(match: Match, index: GraphIndex) -> WriteBack:
             writes.lost.extend(missed)
         elif returned and (value := _value_of_results(together, returned, match, index)):
             writes.copied.update(dict.fromkeys(returned, value))
-        elif not returned and _write_the_same_again(
-            together, by_group.keys() - {group}, match, index
-        ):
-            writes.staying.extend(together)
+        elif not returned and (again := _written_again(together, by_group, readers, match, index)):
+            writes.staying.extend(again)
         else:
             writes.lost.extend(missed)
-    writes.staying.sort()
+    writes.staying[:] = sorted(set(writes.staying))
     return writes
 
 
@@ -130,17 +128,34 @@ def _value_of_results(
     return value if is_one and keeps_form and gives_back else None
 
 
-def _write_the_same_again(
-    writers: list[torch.fx.Node], other_groups: Collection[Any], match: Match, index: GraphIndex
-) -> bool:
-    """Return whether calls write the same after the rest of the match as in their place."""
-    sources = [source for writer in writers for source in writer.all_input_nodes]
-    is_known = all(source not in match.calls or source in writers for source in sources)
-    is_steady = all(index.group(source) not in other_groups for source in sources)
-    names = [_name(writer, index) for writer in writers]
-    return (
-        is_known and is_steady and not any(is_random(name + end) for name in names for end in _ENDS)
-    )
+def _written_again(
+    writers: list[torch.fx.Node],
+    by_group: Mapping[Any, Sequence[torch.fx.Node]],
+    seen: Collection[torch.fx.Node],
+    match: Match,
+    index: GraphIndex,
+) -> set[torch.fx.Node]:
+    """Return the calls that write the same after the match as in their place; empty if none do.
+
+    `by_group` are all writes of the match, `seen` those that others see.
+    """
+    returned = {match.nodes[output] for output in match.pattern.outputs}
+    again: set[torch.fx.Node] = set()
+    remaining = list(writers)
+    while remaining:
+        node = remaining.pop()
+        again.add(node)
+        for source in set(node.all_input_nodes) - again:
+            group = index.group(source)
+            written = [] if group == index.group(writers[0]) else by_group.get(group, [])
+            is_given = any(value in returned for value in index.members(group))
+            if any(writer in seen for writer in written) or is_given and group in by_group:
+                return set()
+            if source in match.calls and source not in returned:
+                remaining.append(source)
+            remaining += [writer for writer in written if writer < node and writer not in again]
+    names = [_name(node, index) for node in again]
+    return set() if any(is_random(name + end) for name in names for end in _ENDS) else again
 
 
 def _name(node: torch.fx.Node, index: GraphIndex) -> str:

@@ -312,6 +312,26 @@ def note_example_value(node: torch.fx.Node) -> None:
             node.meta[EXAMPLE] = node.target(*args, **kwargs)
 
 
+class ValuesNeededError(Exception):
+    """A guard asked for a value that `note_inputs` left out."""
+
+
+_LEFT_OUT = object()
+
+
+def note_inputs(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> None:
+    """Note example values at the arguments of a graph alone, which takes no fake tensors.
+
+    A guard that asks for another value raises ValuesNeededError.
+    """
+    remaining = iter(inputs)
+    for node in module.graph.nodes:
+        node.meta[EXAMPLE] = next(remaining) if node.op == "placeholder" else _LEFT_OUT
+
+
 def example_of(value: Any) -> Any:
-    """Return a parameter's value as a guard sees it: a stand-in, a literal, or None if unknown."""
-    return value.meta.get(EXAMPLE) if isinstance(value, torch.fx.Node) else value
+    """Return the example value of a node, None without one; anything else as it is."""
+    example = value.meta.get(EXAMPLE) if isinstance(value, torch.fx.Node) else value
+    if example is _LEFT_OUT:
+        raise ValuesNeededError
+    return example

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from types import FunctionType
 from typing import Any, TypeAlias
 
 import torch
@@ -64,10 +65,13 @@ def method_signatures(name: str) -> tuple[Signature, ...]:
 
 
 def _python_signature(function: Callable[..., Any]) -> tuple[Signature, ...]:
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a `__signature__` of the author's that is none
+    # A pass may have set a `__signature__` of its own, which changes no call.
+    own: Any = inspect.unwrap(function)
+    if not inspect.isfunction(own):
         return ()
+    bare = FunctionType(own.__code__, {}, argdefs=own.__defaults__, closure=own.__closure__)
+    bare.__kwdefaults__, bare.__annotations__ = own.__kwdefaults__, own.__annotations__
+    signature = inspect.signature(bare)
     parameters = []
     for param in signature.parameters.values():
         if param.kind in (param.VAR_POSITIONAL, param.VAR_KEYWORD):
