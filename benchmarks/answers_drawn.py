@@ -76,23 +76,26 @@ def checked(drawn: Sequence[Facts]) -> list[Facts]:
     return [facts for facts in drawn if facts.passes] or list(drawn)
 
 
-def selected(drawn: Drawn, number: int, selector: str) -> tuple[Facts | None, float, float]:
-    """Return what is submitted, and the seconds of the self-check and of the judge for it."""
+def selected(drawn: Drawn, number: int, selector: str) -> tuple[Facts | None, float, float, int]:
+    """Return what is submitted, the seconds of the self-check and of the judge for it, and how many
+    answers it judged.
+    """
     answers = drawn.first(number)
     if not answers:
-        return None, 0.0, 0.0
+        return None, 0.0, 0.0, 0
     check_s = sum(facts.check_s for facts in answers) if selector in ("check", "both") else 0.0
     if check_s or selector in ("check", "both"):
         answers = checked(answers)
     if selector in ("likelihood", "check"):
-        return answers[0], check_s, 0.0
-    judge_s = 0.0
+        return answers[0], check_s, 0.0, 0
+    judge_s, num_judged = 0.0, 0
     for facts in answers:
         assert facts.judged is not None, "the judge was asked until one was correct"
         judge_s += facts.judged["seconds"]
+        num_judged += 1
         if facts.judged["verdict"] == "correct":
-            return facts, check_s, judge_s
-    return answers[0], check_s, judge_s
+            return facts, check_s, judge_s, num_judged
+    return answers[0], check_s, judge_s, num_judged
 
 
 class Study:
@@ -196,15 +199,17 @@ def vars_of(judge: Any, graph: TaskGraph, prompt: Prompt, text: str) -> dict[str
     return {name: getattr(found, name) for name in found.__dataclass_fields__}
 
 
-def figures(folder: Path) -> Iterator[tuple[int, str, SystemSummary, float, float]]:
-    """Yield number, selector, figures, and the seconds a task of the check and of the judge."""
+def figures(folder: Path) -> Iterator[tuple[int, str, SystemSummary, float, float, float]]:
+    """Yield number, selector, figures, and for a task the seconds of the check and of the judge, and
+    the answers it judged.
+    """
     drawn = list(Study(folder).drawn.values())
     for selector in SELECTORS:
         for number in NUMBERS:
-            records, seconds = [], []
+            records, costs = [], []
             for each in drawn:
-                facts, check_s, judge_s = selected(each, number, selector)
-                seconds.append((check_s, judge_s))
+                facts, *cost = selected(each, number, selector)
+                costs.append(cost)
                 judged = (facts.timed or facts.judged) if facts else None
                 judged = judged or _nothing()
                 names = ("verdict", "status", "smallest_t", "speedup", "speedup_low", "findings",
@@ -212,8 +217,8 @@ def figures(folder: Path) -> Iterator[tuple[int, str, SystemSummary, float, floa
                 own = {name: judged[name] for name in names}
                 text = facts.text if facts else ""
                 records.append(AnswerRecord(selector, each.task, each.graph, text, number, **own))
-            sums = [sum(part) / len(seconds) for part in zip(*seconds, strict=True)]
-            yield number, selector, summary(selector, records, True), *sums
+            check_s, judge_s, asked = (sum(part) / len(costs) for part in zip(*costs, strict=True))
+            yield number, selector, summary(selector, records, True), check_s, judge_s, asked
 
 
 def _nothing() -> Mapping[str, Any]:
@@ -226,7 +231,7 @@ def _nothing() -> Mapping[str, Any]:
 def table(folder: Path) -> Table:
     """Return the table of all numbers and selectors."""
     rows = []
-    for number, selector, own, check_s, judge_s in figures(folder):
+    for number, selector, own, check_s, judge_s, num_judged in figures(folder):
         assert own.score is not None, "what is submitted was timed"
         score, low, high = own.score
         rows.append(
@@ -239,11 +244,13 @@ def table(folder: Path) -> Table:
                 f"{low:.3f} – {high:.3f}",
                 f"{check_s:.2f}",
                 f"{judge_s:.2f}",
+                f"{num_judged:.1f}",
             )
         )
     heads = ("selector", "best of", "correct, %", "interval", "AS", "interval",
-             "s of the check a task", "s of the judge a task")  # fmt: skip
-    return Table("Answers drawn", heads, rows, "")
+             "check, s", "judge, s", "judged")  # fmt: skip
+    note = "The last three are means over tasks: seconds of both, and answers that the judge saw."
+    return Table("Answers drawn", heads, rows, note)
 
 
 def draw_figure(folder: Path, file: Path) -> None:
