@@ -200,8 +200,8 @@ def vars_of(judge: Any, graph: TaskGraph, prompt: Prompt, text: str) -> dict[str
 
 
 def figures(folder: Path) -> Iterator[tuple[int, str, SystemSummary, float, float, float]]:
-    """Yield number, selector, figures, and for a task the seconds of the check and of the judge, and
-    the answers it judged.
+    """Yield number, selector and figures, then means over tasks: seconds of the check and of the
+    judge, and the answers that it judged.
     """
     drawn = list(Study(folder).drawn.values())
     for selector in SELECTORS:
