@@ -59,7 +59,7 @@ class Outcome:
     """What Inductor does with an attention, and why: properties of its form.
 
     `outline` and `window` are digests of how it is written, without sizes and with them. `error` is
-    that of Inductor, or of the run on fake tensors. `rewritten`: passnet's own rewrite fuses it.
+    that of Inductor, or of the run on fake tensors. `rewritten`: passnet's own rewrite can fuse it.
     """
 
     outline: str

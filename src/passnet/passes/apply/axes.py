@@ -16,7 +16,7 @@ from passnet.passes.match.guards import EXAMPLE
 from passnet.passes.match.normalise import CanonicalCall
 
 Atoms: TypeAlias = tuple[int, ...]
-Layout: TypeAlias = tuple[Atoms, ...]
+AxisLayout: TypeAlias = tuple[Atoms, ...]
 Letters: TypeAlias = tuple[Any, ...]
 
 ROW_MAJOR = frozenset(
@@ -34,7 +34,7 @@ class Axes:
         self._parts: dict[int, Atoms] = {}
 
     def new(self, size: int) -> Atoms:
-        """Return the atoms of an axis of which nothing is known."""
+        """Return the atoms of an unknown axis."""
         if size == 1:
             return ()
         self._sizes.append(size)
@@ -49,7 +49,7 @@ class Axes:
         """Return the size of each atom."""
         return [self._sizes[atom] for atom in atoms]
 
-    def viewed(self, layout: Layout, shape: Sequence[int]) -> Layout | None:
+    def viewed(self, layout: AxisLayout, shape: Sequence[int]) -> AxisLayout | None:
         """Return the layout after a view in row-major order; None where axes are cut unevenly."""
         left, axes = [*self.flat(*layout)], []
         for size in shape:
@@ -69,7 +69,7 @@ class Axes:
             axes.append(tuple(axis))
         return tuple(axes)
 
-    def broadcast(self, shape: Sequence[int], layout: Layout) -> Layout | None:
+    def broadcast(self, shape: Sequence[int], layout: AxisLayout) -> AxisLayout | None:
         """Return the layout of a tensor that broadcasts to one with a given layout."""
         pairs = [*zip(reversed(shape), reversed(layout), strict=False)]
         fits = all(size in (1, math.prod(self.sizes(axis))) for size, axis in pairs)
@@ -77,7 +77,7 @@ class Axes:
             return None
         return tuple(axis if size > 1 else () for size, axis in reversed(pairs))
 
-    def moved(self, node: Node, name: str, layout: Layout) -> Layout | None:
+    def moved(self, node: Node, name: str, layout: AxisLayout) -> AxisLayout | None:
         """Return the layout of the result of a view of the first argument."""
         if name in ROW_MAJOR:
             return self.viewed(layout, node.meta[EXAMPLE].shape)

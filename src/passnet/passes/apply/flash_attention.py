@@ -9,17 +9,20 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node, map_arg
 
-from passnet.passes.apply.axes import Atoms, Axes, Layout, called
+from passnet.passes.apply.axes import Atoms, Axes, AxisLayout, called
 from passnet.passes.match.guards import EXAMPLE
 
 
 @dataclass(frozen=True)
 class Mask:
-    """What is added to the scores, or where they are filled: `add`, `sub`, `fill`, or `keep`."""
+    """A summand of the scores, or a choice between them and a number.
+
+    `kind` is `add`, `sub`, `fill`, or `keep`: they are filled where it is false.
+    """
 
     kind: str
     node: Node
-    layout: Layout
+    layout: AxisLayout
     number: float = -math.inf
     """The least that it may be, which filled scores are."""
 
@@ -28,28 +31,32 @@ class Mask:
 
 @dataclass(frozen=True)
 class Attention:
-    """The calls of an attention, and what they compute of the axes of its operands."""
+    """The calls of an attention, its operands, and the axes of these."""
 
     path: Sequence[Node]
     axes: Axes
-    operands: Sequence[tuple[Node, Layout]]
+    operands: Sequence[tuple[Node, AxisLayout]]
     """Query, key and value."""
 
     groups: tuple[Atoms, ...]
     """Batch, heads, rows, columns, and the axes of a key and of a value."""
 
     scale: float
-    factors: Sequence[tuple[Node, Layout, str]]
+    factors: Sequence[tuple[Node, AxisLayout, str]]
     masks: Sequence[Mask]
-    layout: Layout
+    layout: AxisLayout
     """The axes of the result."""
 
     is_copied: bool
     """The result's strides do not matter."""
 
+    def num_scores(self) -> int:
+        """Return the number of scores in a head."""
+        return math.prod(self.axes.sizes(self.axes.flat(*self.groups[2:4])))
+
 
 def put_call(graph: Graph, found: Attention, results: dict[Node, Node]) -> None:
-    """Put a call in the place of an attention; `results` are those of attentions before."""
+    """Put a call in the place of an attention; `results` holds the calls of earlier ones."""
     last = found.path[-1]
     with graph.inserting_before(last):
         result = _Writer(graph, found, results).attention()
@@ -66,7 +73,7 @@ class _Writer:
     results: dict[Node, Node]
 
     def attention(self) -> Node:
-        """Put a call with what it reads; return its result in the order of the original's axes."""
+        """Put a call; return its result in the order of the original's axes."""
         found = self.found
         *outer, rows, columns, inner, last = found.groups
         ends = (rows, inner), (columns, inner), (columns, last)
@@ -82,7 +89,10 @@ class _Writer:
         widths = [part.meta[EXAMPLE].shape[-1] for part in parts]  # the kernel knows one alone
         parts = [self.widened(*each, max(widths)) for each in zip(parts, widths, strict=True)]
         op = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
-        how = {"attn_mask": mask and self.with_dense_rows(mask), "scale": found.scale}
+        how: dict[str, Any] = {
+            "attn_mask": mask and self.with_dense_rows(mask),
+            "scale": found.scale,
+        }
         both = self.graph.call_function(op, (*map(self.with_dense_rows, parts), 0.0, False), how)
         result = self.noted(self.graph.call_function(operator.getitem, (self.noted(both), 0)))
         if any(each.number == -math.inf for each in found.masks):
@@ -95,7 +105,7 @@ class _Writer:
         return result if found.is_copied else self.in_order(result, found.path[-1].meta[EXAMPLE])
 
     def mask(self) -> Node | None:
-        """Return what is added to the scores."""
+        """Return the sum of all masks."""
         mask: Node | None = None
         for each in self.found.masks:
             own = self.arranged(each.node, each.layout, self.found.groups[:4])
@@ -110,7 +120,7 @@ class _Writer:
         return mask
 
     def arranged(
-        self, node: Node, layout: Layout, groups: Sequence[Atoms], is_full: bool = False
+        self, node: Node, layout: AxisLayout, groups: Sequence[Atoms], is_full: bool = False
     ) -> Node:
         """Bring a tensor to one axis for each group; a group that it lacks is of one element."""
         axes = self.found.axes
