@@ -303,11 +303,14 @@ def tables(found: Sequence[Counted]) -> Iterator[Table]:
     by_status: dict[str, list[Counted]] = defaultdict(list)
     by_reason: dict[str, list[Counted]] = defaultdict(list)
     alone: Counter[str] = Counter()
+    rewritten: Counter[str] = Counter()
     for record, outcome in pairs:
         by_status[status(outcome)].append(record)
         if status(outcome) == "not fused":
             each = reasons(outcome)
             alone.update(each if len(each) == 1 else ())
+            rewritten.update(each if outcome.rewritten else ())
+            by_status["not fused, but by passnet"] += [record] * outcome.rewritten
             for reason_in_words in each:
                 by_reason[reason_in_words].append(record)
     called = [record for record in forward for _ in range(record.found.calls)]
@@ -326,13 +329,16 @@ def tables(found: Sequence[Counted]) -> Iterator[Table]:
     num_lost = len(by_status["not fused"])
     table = Table(
         "Not fused, by what has to change",
-        ("reason", *heads, "%", "alone", "alone %"),
-        note="alone: nothing else has to change. An attention may have several reasons.",
+        ("reason", *heads, "%", "alone", "alone %", "by passnet"),
+        note="alone: nothing else has to change. An attention may have several reasons. "
+        "by passnet: attentions of inference that its rewrite can fuse.",
     )
     for name, some in sorted(by_reason.items(), key=lambda item: -len(item[1])):
         shares = (f"{100 * number / num_lost:.1f}" for number in (len(some), alone[name]))
         share, share_alone = shares
-        table.rows.append((name, *_numbers(some), share, str(alone[name]), share_alone))
+        table.rows.append(
+            (name, *_numbers(some), share, str(alone[name]), share_alone, str(rewritten[name]))
+        )
     yield table
 
 
