@@ -18,6 +18,8 @@ from torch.fx import GraphModule
 
 from benchmarks.attention_forms import Form
 from benchmarks.written_attention import HEADS
+from passnet.passes.apply.written_attention import fuse_attention
+from passnet.passes.match.guards import note_example_values
 
 SETTINGS: dict[str, Any] = {"force_disable_caches": True, "compile_threads": 1}
 
@@ -54,6 +56,17 @@ def num_fused(module: GraphModule, inputs: Sequence[Any], training: bool = False
             fakes = [each.requires_grad_(each.is_floating_point()) for each in fakes]
         compile_fx(module, fakes, inner_compile=keep)
     return counters["inductor"]["fuse_attention"] - before
+
+
+def num_rewritten(module: GraphModule, inputs: Sequence[Any]) -> int:
+    """Return how many attentions passnet's own rewrite can replace; it alters the module."""
+    with FakeTensorMode():
+        fakes = [
+            torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device="cpu")
+            for each in inputs
+        ]
+    note_example_values(module, fakes)
+    return fuse_attention(module, least_scores=1)
 
 
 def example(form: Form) -> tuple[GraphModule, list[torch.Tensor]]:

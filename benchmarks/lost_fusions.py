@@ -27,7 +27,7 @@ import torch
 from rich.console import Console
 
 from benchmarks.attention_forms import Form, form_of
-from benchmarks.attention_patterns import num_fused, reason
+from benchmarks.attention_patterns import num_fused, num_rewritten, reason
 from benchmarks.cutting import CAPTURES, graph_of, read_rows
 from benchmarks.written_attention import (
     CALLS,
@@ -59,13 +59,14 @@ class Outcome:
     """What Inductor does with an attention, and why: properties of its form.
 
     `outline` and `window` are digests of how it is written, without sizes and with them. `error` is
-    that of Inductor, or of the run on fake tensors.
+    that of Inductor, or of the run on fake tensors. `rewritten`: passnet's own rewrite can fuse it.
     """
 
     outline: str
     form: Form | None = None
     window: str = ""
     fused: bool = False
+    rewritten: bool = False
     reason: tuple[str, ...] = ()
     error: str = ""
 
@@ -93,7 +94,7 @@ class Counted:
 class Tried:
     """What Inductor has seen: windows and outlines by digest, graphs by kind and structure."""
 
-    windows: dict[str, bool] = field(default_factory=dict)
+    windows: dict[str, tuple[bool, bool]] = field(default_factory=dict)
     outlines: dict[str, Outcome] = field(default_factory=dict)
     graphs: dict[tuple[str, str], Found] = field(default_factory=dict)
 
@@ -182,13 +183,15 @@ def _outcome(
         module, arguments, text = window(net, attention, values)
         digest = _digest(f"{training} {text}")
         if digest not in tried.windows:
-            tried.windows[digest] = num_fused(module, arguments, training) > 0
+            fused = num_fused(module, arguments, training) > 0
+            rewritten = not training and num_rewritten(module, arguments) > 0
+            tried.windows[digest] = fused, rewritten
     except Exception as error:  # noqa: BLE001, whatever torch raises
         logging.debug(traceback.format_exc())
         return Outcome(key, form, digest, error=f"{type(error).__name__}: {error}"[:400])
-    if tried.windows[digest]:
-        return Outcome(key, form, digest, True)
-    return Outcome(key, form, digest, False, reason(form, training))
+    fused, rewritten = tried.windows[digest]
+    why = () if fused else reason(form, training)
+    return Outcome(key, form, digest, fused, rewritten, why)
 
 
 def records(file: Path) -> list[Counted]:
@@ -207,7 +210,7 @@ def count_all(rows: Iterable[GraphRow], file: Path) -> None:
         for each in record.found.outcomes:
             tried.outlines[each.outline] = each
             if not each.error:
-                tried.windows[each.window] = each.fused
+                tried.windows[each.window] = each.fused, each.rewritten
     file.parent.mkdir(parents=True, exist_ok=True)
     waiting = [row for row in rows if row.full not in seen]
     waiting.sort(key=lambda row: row.structure)
@@ -300,11 +303,14 @@ def tables(found: Sequence[Counted]) -> Iterator[Table]:
     by_status: dict[str, list[Counted]] = defaultdict(list)
     by_reason: dict[str, list[Counted]] = defaultdict(list)
     alone: Counter[str] = Counter()
+    rewritten: Counter[str] = Counter()
     for record, outcome in pairs:
         by_status[status(outcome)].append(record)
         if status(outcome) == "not fused":
             each = reasons(outcome)
             alone.update(each if len(each) == 1 else ())
+            rewritten.update(each if outcome.rewritten else ())
+            by_status["not fused, but by passnet"] += [record] * outcome.rewritten
             for reason_in_words in each:
                 by_reason[reason_in_words].append(record)
     called = [record for record in forward for _ in range(record.found.calls)]
@@ -323,13 +329,16 @@ def tables(found: Sequence[Counted]) -> Iterator[Table]:
     num_lost = len(by_status["not fused"])
     table = Table(
         "Not fused, by what has to change",
-        ("reason", *heads, "%", "alone", "alone %"),
-        note="alone: nothing else has to change. An attention may have several reasons.",
+        ("reason", *heads, "%", "alone", "alone %", "by passnet"),
+        note="alone: nothing else has to change. An attention may have several reasons. "
+        "by passnet: attentions of inference that its rewrite can fuse.",
     )
     for name, some in sorted(by_reason.items(), key=lambda item: -len(item[1])):
         shares = (f"{100 * number / num_lost:.1f}" for number in (len(some), alone[name]))
         share, share_alone = shares
-        table.rows.append((name, *_numbers(some), share, str(alone[name]), share_alone))
+        table.rows.append(
+            (name, *_numbers(some), share, str(alone[name]), share_alone, str(rewritten[name]))
+        )
     yield table
 
 

@@ -14,6 +14,7 @@ from passnet.inductor.graph_pass import CustomGraphPass, pass_added
 from passnet.passes.apply.custom_op import kernel_ops_of, op_of, wrap_sites
 from passnet.passes.apply.packed_products import load_op, pack_products
 from passnet.passes.apply.rewrite import PassReport, apply_passes
+from passnet.passes.apply.written_attention import fuse_attention
 from passnet.passes.backend import (
     library_passes,
     log_reports,
@@ -38,7 +39,8 @@ class InductorPass(CustomGraphPass):
         passes: a pass folder, or several in order.
         library: a library of judged passes, whose winners on this hardware come after them.
         packed_weights: pack the weights of products and convolutions at the first call, and again
-            once they were written, instead of at each call (float32 on a CPU).
+            once they were written, instead of at each call, and call torch's kernel for attention
+            that is written out (float32 on a CPU).
 
     Raises:
         InputError: none of them is given, or a folder is malformed.
@@ -60,7 +62,7 @@ class InductorPass(CustomGraphPass):
             )
         self.passes = without_bare_kernels(loaded)
         self.reports: list[list[PassReport]] = []
-        self.num_packed = 0
+        self.num_fused = self.num_packed = 0
         self._packs = load_op() if packed_weights else ""
         ready = [pass_ for pass_ in self.passes if isinstance(pass_, Pass)]
         names: list[str] = []
@@ -84,6 +86,7 @@ class InductorPass(CustomGraphPass):
         reports, sites = apply_passes(module, self.passes, examples)
         wrap_sites(module, sites, examples, sees_through=True, is_cached=True)
         if self._packs:
+            self.num_fused += fuse_attention(module)
             self.num_packed += pack_products(module)
         self.reports.append(reports)
         log_reports(reports)

@@ -29,6 +29,7 @@ from passnet.optimizer.call.values import difference, flattened
 from passnet.passes.apply.first_call import noting_first_calls
 from passnet.passes.apply.packed_products import load_op, pack_products
 from passnet.passes.apply.rewrite import PassReport
+from passnet.passes.apply.written_attention import fuse_attention
 from passnet.passes.backend import Residual, compile_graph, passnet_backend, without_bare_kernels
 from passnet.passes.kernel_list import known_kernels
 from passnet.passes.kernel_op import kernels_of, name_of
@@ -280,9 +281,13 @@ def rewritten_program(call: NetCall, passes: Sequence[Path]) -> ExportedProgram:
 
 
 def packed_program(call: NetCall) -> ExportedProgram:
-    """Return the graph of a net as a program whose weights are packed at its first call."""
+    """Return the graph of a net as a program whose weights are packed at its first call.
+
+    Attention that the net writes out is one call in it.
+    """
     load_op()
     graph = net_graph(call)
+    fuse_attention(graph.module)
     if not pack_products(graph.module):
         raise BackendError("the graph has no product or convolution whose weights can be packed")
     return _exported(call, graph, graph.module.forward)

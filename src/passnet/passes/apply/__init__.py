@@ -3,6 +3,8 @@
 rewrite, write_back      the replacement call, and the writes that it must repeat
 custom_op, written_call  replacements as ops for Inductor, and the text of their arguments
 packed_products          weights that are packed once, for Inductor
+written_attention, axes  attention that a net writes out, and the axes of its tensors
+flash_attention          one call of torch's kernel in its place
 guarded_call             replacements behind our own checks
 first_call               the first result of a replacement compared with the original ops
 op_observer              the torch ops that a replacement uses
