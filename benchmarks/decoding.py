@@ -127,6 +127,11 @@ def measure(name: str, threads: int, budget: str) -> dict[str, Any]:
                     net, prompts[16], freeze=True, budget_s=seconds_of(budget), **consent
                 )
                 facts["chosen"] = engines_of(fast)
+                facts["by_size"] = [
+                    [*sizes, other.engine if other else "eager"]
+                    for built in fast.built_backends
+                    for sizes, other in built.by_size
+                ]
                 runs[way] = fast
             for ids in prompts.values():
                 _tokens(runs[way], ids, 4)
