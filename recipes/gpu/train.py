@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from passnet.agent.prompt import system_prompt
 from passnet.errors import InputError, PassnetError
 from passnet.judge.task import Task
 from passnet.train.rewards.batch_rewards import BatchReward, service_judge
@@ -197,8 +198,11 @@ def _train(recipe: GpuRecipe, words: argparse.Namespace) -> None:
     num_answers = recipe.num_answers(int(os.environ.get("WORLD_SIZE", "1")))
     from datasets import Dataset
 
+    rows = chat_rows(tasks, judge, recipe.turns(0))
+
     def rows_of(turns: int) -> Any:
-        return Dataset.from_list(chat_rows(tasks, judge, turns))
+        system = {"role": "system", "content": system_prompt(judge.settings, turns)}
+        return Dataset.from_list([{**row, "prompt": [system, *row["prompt"][1:]]} for row in rows])
 
     with SampleLog(words.out, write_page=write_run_page) as log:
         batch = BatchReward(tasks, service_judge(address), log, num_answers=num_answers)

@@ -129,6 +129,7 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     ("runs/published", "needs published scores; tests/bench/test_published.py reads some"),
     ("--executor ray", "needs a Ray cluster"),
     ("--device cuda", "needs a GPU"),
+    ("recipes/gpu/train.py", "trains an LLM of billions; tests/train trains a tiny one so"),
     ("examples/triton", "needs Triton"),
     (
         "kernelbench KernelBench",
@@ -219,6 +220,19 @@ from passnet.data.capture.mismatched_wheels import import_torchvision
 import_torchvision()
 """
 
+_SERVICE = """
+import atexit, subprocess, sys, time
+from pathlib import Path
+
+words = ["--device", "cpu:0", "--suite", "demo", "--out", "runs/judge"]
+service = subprocess.Popen([sys.executable, "-m", "passnet.cli", "judge", "serve", *words])
+atexit.register(service.terminate)
+while not Path("runs/judge/token").exists():
+    assert service.poll() is None
+    time.sleep(0.1)
+"""
+"""The service that the page has started; its client asks again until it answers."""
+
 _STAND_IN_TRL = """
 import sys
 from pathlib import Path
@@ -228,8 +242,6 @@ trl = ModuleType("trl")
 trl.GRPOTrainer = type("GRPOTrainer", (), {"__init__": lambda self, **words: None, "train": print})
 trl.GRPOConfig = lambda folder: folder
 sys.modules["trl"] = trl
-Path("runs/judge").mkdir(parents=True)
-Path("runs/judge/token").write_text("token")
 """
 """A trainer that learns nothing; tests/train runs TRL where it is installed."""
 
@@ -249,19 +261,6 @@ kernels.get_local_kernel = get_local_kernel
 """
 """A loader of one variant; tests/optimizer runs `kernels` where it is installed."""
 
-_SERVICE = """
-import atexit, subprocess, sys, time
-from pathlib import Path
-
-words = ["--device", "cpu:0", "--suite", "demo", "--out", "runs/judge"]
-service = subprocess.Popen([sys.executable, "-m", "passnet.cli", "judge", "serve", *words])
-atexit.register(service.terminate)
-while not Path("runs/judge/token").exists():
-    assert service.poll() is None
-    time.sleep(0.1)
-"""
-"""The service that the page has started; its client asks again until it answers."""
-
 PREAMBLES: dict[str, tuple[tuple[str, ...], str, Exchange]] = {
     "README.md": (
         (),
@@ -269,7 +268,11 @@ PREAMBLES: dict[str, tuple[tuple[str, ...], str, Exchange]] = {
         {"optimize(net, x, ": 'optimize(net, x, backends=("graph",), seconds=0.1, '},
     ),
     "docs/dataset.md": (("passnet dataset build captures --out data",), "", {}),
-    "docs/environments.md": ((), _STAND_IN_TRL, {}),
+    "docs/environments.md": (
+        (),
+        _SERVICE + _STAND_IN_TRL,
+        {'training_tasks("train-v1")': "{}"},  # prompts of all take minutes
+    ),
     "docs/service.md": ((), _SERVICE, {}),
     "docs/library.md": (
         (

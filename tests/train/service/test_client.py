@@ -95,7 +95,7 @@ def test_a_trainer_learns_the_settings_of_its_service_and_its_own_progress():
     with pytest.raises(InputError, match="the token is missing or wrong"):
         asked_of(service_status, token="another-token")
     with pytest.raises(MeasureError, match="127.0.0.1:1: ConnectError"):
-        asyncio.run(service_status(ServiceAddress("http://127.0.0.1:1", TOKEN)))
+        asyncio.run(service_status(ServiceAddress("http://127.0.0.1:1", TOKEN, wait_s=0.3)))
 
 
 def test_a_missing_variable_is_named(monkeypatch):

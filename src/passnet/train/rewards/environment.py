@@ -17,6 +17,7 @@ from typing import Any
 from passnet.agent.attempts import tools
 from passnet.agent.attempts.session import Session
 from passnet.agent.prompt import system_prompt, task_prompt
+from passnet.core.terminal.progress import progress
 from passnet.errors import ActionError, InputError
 from passnet.judge.desk.desk import StateJudge
 from passnet.judge.task import Task
@@ -150,17 +151,14 @@ def chat_rows(tasks: Mapping[str, Task], judge: StateJudge, num_turns: int) -> l
     Raises:
         GraphError: shapes of a task's first graph cannot be inferred.
     """
-    system = system_prompt(judge.settings, num_turns)
-    return [
-        {
-            "task": name,
-            "prompt": [
-                {"role": "system", "content": system},
-                {"role": "user", "content": task_prompt(task, judge.settings)},
-            ],
-        }
-        for name, task in tasks.items()
-    ]
+    system = {"role": "system", "content": system_prompt(judge.settings, num_turns)}
+    rows: list[dict[str, Any]] = []
+    with progress("writing prompts", len(tasks)) as step:
+        for name, task in tasks.items():
+            user = {"role": "user", "content": task_prompt(task, judge.settings)}
+            rows.append({"task": name, "prompt": [system, user]})
+            step(name)
+    return rows
 
 
 @dataclass(frozen=True)

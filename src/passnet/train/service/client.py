@@ -101,12 +101,18 @@ def service_address(timeout_s: float = 900.0) -> ServiceAddress:
 async def service_status(address: ServiceAddress) -> ServiceStatus:
     """Return a service's settings and the number of its submissions.
 
+    A service that cannot be reached is asked again until `wait_s` is over.
+
     Raises:
         InputError: httpx is not installed, or the token is wrong.
         MeasureError: the service did not answer.
     """
+    deadline = time.monotonic() + address.wait_s
     async with _client(address) as http:
         reply = await _sent(http.get("/v1/status"))
+        while isinstance(reply, str) and time.monotonic() < deadline:
+            await asyncio.sleep(0.2)
+            reply = await _sent(http.get("/v1/status"))
     if isinstance(reply, str):
         raise MeasureError(f"the judge service at {address.url}: {reply}")
     if reply.status_code != 200:
