@@ -91,11 +91,28 @@ def _torchao(net: Any) -> Any:
 WAYS: Mapping[str, Callable[[Any], Any]] = {"compile_static": _compiled, "torchao_int8": _torchao}
 
 
-def _error(net: Any, eager: Any, ids: torch.Tensor) -> float:
-    """Return the relative error of a prompt's logits."""
-    with torch.no_grad():
-        own, right = (each(ids).logits.double().numpy() for each in (net, eager))
-    return relative_error(own, right)
+def _errors(net: Any, eager: Any, ids: torch.Tensor) -> list[float]:
+    """Return the relative errors of the logits after a prompt, and after one more token."""
+    first: list[torch.Tensor] = []
+
+    def logits(net: Any) -> list[torch.Tensor]:
+        found = net.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=2,
+            do_sample=False,
+            output_logits=True,
+            return_dict_in_generate=True,
+            # both go on with eager's token
+            prefix_allowed_tokens_fn=lambda _, own: (
+                first[0].tolist() if first and len(own) == ids.shape[1] else range(32_000)
+            ),
+        )
+        first[:] = first or [found.sequences[0, ids.shape[1]][None]]
+        return list(found.logits)
+
+    pairs = zip(*(logits(each) for each in (eager, net)), strict=True)
+    return [relative_error(own.double().numpy(), right.double().numpy()) for right, own in pairs]
 
 
 def _tokens(net: Any, ids: torch.Tensor, count: int) -> torch.Tensor:
@@ -136,7 +153,7 @@ def measure(name: str, threads: int, budget: str) -> dict[str, Any]:
             for ids in prompts.values():
                 _tokens(runs[way], ids, 4)
             found = {length: _tokens(runs[way], ids, NEW + 1) for length, ids in prompts.items()}
-            facts["error"] = _error(runs[way], net, prompts[128])
+            facts["error"], facts["step_error"] = _errors(runs[way], net, prompts[128])
             same = [torch.equal(found[length], right[length]) for length in PROMPTS]
             facts |= {"build_s": time.perf_counter() - start, "same_tokens": same}
         except Exception as cause:  # noqa: BLE001 (of foreign code; the record says why)
@@ -181,7 +198,7 @@ def tables(records: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
                     gain = eager[length]["token_ms"] / own["token_ms"]
                     cells += [f"{own['prompt_ms']:.0f}", f"{per_s:.1f} ({gain:.2f})"]
                 chosen = ", ".join(facts.get("chosen", ()))
-                error = f"{facts.get('error', 0.0):.0e}"
+                error = f"{facts.get('error', 0.0):.0e}, {facts.get('step_error', 0.0):.0e}"
                 rows.append((record["net"], way, *cells, error, chosen))
         heads = [f"{kind} {n}" for n in PROMPTS for kind in ("prompt ms", "tokens/s")]
         yield Table(

@@ -103,9 +103,11 @@ def test_graphs_are_judged_as_they_are(bench: JudgeDesk) -> None:
 
 def test_an_author_is_told_what_graphs_score_as_they_are() -> None:
     right = Trial("add_relu", "add_relu-1", "passes", "ok", smallest_t=-10, reference_ms=0.02)
-    trials = [replace(right, speedup=0.5), replace(right, graph="add_relu-2", speedup=1.0)]
+    slow = replace(right, candidate_ms=0.04, speedup=0.5)
+    trials = [slow, replace(right, graph="add_relu-2", candidate_ms=0.02, speedup=1.0)]
     text = unchanged_text(trials, TASK)
-    assert "0 | 20.0 | 40.0 | 0.50" in text and "1 | 20.0 | 20.0 | 1.00" in text
+    assert "0 | 20.0 | 40.0 | 0.50 | 20.0 | 1.00" in text
+    assert "1 | 20.0 | 20.0 | 1.00 | 0.0 | –" in text
     assert f"would score {task_score(trials):.3f}" in text
     assert unchanged_text([right, unstable(trials[1])], TASK) == ""
 
@@ -119,8 +121,12 @@ def test_an_evaluation_shows_the_time_of_a_call_and_what_of_it_the_folder_takes(
     variants = (variant_result(mine, "/root"),)
     variants += (variant_result(replace(mine, graph="add_relu-2"), "/root"),)
     lines = evaluation_text(Evaluation(1, {}, variants, 0.5, 1.0, 0.1), 0, 0, TASK, costs)
-    assert "0.40–0.60 | 40.2 | 26.2 | –" in lines.splitlines()[2]
-    assert "0.40–0.60 | 40.2 | – | –" in lines.splitlines()[3]
+    assert "0.40–0.60 | 20.0 | 40.2 | 26.2 | –" in lines.splitlines()[2]
+    assert "0.40–0.60 | 20.0 | 40.2 | – | –" in lines.splitlines()[3]
+    small = replace(mine, candidate_ms=0.02)
+    variants = (variant_result(small, "/root"),)
+    lines = evaluation_text(Evaluation(1, {}, variants, 0.5, 1.0, 0.1), 0, 0, TASK, costs)
+    assert "| 20.0 | 20.0 | <10 | –" in lines.splitlines()[2]
 
 
 def unstable(trial: Trial) -> Trial:

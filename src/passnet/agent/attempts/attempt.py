@@ -60,6 +60,8 @@ class VariantResult:
     findings: tuple[str, ...]
     us: float | None = None
     """Microseconds of a call."""
+    eager_us: float | None = None
+    """Microseconds of a call of eager torch in the same rounds."""
 
     @property
     def is_correct(self) -> bool:

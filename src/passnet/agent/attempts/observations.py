@@ -22,6 +22,11 @@ from passnet.passes.files import Files, lines_of
 
 MAX_PROBLEM = 400
 
+LEAST_OWN_US, NOISE = 10.0, 0.2
+"""The least time of a folder that can be told from a call's, also as a share of that: the two are
+measured one after the other.
+"""
+
 
 def variant_result(trial: Trial, root: str) -> VariantResult:
     """Return the part of a trial that an author may know; messages omit the evaluator's folder."""
@@ -38,6 +43,7 @@ def variant_result(trial: Trial, root: str) -> VariantResult:
         matches=dict(trial.matches),
         findings=tuple(dict.fromkeys(finding.name for finding in rejected)),
         us=None if trial.candidate_ms is None else round(1e3 * trial.candidate_ms, 2),
+        eager_us=None if trial.reference_ms is None else round(1e3 * trial.reference_ms, 2),
     )
 
 
@@ -79,7 +85,8 @@ def evaluation_text(
         f"{len(variants) - failures.total()} of {len(variants)} graphs correct"
         + "".join(f", {count} {status}" for status, count in failures.items())
         + (f"; {num_untimed} not timed, which are in no score" if num_untimed else ""),
-        "graph | status | smallest t | speedup | interval | us | own us | matches | problem",
+        "graph | status | smallest t | speedup | interval | eager us | us | own us | matches | "
+        "problem",
     ]
     first_graphs: dict[str, str] = {}
     numbers = _graph_numbers(task)
@@ -105,12 +112,14 @@ def evaluation_text(
     return "\n".join(lines)
 
 
-def _times(variant: VariantResult, call_us: Mapping[str, float]) -> tuple[str, str]:
-    if variant.us is None or variant.speedup is None:
-        return "–", "–"
-    call = call_us.get(variant.graph)
-    own = "–" if call is None else f"{max(variant.us - call, 0.0):.1f}"
-    return f"{variant.us:.1f}", own
+def _times(variant: VariantResult, call_us: Mapping[str, float]) -> tuple[str, str, str]:
+    if variant.us is None or variant.eager_us is None:
+        return "–", "–", "–"
+    own, call = "–", call_us.get(variant.graph)
+    if call is not None:
+        least = max(LEAST_OWN_US, NOISE * call)
+        own = f"{variant.us - call:.1f}" if variant.us - call > least else f"<{least:.0f}"
+    return f"{variant.eager_us:.1f}", f"{variant.us:.1f}", own
 
 
 def call_costs(unchanged: Sequence[Trial]) -> dict[str, float]:
@@ -133,16 +142,20 @@ def unchanged_text(trials: Sequence[Trial], task: Task) -> str:
         return ""
     lines = [
         "Measured here before your first turn: the graphs as they are, without a pass, called as "
-        "your passes will be. Of these times a call takes what is beyond eager torch's, whatever "
-        "a pass does; an evaluation shows `us`, a call of your folder, and `own us`, without them.",
+        "your passes will be. The call takes the difference to eager torch, whatever a pass does, "
+        "so that a pass which took no time would have the speedup `at most`. An evaluation shows "
+        "`us`, a call of your folder, and `own us`, the same without the call.",
         "",
-        "graph | eager torch, us | unchanged, us | its speedup",
+        "graph | eager torch, us | unchanged, us | its speedup | the call, us | at most",
     ]
+    costs = call_costs(trials)
     for trial in timed:
         assert trial.speedup is not None and trial.reference_ms is not None, "both were looked at"
         eager_us = trial.reference_ms * 1e3
         times = f"{eager_us:.1f} | {eager_us / trial.speedup:.1f} | {trial.speedup:.2f}"
-        lines.append(f"{numbers[trial.graph]} | {times}")
+        call = costs.get(trial.graph, 0.0)
+        most = f"{call:.1f} | {eager_us / call:.2f}" if call else "0.0 | –"
+        lines.append(f"{numbers[trial.graph]} | {times} | {most}")
     score = task_score(trials)
     if score is not None:
         lines += ["", f"A folder that changes nothing would score {score:.3f}: do better."]
