@@ -129,6 +129,7 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     ("runs/published", "needs published scores; tests/bench/test_published.py reads some"),
     ("--executor ray", "needs a Ray cluster"),
     ("--device cuda", "needs a GPU"),
+    ("recipes.train_v1", "takes an hour"),
     ("recipes/gpu/train.py", "trains an LLM of billions; tests/train trains a tiny one so"),
     ("examples/triton", "needs Triton"),
     (
