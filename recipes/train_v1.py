@@ -1,7 +1,8 @@
 """The training suite: 1,020 tasks that share no op sequence and no structure with a benchmark.
 
-Run it with `python -m recipes.train_v1 training captures FOLDER [--jobs N]`; it takes an hour
-and a half of a core, and goes on where it was stopped. FOLDER gets the suite, and in `work` what it is made of:
+Run it with `python -m recipes.train_v1 training captures FOLDER [--jobs N]`; it takes an hour and a
+half of a core, and goes on where it was stopped. FOLDER gets the suite, and in `work` what it is
+made of:
 
 1. structures of the training data that the judge found correct, apart from all suites that ship, as
    they are, in other dtypes, and with one of their sizes doubled or halved;
