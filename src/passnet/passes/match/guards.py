@@ -322,11 +322,12 @@ _LEFT_OUT = object()
 def note_inputs(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> None:
     """Note example values at the arguments of a graph alone, which takes no fake tensors.
 
-    A guard that asks for another value raises ValuesNeededError.
+    Arguments without an example have none. A guard that asks for another value raises
+    ValuesNeededError.
     """
     remaining = iter(inputs)
     for node in module.graph.nodes:
-        node.meta[EXAMPLE] = next(remaining) if node.op == "placeholder" else _LEFT_OUT
+        node.meta[EXAMPLE] = next(remaining, None) if node.op == "placeholder" else _LEFT_OUT
 
 
 def example_of(value: Any) -> Any:
