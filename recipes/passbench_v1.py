@@ -36,7 +36,7 @@ from passnet.data.dataset.store import MANIFEST_FILE, SUBGRAPHS, read_dataset, w
 from passnet.data.dataset.variant_sizes import names_dtype
 from passnet.data.mine.dtypes import DTYPES, in_dtype
 from passnet.errors import GraphError, InputError
-from passnet.graph.spec import main_float
+from passnet.graph.spec import Graph, main_float
 from passnet.judge.suite.balance import LONG_OPS, Shares, balanced_tasks, turns
 from passnet.judge.suite.selection import SelectionPlan, TaskRows, eligible_rows
 from passnet_audit.suites.assembly import AssemblyPlan, AssemblyWork, assemble, assemble_held_out
@@ -212,20 +212,21 @@ def crossed_rows(rows: Iterable[store.SubgraphRow]) -> Iterator[store.SubgraphRo
     for row in rows:
         if not row.variant or names_dtype(row.variant):
             continue
-        graph = store.graph_of(row)
-        main = main_float(graph.tensors)
-        for dtype in DTYPES if main is not None else ():
-            if dtype == main:
-                continue
-            try:
-                crossed = in_dtype(graph, dtype, where=row.full[:16])
-            except GraphError:  # an op refuses the dtype
-                continue
+        for dtype, crossed in other_dtypes(store.graph_of(row)):
             provenance = store.Provenance(
                 row.kinds, f"{row.variant},{dtype}", row.original, row.domain, row.nets,
                 row.num_graphs, row.num_places, row.places,
             )  # fmt: skip
             yield store.row_of_graph(crossed, provenance, row.full[:16])
+
+
+def other_dtypes(graph: Graph) -> Iterator[tuple[str, Graph]]:
+    """Yield a graph in other dtypes, as far as its ops take them."""
+    main = main_float(graph.tensors)
+    for dtype in DTYPES if main is not None else ():
+        if dtype != main:
+            with suppress(GraphError):  # an op refuses the dtype
+                yield dtype, in_dtype(graph, dtype)
 
 
 def _first_selection(data: Path, plan: AssemblyPlan) -> list[TaskRows]:

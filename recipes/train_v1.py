@@ -31,11 +31,10 @@ from passnet.data.dataset.store import (
     row_of_graph,
     write_dataset,
 )
-from passnet.data.mine.dtypes import DTYPES, in_dtype
 from passnet.data.mine.literals import map_op, with_ops
 from passnet.errors import GraphError, InputError
 from passnet.graph.canonical import fingerprints
-from passnet.graph.spec import Arg, Graph, main_float
+from passnet.graph.spec import Arg, Graph
 from passnet.graph.text.files import graph_from_row
 from passnet.graph.values.fake import infer_shapes
 from passnet.judge.suite.balance import Shares
@@ -44,7 +43,7 @@ from passnet.judge.suite.suite import read_suite_keys, shipped_suites
 from passnet_audit.suites.assembly import AssemblyPlan, AssemblyWork, assemble
 from passnet_loops.data.build import read_training
 from passnet_loops.data.examples import TrainingRow
-from recipes.passbench_v1 import describe, domain_shares
+from recipes.passbench_v1 import describe, domain_shares, other_dtypes
 
 SUITE = "train-v1"
 NUM_TASKS, NUM_SEQUENCES = 1020, 3000
@@ -129,17 +128,6 @@ def _places(ops: Sequence[str], graphs: Sequence[GraphRow]) -> Iterator[tuple[Oc
         for start in range(len(graph.op_sequence) - len(ops) + 1):
             if graph.op_sequence[start : start + len(ops)] == tuple(ops):
                 yield Occurrence(graph.full, start, start + len(ops)), graph.domain
-
-
-def other_dtypes(graph: Graph) -> Iterator[tuple[str, Graph]]:
-    """Yield a graph in other dtypes, as far as its ops take them."""
-    main = main_float(graph.tensors)
-    for dtype in DTYPES if main is not None else ():
-        if dtype != main:
-            try:
-                yield dtype, in_dtype(graph, dtype)
-            except GraphError:
-                continue
 
 
 def other_sizes(graph: Graph) -> Mapping[str, Graph]:

@@ -7,7 +7,8 @@ from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
 from passnet.graph.text.render import render_program
 from passnet.judge.suite.suite import load_suite
-from recipes.train_v1 import other_dtypes, other_sizes, with_size
+from recipes.passbench_v1 import other_dtypes
+from recipes.train_v1 import other_sizes, with_size
 
 NORM = """import torch
 

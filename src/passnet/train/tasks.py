@@ -1,5 +1,6 @@
 """Tasks that an LLM may be trained on."""
 
+from passnet.data.dataset.splits import RowKeys, leaks
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
 from passnet.judge.suite.suite import benchmarks, load_suite, read_suite_keys
@@ -16,18 +17,16 @@ def training_tasks(suite: str = TRAINING_SUITE) -> dict[str, Task]:
         InputError: one has an op sequence or a structure of PassBench.
     """
     tasks = {task.name: task for task in load_suite(suite).tasks}
-    keys = read_suite_keys(benchmarks())
-    benchmark_of: dict[str, str] = {}
-    for name, task in tasks.items():
-        structures = [fingerprints(graph.graph).structure for graph in task.graphs]
-        found = [keys.sequences.get(task.ops), *map(keys.structures.get, structures)]
-        benchmark = next(filter(None, found), None)
-        if benchmark is not None:
-            benchmark_of[name] = benchmark
-    if benchmark_of:
-        name, benchmark = next(iter(benchmark_of.items()))
+    rows = [
+        RowKeys(name, fingerprints(graph.graph).structure, task.ops)
+        for name, task in tasks.items()
+        for graph in task.graphs
+    ]
+    found = leaks(rows, dict.fromkeys(tasks, "train"), read_suite_keys(benchmarks()))
+    if found:
+        count, name, benchmark = len({leak.row for leak in found}), found[0].row, found[0].other
         raise InputError(
-            f"{suite}: {len(benchmark_of)} of its {len(tasks)} tasks are of a benchmark, such as "
+            f"{suite}: {count} of its {len(tasks)} tasks are of a benchmark, such as "
             f"{name} of {benchmark}; a benchmark is not for training: use {TRAINING_SUITE}, or "
             "`passnet dataset split --eval` for data of your own"
         )
