@@ -13,10 +13,9 @@ import msgspec
 
 from passnet.agent.attempts.attempt import Attempt, Message
 from passnet.core.records.serialise import SCHEMA_VERSION
-from passnet.data.dataset.splits import RowKeys, SuiteKeys, leaks, num_near
+from passnet.data.dataset.splits import SuiteKeys, num_near
 from passnet.errors import InputError
-from passnet.graph.canonical import fingerprints
-from passnet.judge.suite.suite import Suite, make_suite
+from passnet.judge.suite.suite import Suite, make_suite, task_leaks
 from passnet.judge.task import Task
 from passnet.passes.files import Files
 
@@ -179,13 +178,8 @@ def _evaluation_tasks(
     tasks: Mapping[TaskKey, Task], evaluation: SuiteKeys, names: Collection[str]
 ) -> set[TaskKey]:
     keys = list(tasks)
-    parts = [
-        RowKeys(str(number), fingerprints(graph.graph).structure, tasks[key].ops)
-        for number, key in enumerate(keys)
-        for graph in tasks[key].graphs
-    ]
-    found_leaks = leaks(parts, {part.full: "train" for part in parts}, evaluation)
-    leaked = {keys[int(leak.row)] for leak in found_leaks}
+    numbered = {str(number): tasks[key] for number, key in enumerate(keys)}
+    leaked = {keys[int(leak.row)] for leak in task_leaks(numbered, evaluation)}
     return leaked | {key for key in keys if key[1] in names}
 
 

@@ -1,13 +1,13 @@
 """Suites: tasks of subgraphs that share one op sequence, in one Parquet file."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from passnet.core.records.parquet import FileLimits, Format
 from passnet.core.records.serialise import decode, encode
-from passnet.data.dataset.splits import SuiteKeys
+from passnet.data.dataset.splits import Leak, RowKeys, SuiteKeys, leaks
 from passnet.errors import GraphError, InputError, SuiteError, did_you_mean, neighbours
 from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
 from passnet.graph.spec import Graph
@@ -237,6 +237,16 @@ def read_suite_keys(names: Iterable[str]) -> SuiteKeys:
             keys.sequences.setdefault(row.op_sequence, name)
             keys.structures.setdefault(row.structure, name)
     return keys
+
+
+def task_leaks(tasks: Mapping[str, Task], evaluation: SuiteKeys) -> list[Leak]:
+    """Return why tasks, each named by its key as the row, must not be learned from."""
+    rows = [
+        RowKeys(name, fingerprints(graph.graph).structure, task.ops)
+        for name, task in tasks.items()
+        for graph in task.graphs
+    ]
+    return leaks(rows, dict.fromkeys(tasks, "train"), evaluation)
 
 
 def _content_hash(graphs: Iterable[tuple[str, str, str | None]]) -> str:
