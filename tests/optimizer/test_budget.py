@@ -20,7 +20,7 @@ from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.optimize import optimize_net
 from passnet.optimizer.record import BackendRecord
 from passnet.optimizer.settings import OptimizeSettings
-from passnet.optimizer.tune import Budget
+from passnet.optimizer.trial import Budget
 
 
 def slow_net(x: torch.Tensor) -> torch.Tensor:

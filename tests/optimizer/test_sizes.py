@@ -1,6 +1,7 @@
 """Sizes that vary from call to call: what is asked for, checked, compared, chosen and served."""
 
 import logging
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -295,6 +296,28 @@ def test_the_backend_that_is_fastest_at_a_size_runs_there(
             torch.testing.assert_close(fast(ids), net(ids) + added, msg=f"batch {batch}")
     assert not warnings_of(caplog), "eager torch is a choice, and no fault"
     assert "large and small by size" in repr(fast)
+
+
+class Slow(torch.nn.Module):
+    """A net whose time grows with the batch."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        time.sleep(1e-3 * len(x))
+        return x + 1
+
+
+def test_a_size_that_is_too_expensive_to_measure_runs_what_a_few_calls_show_to_be_fastest() -> None:
+    def run(call: NetCall, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        [x] = tensors
+        time.sleep((1e-4 if len(x) < 32 else 3e-3) * len(x))
+        return [x + 1]
+
+    backends = {"eager": BACKENDS["eager"], "by hand": backend_of(run)}
+    own = replace(QUICK, backends=("by hand",), dynamic={"batch": (1, 64)}, budget_s=10)
+    made = optimize_net(Slow().eval(), [((torch.ones(2, 3),), {})], own, backends=backends)
+    [signature] = made.record.forms
+    chosen = {each.sizes: each.chosen for each in signature.sizes}
+    assert (chosen[1,], chosen[64,]) == ("by hand", "eager"), chosen
 
 
 RUNTIMES = ("onnxruntime_frozen", "openvino_frozen")

@@ -1,6 +1,7 @@
 """Whole nets made faster.
 
-optimize, settings, tune  the story: every backend built, compared, timed, the best kept
+optimize, settings        the story: every backend built, compared, timed, the best kept
+tune, trial               the same for one input signature, and for one backend
 record, package           what an optimisation leaves behind, and the net on disk
 size_times, blocks        times at several sizes; of the modules within a net
 backends                  compilers and runtimes for a whole net

@@ -1,128 +1,33 @@
-"""All backends for one input signature: built, compared with eager torch, and timed.
+"""All backends for one input signature, tried in turn, and the one that is kept."""
 
-Each is timed as soon as it is right, in turns with eager torch and the fastest so far, and the
-slower one is dropped.
-"""
-
-import errno
-import gc
 import shutil
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import partial
-from math import prod
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import torch
 
 from passnet.core.jobs.process import JobRunner
-from passnet.core.records.folders import cache_folder
-from passnet.core.records.serialise import make_folder, read_json, write_json
-from passnet.errors import BackendError, InputError, PassnetError, StoppedError, boundary
-from passnet.judge.timing.rounds import time_calls
-from passnet.optimizer.backends.backend import Backend, build_backend, load_backend, with_checks
+from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.blocks import block_times
-from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, leaf_in_words
-from passnet.optimizer.call.sizes import CallSizes
-from passnet.optimizer.call.weight_file import LARGE_BYTES
-from passnet.optimizer.compare.agreement import MAX_DRAWS_S, EagerComparison
-from passnet.optimizer.compare.outputs import Agreement
 from passnet.optimizer.record import (
     BackendRecord,
-    RangesRecord,
     SignatureRecord,
     SizeRecord,
-    Steadiness,
 )
 from passnet.optimizer.settings import OptimizeSettings
 from passnet.optimizer.size_times import SizeTimes
-
-BACKEND_FILE = "engine.json"
-"""The record of a build, for resumed runs."""
+from passnet.optimizer.trial import (
+    GAIN_BY_SIZE,
+    SHARE,
+    Trial,
+    as_used,
+    fastest_of,
+    for_all,
+    plain,
+    timed,
+)
 
 Progress = Callable[[BackendRecord], None]
-
-SHARE = 0.5
-"""The most of the rest of the budget that a backend gets, except the last one."""
-
-TIMED_SHARE = 0.02
-"""The most of the budget for the rounds of one call."""
-
-DRAWS_SHARE = 0.1
-"""The most of the budget for eager torch's calls on other arguments."""
-
-MEASURED_SHARE, COMPARED_SHARE = 0.006, 0.005
-"""The most of the budget for one call of eager torch at each size that is measured or compared."""
-
-MOST_OF_KIND = 2
-"""Sets of arguments of each kind in comparisons at other sizes than the example's."""
-
-GAIN_BY_SIZE = 1.05
-"""A backend is kept for some sizes alone if it is so much faster there than all others."""
-
-MOST_FOLDED = 2
-"""Backends with folded weights that are kept; of a net with large weights one is."""
-
-NUM_TIMED, NUM_LAST = 3, 5
-"""Calls in the rounds of a backend, and in the last rounds, for which time is kept."""
-
-LEAST_CALLS = 6
-"""Times that `time_calls` makes a slow call at least."""
-
-UNKNOWN_SHARE, LONGER = 1 / 3, 1.5
-"""What cannot be stopped begins if so much of the budget is left, or so many times the time of an
-earlier build by Inductor.
-"""
-
-MAX_WIDTH, MAX_DRIFT = 0.2, 0.1
-"""Rounds are disturbed if the interval of a speedup is wider than this share of it, or if first and
-second turns differ by this share.
-"""
-
-HOLDS_FOLDED = "another input signature holds folded weights, which take their memory again"
-
-DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-
-
-@dataclass(slots=True)
-class Budget:
-    """The time for one input signature, of which the last rounds have a part.
-
-    Args:
-        seconds: all of it.
-        deadline: its end, by the clock.
-        timed_s: for the rounds of one call.
-        compared_s: of the longest comparison so far.
-        compiled_s: of the longest build by Inductor so far.
-        clock: returns the time in seconds.
-    """
-
-    seconds: float
-    deadline: float
-    timed_s: float
-    compared_s: float = 0.0
-    compiled_s: float | None = None
-    clock: Callable[[], float] = time.monotonic
-
-    def left_s(self, share: float) -> float:
-        """Return the seconds that a backend may build before it is compared and timed."""
-        left_s = self.deadline - self.clock() - NUM_LAST * self.timed_s
-        return min(share * left_s, left_s - self.compared_s - NUM_TIMED * self.timed_s)
-
-    def objection(self, backend: Backend, share: float) -> str | None:
-        """Return why a backend is not begun any more; None where it is."""
-        if self.left_s(share) <= 0:
-            return "the budget was spent"
-        left_s, known_s = self.left_s(1.0), self.compiled_s
-        needed_s = UNKNOWN_SHARE * self.seconds if known_s is None else LONGER * known_s
-        if not backend.is_unstoppable or needed_s <= left_s:
-            return None
-        times = f"may take {needed_s:.0f} s; {left_s:.0f} s are left"
-        return f"{backend.says} cannot be stopped and {times}"
 
 
 def optimize_signature(
@@ -144,7 +49,7 @@ def optimize_signature(
     """
     if call.refusal:
         return _refused(call, plan, progress), None
-    trial = _Trial(call, folder, plan, settings, deadline, runner, may_fold)
+    trial = Trial(call, folder, plan, settings, deadline, runner, may_fold)
     for name, backend in plan.items():
         record = trial.tried(name, backend, 1.0 if name == [*plan][-1] else SHARE)
         trial.records[name] = replace(record, says=record.says or backend.says)
@@ -152,15 +57,16 @@ def optimize_signature(
             progress(trial.records[name])
     times, steadiness = trial.last_times()
     for name in trial.alive:
-        trial.records[name] = _timed(trial.records[name], times)
-    usable = {name: times.ms(_as_used(name)) for name in trial.alive}
+        trial.records[name] = timed(trial.records[name], times)
+    times = trial.with_expensive_sizes(times)
+    usable = {name: times.ms(as_used(name)) for name in trial.alive}
     fastest = serves if serves in usable else min(usable, key=usable.__getitem__)
     sizes = _by_size(call, trial, times, serves) if call.ranges else ()
     if fastest == "eager":  # and for some sizes another one
         fastest = next((each.chosen for each in sizes if each.chosen != "eager"), fastest)
     instead = _instead(fastest, trial.alive, usable)
     used = {fastest, instead, *(each.chosen for each in sizes)}
-    names = [_as_used(each.chosen) for each in sizes] or [_as_used(fastest)]
+    names = [as_used(each.chosen) for each in sizes] or [as_used(fastest)]
     speedup = times.fastest_speedup(names)
     ranges = trial.ranges
     signature = SignatureRecord(
@@ -202,15 +108,19 @@ def chosen_backend(signature: SignatureRecord, built: Mapping[str, BuiltBackend]
     return replace(backends[signature.chosen], by_size=by_size)
 
 
-def _by_size(
-    call: NetCall, trial: "_Trial", times: SizeTimes, serves: str
-) -> tuple[SizeRecord, ...]:
+def _by_size(call: NetCall, trial: Trial, times: SizeTimes, serves: str) -> tuple[SizeRecord, ...]:
     """Return the times and the fastest backend at each size."""
     records = []
     for sizes, rounds in zip(trial.measured, times.rounds, strict=True):
-        ms = {name: rounds.ms(_as_used(name)) for name in trial.alive}
+        ms = {name: rounds.ms(as_used(name)) for name in trial.alive}
         chosen = serves if serves in ms else min(ms, key=ms.__getitem__)
-        speedup = rounds.speedup(_as_used(chosen), over=_plain("eager"))
+        if (
+            sizes in trial.expensive
+            and chosen != serves
+            and ms["eager"] < GAIN_BY_SIZE * ms[chosen]
+        ):
+            chosen = "eager"  # a few calls show no more
+        speedup = rounds.speedup(as_used(chosen), over=plain("eager"))
         figures = speedup.value, speedup.low, speedup.high
         records.append(SizeRecord(sizes, chosen, ms, *figures))
     return tuple(records)
@@ -235,322 +145,10 @@ def _refused(
     return SignatureRecord(inputs, "eager", tuple(records), ms, ms, 1.0, 1.0, 1.0)
 
 
-@dataclass
-class _Trial:
-    """The trial of all backends of a call: records so far, and backends that may be used."""
-
-    call: NetCall
-    folder: Path
-    plan: Mapping[str, Backend]
-    settings: OptimizeSettings
-    deadline: float
-    runner: JobRunner | None
-    may_fold: bool
-    records: dict[str, BackendRecord] = field(default_factory=dict)
-    alive: dict[str, BuiltBackend] = field(default_factory=dict)
-    away: str = ""
-    """The fastest backend of a large net, while it is on the disk alone."""
-    ranges: RangesRecord | None = None
-    metrics: dict[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        call, settings = self.call, self.settings
-        seconds = max(self.deadline - time.monotonic(), 0.0)
-        most_s = min(MAX_DRAWS_S, DRAWS_SHARE * seconds)
-        allowed = settings.allowed_error
-        self.comparison = EagerComparison(
-            call, settings.finite, max_draws_s=most_s, allowed=allowed
-        )
-        self.measured: list[CallSizes] = []
-        self.calls = [call]
-        self.others: list[EagerComparison] = []
-        if call.ranges:
-            self._take_other_sizes(seconds)
-        timed_s = min(settings.seconds, TIMED_SHARE * seconds) / len(self.calls)
-        eager_s = (
-            [each.seconds for each in self.calls] if call.ranges else [self.comparison.eager_s]
-        )
-        self.timed_s = [max(timed_s, LEAST_CALLS * each) for each in eager_s]
-        self.budget = Budget(seconds, self.deadline, sum(self.timed_s))
-        if settings.evaluate is not None:
-            self.metrics["eager"] = self._metric(call.given)
-        # backends are then compared by their speedups, and the best is loaded again at the end
-        self.is_large = self.call.num_bytes >= LARGE_BYTES
-
-    def _take_other_sizes(self, seconds: float) -> None:
-        """Take the sizes that are measured and compared, the cheapest first."""
-        call, settings = self.call, self.settings
-        a_number_s = self.comparison.eager_s / _num_numbers(call.sizes)
-        of_sizes = _affordable(call, call.measured_sizes, a_number_s, MEASURED_SHARE * seconds)
-        self.measured, self.calls = [*of_sizes], [*of_sizes.values()]
-        others = _affordable(call, call.compared_sizes, a_number_s, COMPARED_SHARE * seconds)
-        for number, other in enumerate(others.values(), 1):
-            comparison = EagerComparison(
-                other,
-                settings.finite,
-                number,
-                most_of_kind=MOST_OF_KIND,
-                allowed=settings.allowed_error,
-            )
-            self.others.append(comparison)
-
-    def _agreement(self, built: BuiltBackend) -> Agreement:
-        """Compare a backend with eager torch, at other sizes too."""
-        found = self.comparison.agreement(built)
-        if built.precision is not None and self.settings.evaluate is not None:
-            self.metrics[built.engine] = self._metric(FastNet(self.call.given, [built]))
-            lost = self.metrics["eager"] - self.metrics[built.engine]
-            if not lost <= self.settings.may_lose:
-                return replace(found, wrong=f"the metric loses {lost:.3g}")
-        for other in self.others:
-            if found.wrong is None and (wrong := other.wrong_within(built, found)):
-                found = replace(found, wrong=f"{other.says}: {wrong}")
-        return found
-
-    def _metric(self, net: Callable[..., Any]) -> float:
-        """Return the user's metric of a net."""
-        assert self.settings.evaluate is not None
-        with torch.no_grad(), boundary(InputError, "the function `evaluate` failed"):
-            return float(self.settings.evaluate(net))
-
-    def tried(self, name: str, backend: Backend, share: float) -> BackendRecord:
-        """Try a backend for a share of the time left, and keep it if it may be the best."""
-        if name == "eager":
-            record, self.alive[name] = self._eager(backend)
-            return record
-        if reason := self.records["eager"].reason or self.budget.objection(backend, share):
-            return BackendRecord(name, "untried", reason)
-        if backend.is_frozen and not self.may_fold:
-            return BackendRecord(name, "untried", HOLDS_FOLDED)
-        if backend.when == "authors" and self.ranges is None:
-            self.ranges = self._choose_passes(self.budget.left_s(SHARE))
-            return self.tried(name, backend, share)
-        self._put_away()
-        record, built = self._built(name, backend, self.budget.left_s(share))
-        if built is None:
-            return record
-        self.alive[name] = with_checks(built, self.settings.freeze, record)
-        times = self._time((name,))
-        self._drop_slower(times)
-        return _timed(record, times)
-
-    def _drop_slower(self, times: SizeTimes) -> None:
-        """Keep eager torch and the fastest: of all, of those for any values, and at some size."""
-        ms = {name: times.ms(_as_used(name)) for name in self.alive}
-        if self.away:
-            ms[self.away] = ms["eager"] / (self.records[self.away].speedup or 1.0)
-        others = ms.keys() - {"eager"}
-        kept = {"eager", *_fastest(others, ms), *_fastest(others & _for_all(self.alive), ms)}
-        used = [_as_used(name) for name in self.alive]
-        for name in times.fastest_somewhere(used, GAIN_BY_SIZE) & self.alive.keys():
-            folded = [other for other in kept if other == self.away or self._is_folded(other)]
-            most = 1 if self.is_large else MOST_FOLDED
-            if not self._is_folded(name) or len(folded) < most:
-                kept.add(name)
-        self.away = self.away if self.away in kept else ""
-        for name in self.records.keys() & self.alive.keys() - kept:  # not the one on trial
-            self.records[name] = _timed(self.records[name], times)
-        self._keep(kept)
-
-    def _is_folded(self, name: str) -> bool:
-        return name in self.alive and self.alive[name].is_frozen
-
-    def _put_away(self) -> None:
-        """Keep no folded weights of a large net while another backend is built."""
-        folded = {name for name, built in self.alive.items() if built.is_frozen}
-        if folded and self.is_large:
-            [self.away] = folded
-            self._keep(self.alive.keys() - folded)
-
-    def _keep(self, names: Collection[str]) -> None:
-        self.alive = {name: built for name, built in self.alive.items() if name in names}
-        gc.collect()  # modules hold each other
-
-    def _choose_passes(self, seconds: float) -> RangesRecord:
-        from passnet.optimizer.choose.chosen_passes import passes_of_signature
-
-        own, library = self.settings, self.settings.library
-        home = Path(library) if library else cache_folder("library")
-        authors = own.authors, own.asked
-        engines = tuple(name for name, each in self.plan.items() if each.when == "authors")
-        return passes_of_signature(self.call, self.folder, engines, home, *authors, seconds)
-
-    def _built(
-        self, name: str, backend: Backend, seconds: float
-    ) -> tuple[BackendRecord, BuiltBackend | None]:
-        """Build or reload one backend and compare it with eager torch."""
-        start = time.monotonic()
-        home = self.folder / name
-        file, freeze = home / BACKEND_FILE, self.settings.freeze
-        try:
-            if file.is_file():
-                record = read_json(file, BackendRecord)
-                if record.status != "ok":
-                    return record, None
-                return record, load_backend(name, backend, self.call, home)
-            built = build_backend(name, backend, self.call, home, freeze, self.runner, seconds)
-            built_s = self._note_build(backend, start)
-            with boundary(BackendError, f"{name}, on other arguments"):
-                agreement = self._agreement(built)
-            calls = [self.call, *self.calls, *(other.call for other in self.others)]
-            refusal = next((each.refusal for each in calls if each.refusal), None)
-            if refusal and name != "eager":  # comparing may find a reason
-                raise BackendError(refusal)
-        except StoppedError as cause:  # a resumed run tries it again
-            return BackendRecord(
-                name, "untried", str(cause), self._note_build(backend, start)
-            ), None
-        except PassnetError as cause:  # of a pass too
-            if isinstance(cause.__cause__, OSError) and cause.__cause__.errno in DISK_ERRORS:
-                raise cause.__cause__ from None
-            text = " ".join(str(cause).partition("Exception raised from")[0].split())[:400]
-            record = BackendRecord(name, "refused", text, time.monotonic() - start)
-            make_folder(home)
-            write_json(file, record)
-            return record, None
-        spent_s = time.monotonic() - start
-        # of eager torch the other arguments are drawn, and called for the first time
-        seconds = sum(each.seconds for each in (self.comparison, *self.others))
-        compared_s = seconds if name == "eager" else spent_s - built_s
-        self.budget.compared_s = max(self.budget.compared_s, compared_s)
-        record = BackendRecord(
-            name,
-            "wrong" if agreement.wrong else "ok",
-            agreement.wrong,
-            spent_s,
-            error=agreement.error,
-            eager_error=agreement.eager_error,
-            bound=agreement.bound,
-            index_bounds=agreement.index_bounds,
-            says=built.says,
-            filled_rows=agreement.filled_rows,
-            precision=backend.precision,
-            metric=self.metrics.get(name),
-        )
-        write_json(file, record)
-        return record, None if agreement.wrong else built
-
-    def _note_build(self, backend: Backend, start: float) -> float:
-        spent_s = time.monotonic() - start
-        if backend.is_inductor:
-            self.budget.compiled_s = max(self.budget.compiled_s or 0.0, spent_s)
-        return spent_s
-
-    def _eager(self, backend: Backend) -> tuple[BackendRecord, BuiltBackend]:
-        """Return eager torch, always available; its record says if outputs are not repeatable."""
-        record, built = self._built("eager", backend, 0.0)
-        wrong = record.reason if built is None else self.comparison.repeated()
-        if built is not None and wrong is None:
-            return record, built
-        reason = f"the net does not return the same twice ({wrong})"
-        record = replace(record, status="wrong", reason=reason)
-        return record, build_backend("eager", backend, self.call, self.folder / "eager")
-
-    def _time(self, fully: Collection[str]) -> SizeTimes:
-        """Time eager torch, and other backends as the returned net calls them, at each size.
-
-        Some are timed fully: also as torch calls them, and with weights compared at each call.
-        """
-        given = self.call.given
-        nets: dict[str, Callable[..., Any]] = {_plain("eager"): given}
-        for name, built in self.alive.items():
-            if name != "eager":
-                nets[name] = FastNet(given, [built])
-            if name in fully and built.is_frozen and not built.compares and self.call.is_on_cpu:
-                nets[_compared(name)] = FastNet(given, [replace(built, compares=True)])
-            if name in fully and built.plain is not None:
-                nets[_plain(name)] = built.plain
-        rounds = []
-        for call, seconds in zip(self.calls, self.timed_s, strict=True):
-            calls = {name: partial(net, *call.args, **call.kwargs) for name, net in nets.items()}
-            with torch.no_grad():
-                rounds.append(time_calls(calls, seconds, always=(_plain("eager"),)))
-        return SizeTimes(tuple(rounds), _plain("eager"))
-
-    def last_times(self) -> tuple[SizeTimes, Steadiness]:
-        """Time what is kept, twice on a busy machine."""
-        if self.away:
-            with suppress(BackendError):
-                backend, home = self.plan[self.away], self.folder / self.away
-                built = load_backend(self.away, backend, self.call, home)
-                record = self.records[self.away]
-                self.alive[self.away] = with_checks(built, self.settings.freeze, record)
-        start = time.monotonic()
-        times = self._time(self.alive)
-        if times.are_steady(MAX_WIDTH, MAX_DRIFT):
-            return times, "steady"
-        now = time.monotonic()
-        if now + (now - start) > self.budget.deadline:
-            return times, "busy"
-        times = self._time(self.alive)
-        return times, "repeated" if times.are_steady(MAX_WIDTH, MAX_DRIFT) else "busy"
-
-
-def _num_numbers(sizes: CallSizes) -> int:
-    """Return what a call's time grows with: the product of the first two sizes, or the one size."""
-    return prod(sizes[:2])
-
-
-def _affordable(
-    call: NetCall, choices: Sequence[CallSizes], a_number_s: float, most_s: float
-) -> dict[CallSizes, NetCall]:
-    """Return calls of some sizes, the cheapest first, that take so many seconds; at least one.
-
-    Large calls take less time a number than small ones, so the least so far is the estimate.
-    """
-    found: dict[CallSizes, NetCall] = {}
-    if choices:
-        call.at(choices[0])  # whatever is done once is no part of the first time
-    for sizes in choices:
-        if found and a_number_s * _num_numbers(sizes) > most_s:
-            continue
-        found[sizes] = call.at(sizes)
-        most_s -= found[sizes].seconds
-        a_number_s = min(a_number_s, found[sizes].seconds / _num_numbers(sizes))
-    return found
-
-
-def _fastest(names: Collection[str], ms: Mapping[str, float]) -> list[str]:
-    return sorted(names, key=ms.__getitem__)[:1]
-
-
-def _for_all(built_backends: Mapping[str, BuiltBackend]) -> set[str]:
-    """Return the backends that run all values of weights and arguments."""
-    return {name for name, b in built_backends.items() if not (b.is_frozen or b.is_bounded)}
-
-
 def _instead(name: str, built_backends: Mapping[str, BuiltBackend], ms: Mapping[str, float]) -> str:
     """Return the fastest backend for calls whose values this one refuses; "" for eager or none."""
     built = built_backends[name]
     if name == "eager" or not (built.compares or built.is_bounded):
         return ""
-    [best] = _fastest(_for_all(built_backends), ms)
+    [best] = fastest_of(for_all(built_backends), ms)
     return "" if best == "eager" else best
-
-
-def _timed(record: BackendRecord, times: SizeTimes) -> BackendRecord:
-    """Return a record with times and speedup as the returned net calls the backend."""
-    name, plain = record.engine, _plain(record.engine)
-    all_ms = {call: times.ms(call) for call in times.names}
-    speedup = times.speedup(_as_used(name))
-    return replace(
-        record,
-        ms=all_ms.get(name),
-        plain_ms=all_ms.get(plain, record.plain_ms),
-        compared_ms=all_ms.get(_compared(name), record.compared_ms),
-        speedup=speedup.value,
-        speedup_low=speedup.low,
-        speedup_high=speedup.high,
-    )
-
-
-def _plain(name: str) -> str:
-    return f"{name} of torch"
-
-
-def _compared(name: str) -> str:
-    return f"{name} compared"
-
-
-def _as_used(name: str) -> str:
-    return _plain(name) if name == "eager" else name
