@@ -104,6 +104,7 @@ def inductor_pass(
     passes: Folders | None = None,
     library: str | Path | None = None,
     packed_weights: bool = False,
+    weight_bits: int = 32,
 ) -> "InductorPass":
     """Return pass folders, the winners of a library here, and packed weights as a pass of Inductor.
 
@@ -115,13 +116,14 @@ def inductor_pass(
     """
     from passnet.passes.inductor_pass import InductorPass  # with Inductor: seconds
 
-    return InductorPass(passes, library, packed_weights)
+    return InductorPass(passes, library, packed_weights, weight_bits)
 
 
 def passes_in_inductor(
     passes: Folders | None = None,
     library: str | Path | None = None,
     packed_weights: bool = False,
+    weight_bits: int = 32,
 ) -> "AbstractContextManager[InductorPass]":
     """Add passes to Inductor within a context, as `inductor_pass` makes them.
 
@@ -129,7 +131,7 @@ def passes_in_inductor(
     """
     from passnet.passes.inductor_pass import passes_in_inductor
 
-    return passes_in_inductor(passes, library, packed_weights)
+    return passes_in_inductor(passes, library, packed_weights, weight_bits)
 
 
 def export_with_passes(

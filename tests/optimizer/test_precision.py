@@ -56,7 +56,7 @@ def test_a_precision_that_is_named_is_tried_alone() -> None:
     tried = OptimizeSettings(precision=("int8",)).tried(installed)
     assert {BACKENDS[name].precision for name in tried} == {None, "int8"}
     every = OptimizeSettings(tolerance=1e-2).tried(installed)
-    assert {BACKENDS[name].precision for name in every} == {None, "int8", "bf16", "fp16"}
+    assert {BACKENDS[name].precision for name in every} == {None, "int8", "int4", "bf16", "fp16"}
 
 
 @pytest.mark.parametrize(("error", "is_right"), [(0.009, True), (0.011, False)])

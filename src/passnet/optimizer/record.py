@@ -12,7 +12,7 @@ BackendStatus: TypeAlias = Literal["ok", "refused", "wrong", "untried"]
 torch's. untried: the budget was spent, before it began or while it was built.
 """
 
-Precision: TypeAlias = Literal["int8", "bf16", "fp16"]
+Precision: TypeAlias = Literal["int8", "int4", "bf16", "fp16"]
 """A lower precision than the net's own, in which a backend computes products at least."""
 
 Steadiness: TypeAlias = Literal["steady", "repeated", "busy"]

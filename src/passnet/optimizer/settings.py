@@ -51,7 +51,7 @@ class OptimizeSettings:
     """
 
     precision: tuple[Precision, ...] = ()
-    """Allow backends that compute in int8, bf16 or fp16, within the tolerance."""
+    """Allow backends that compute in int8, int4, bf16 or fp16, within the tolerance."""
 
     tolerance: float | None = field(default=None, metadata={"option": "allowed-error"})
     """Allow relative errors up to this, such as 1e-2, in any precision: of floats the root mean

@@ -41,9 +41,11 @@ class InductorPass(CustomGraphPass):
         packed_weights: pack the weights of products and convolutions at the first call, and again
             once they were written, instead of at each call, and call torch's kernel for attention
             that is written out (float32 on a CPU).
+        weight_bits: round these weights of products to 8 or 4 bits, and the rows to 8, or to
+            bfloat16 where they are more than a few; 32 rounds nothing.
 
     Raises:
-        InputError: none of them is given, or a folder is malformed.
+        InputError: none of them is given, a folder is malformed, or bits are others.
         PassError: weights cannot be packed here.
     """
 
@@ -52,7 +54,10 @@ class InductorPass(CustomGraphPass):
         passes: Folders | None = None,
         library: str | Path | None = None,
         packed_weights: bool = False,
+        weight_bits: int = 32,
     ) -> None:
+        if weight_bits not in (4, 8, 32) or (weight_bits < 32 and not packed_weights):
+            raise InputError("weight_bits are 8 or 4, of packed_weights=True, or 32")
         loaded = loaded_passes(passes)
         if library is not None:
             loaded += library_passes(Path(library), "cuda" if torch.cuda.is_available() else "cpu")
@@ -63,7 +68,8 @@ class InductorPass(CustomGraphPass):
         self.passes = without_bare_kernels(loaded)
         self.reports: list[list[PassReport]] = []
         self.num_fused = self.num_packed = 0
-        self._packs = load_op() if packed_weights else ""
+        self._packs = f"{load_op()} {weight_bits}" if packed_weights else ""
+        self._weight_bits = weight_bits
         ready = [pass_ for pass_ in self.passes if isinstance(pass_, Pass)]
         names: list[str] = []
         for pass_ in ready:  # whose ops a cached graph may call
@@ -87,7 +93,7 @@ class InductorPass(CustomGraphPass):
         wrap_sites(module, sites, examples, sees_through=True, is_cached=True)
         if self._packs:
             self.num_fused += fuse_attention(module)
-            self.num_packed += pack_products(module)
+            self.num_packed += pack_products(module, self._weight_bits)
         self.reports.append(reports)
         log_reports(reports)
 
@@ -110,6 +116,7 @@ def passes_in_inductor(
     passes: Folders | None = None,
     library: str | Path | None = None,
     packed_weights: bool = False,
+    weight_bits: int = 32,
 ) -> Iterator[InductorPass]:
     """Add passes to Inductor within a context, after those of others.
 
@@ -118,6 +125,6 @@ def passes_in_inductor(
     Raises:
         InputError: as of `InductorPass`.
     """
-    own = InductorPass(passes, library, packed_weights)
+    own = InductorPass(passes, library, packed_weights, weight_bits)
     with pass_added(own):
         yield own

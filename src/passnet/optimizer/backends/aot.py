@@ -53,17 +53,19 @@ def _make_packed(call: NetCall, folder: Path, name: str) -> MakeFile:
     program = packed_program(call)
     save_program(call, folder, program)
     torch.save(dict(program.constants), folder / CONSTANTS_FILE)
-    return partial(_compile_packed, folder)
+    return partial(compile_packed, folder)
 
 
-def _compile_packed(folder: Path) -> None:
+def compile_packed(folder: Path) -> None:
+    """Compile a program whose weights are packed, in a child."""
     load_op()
     _compile_package(folder, {})
 
 
-def _load_packed(call: NetCall, folder: Path, name: str) -> BuiltBackend:
+def load_packed(call: NetCall, folder: Path, name: str, with_passes: bool = True) -> BuiltBackend:
+    """Load a package whose weights are packed; `with_passes` for a graph of Dynamo's."""
     load_op()
-    return _load_aot(call, folder, name, is_frozen=False, with_passes=True)
+    return _load_aot(call, folder, name, is_frozen=False, with_passes=with_passes)
 
 
 def _compile_package(folder: Path, options: Mapping[str, Any]) -> None:
@@ -186,8 +188,8 @@ BACKENDS: Mapping[str, Backend] = {
     ),
     "aot_packed": Backend(
         "AOTInductor, weights packed once",
-        _load_packed,
-        _load_packed,
+        load_packed,
+        load_packed,
         is_inductor=True,
         make=_make_packed,
         is_of_one_size=True,

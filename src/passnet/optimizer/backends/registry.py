@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 
 from passnet.errors import InputError, boundary
-from passnet.optimizer.backends import aot, dynamo, graphs, onnxruntime, openvino
+from passnet.optimizer.backends import aot, dynamo, graphs, low_bits, onnxruntime, openvino
 from passnet.optimizer.backends.backend import Backend
 
 GROUP = "passnet.backends"
@@ -12,14 +12,15 @@ GROUP = "passnet.backends"
 
 _OWN = {
     name: backend
-    for module in (graphs, onnxruntime, openvino, aot, dynamo)
+    for module in (graphs, onnxruntime, openvino, aot, low_bits, dynamo)
     for name, backend in module.BACKENDS.items()
 }
 
 _ORDER = (
     *("eager", "graph", "onnxruntime_frozen", "openvino_frozen", "onnxruntime_int8"),
-    *("openvino_int8", "openvino_int8_weights", "onnxruntime_static_int8", "openvino_bf16"),
-    *("openvino_fp16", "aot", "aot_packed", "aot_frozen", "aot_bf16", "compile", "torchao_int8"),
+    *("aot_int8", "aot_int4", "openvino_int8", "openvino_int8_weights"),
+    *("onnxruntime_static_int8", "openvino_bf16", "openvino_fp16", "aot", "aot_packed"),
+    *("aot_frozen", "aot_bf16", "compile", "torchao_int8"),
     *("compile_frozen", "zentorch_frozen", "aot_autotune_frozen", "script_frozen"),
     *("passes", "passes_compiled", "aot_passes", "aot_passes_frozen", "compile_autotune"),
     "compile_packed",

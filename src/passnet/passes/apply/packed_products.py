@@ -111,6 +111,8 @@ class _Product:
     """A bias that the net computes, which is added afterwards."""
 
     activation: tuple[str, str, tuple[float, ...]] = ("none", "none", ())
+    bits: int = 32
+    """Bits of the weights of a product."""
 
     def form(self) -> str:
         """Return what the op is told, in words."""
@@ -119,14 +121,20 @@ class _Product:
         flags = (self.groups, int(self.has_bias), int(self.epsilon is not None))
         parts = (
             *(self.num_dims, *sum(window, ()), *flags),
-            *(repr(self.epsilon or 0.0), name, algorithm, *map(repr, numbers)),
+            *(repr(self.epsilon or 0.0), name, algorithm, self.bits, *map(repr, numbers)),
         )
         return " ".join(map(str, parts))
 
 
-def pack_products(module: torch.fx.GraphModule) -> int:
+def product_form(has_bias: bool, bits: int) -> str:
+    """Return what the op is told of a product by weights in so many bits."""
+    return f"0 1 {int(has_bias)} 0 0.0 none none {bits}"  # in the order of `_Product.form`
+
+
+def pack_products(module: torch.fx.GraphModule, weight_bits: int = 32) -> int:
     """Rewrite a graph of Dynamo in place; return the number of products that are packed.
 
+    Weights of products, not of convolutions, are rounded to so many bits: 8, 4, or 32 for none.
     A graph under autocast stays as it is, and so do convolutions where results in `channels_last`
     could change what the graph does.
     """
@@ -145,6 +153,7 @@ def pack_products(module: torch.fx.GraphModule) -> int:
         products = [product for product in products if not product.num_dims]
     results: dict[torch.fx.Node, torch.fx.Node] = {}
     for product in products:
+        product.bits = 32 if product.num_dims else weight_bits
         _put(graph, product, results)
     if is_settled:
         layouts.apply(results)

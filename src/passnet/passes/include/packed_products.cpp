@@ -9,6 +9,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/hardswish.h>
 #include <ATen/ops/hardtanh.h>
@@ -23,20 +24,25 @@
 #include <torch/library.h>
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <sstream>
 #include <unordered_map>
 
 #include "direct_convolution.h"
+#include "low_bit_products.h"
 #include "watched_bytes.h"
 
 namespace {
 
 namespace direct = passnet::direct;
+namespace low_bit = passnet::low_bit;
 using at::Tensor;
 using Optional = std::optional<Tensor>;
 
@@ -48,6 +54,7 @@ struct Form {
   bool has_bias, has_norm;
   double epsilon;
   std::string activation, algorithm;
+  int bits = 32;  // of weights; fewer for products alone
   std::vector<double> numbers;
 
   explicit Form(const std::string& text) {
@@ -57,7 +64,7 @@ struct Form {
       each->resize(num_dims);
       for (auto& number : *each) words >> number;
     }
-    words >> groups >> has_bias >> has_norm >> epsilon >> activation >> algorithm;
+    words >> groups >> has_bias >> has_norm >> epsilon >> activation >> algorithm >> bits;
     if (!words) throw std::runtime_error("passnet: no form of a product: " + text);
     for (double number; words >> number;) numbers.push_back(number);
   }
@@ -90,13 +97,15 @@ using Scalars = c10::List<std::optional<at::Scalar>>;
 using Text = std::optional<c10::string_view>;
 
 // APART: the activation afterwards. ROWS: MKL with a transposed matrix, which small ones are fastest by.
-enum class Way { TORCH, MKL, MKL_ROWS, ONEDNN, ONEDNN_APART, DIRECT };
+// LOW_BIT and BF16, oneDNN's in bfloat16, are for weights in fewer bits.
+enum class Way { TORCH, MKL, MKL_ROWS, ONEDNN, ONEDNN_APART, DIRECT, LOW_BIT, BF16 };
 
 // Weights as a way wants them.
 struct Packed {
   Way way;
   Tensor weight;
   Optional bias;
+  Tensor scales = {};  // of LOW_BIT
 };
 
 int64_t rows_of(const Form& form, const Tensor& x) {
@@ -258,10 +267,73 @@ void product_of_rows(const Packed& packed, const Form& form, const Tensor& x, co
   if (!is_relu) activate(y, form);
 }
 
+using Unary = Tensor(const Tensor&, const Tensor&, const Optional&, c10::string_view, Scalars, Text);
+
+c10::TypedOperatorHandle<Unary>& linear_of_onednn() {
+  static auto found = op<Unary>("mkldnn::_linear_pointwise");
+  return found;
+}
+
+// Memory of pages of 2 MiB, which many weights share: reading 128 MB of them takes 0.7 of the time.
+Tensor in_huge_pages(int64_t num_bytes) {
+  constexpr size_t PAGE = 2 << 20, CHUNK = 16 * PAGE;
+  static std::mutex mutex;
+  static std::weak_ptr<char> current;
+  static size_t used = 0, size = 0;
+  size_t needed = (static_cast<size_t>(num_bytes) + low_bit::BLOCK - 1) / low_bit::BLOCK * low_bit::BLOCK;
+  std::lock_guard lock(mutex);
+  auto chunk = current.lock();
+  if (!chunk || used + needed > size) {
+    size = std::max(CHUNK, (needed + PAGE - 1) / PAGE * PAGE);
+    void* memory = std::aligned_alloc(PAGE, size);
+    if (!memory) throw std::bad_alloc();
+    madvise(memory, size, MADV_HUGEPAGE);
+    chunk = std::shared_ptr<char>(static_cast<char*>(memory), std::free);
+    current = chunk, used = 0;
+  }
+  char* from = chunk.get() + used;
+  used += needed;
+  return at::from_blob(from, {num_bytes}, [chunk](void*) {}, at::TensorOptions().dtype(at::kByte));
+}
+
+low_bit::Weights low_bits(const Form& form, const Tensor& weight, Tensor& bytes, Tensor& scales) {
+  low_bit::Weights found{weight.size(0), weight.size(1), form.bits};
+  if (!bytes.defined()) {
+    bytes = in_huge_pages(found.padded() * found.bytes_of_output());
+    scales = in_huge_pages(found.padded() * found.scales_of_output() * sizeof(float)).view(at::kFloat);
+  }
+  found.bytes = bytes.data_ptr<uint8_t>(), found.scales = scales.data_ptr<float>();
+  return found;
+}
+
+// A product by weights in fewer bits than the rows have, and the activation.
+Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor& values, const Tensor& given) {
+  Tensor x = values.contiguous(), y;
+  int64_t outputs = given.size(0), rows = rows_of(form, x);
+  if (packed.way == Way::BF16) {
+    Tensor rounded = linear_of_onednn().call(x.to(at::kBFloat16), packed.weight, std::nullopt, "none", Scalars(), Text());
+    y = rounded.to(at::kFloat);
+  } else {
+    std::vector<int64_t> sizes = x.sizes().vec();
+    sizes.back() = outputs;
+    y = at::empty(sizes, x.options());
+    Tensor bytes = packed.weight, scales = packed.scales;
+    auto weights = low_bits(form, given, bytes, scales);
+    if (!low_bit::multiply(weights, x.const_data_ptr<float>(), rows, y.data_ptr<float>()))
+      y = at::linear(x, given);
+  }
+  bool is_relu = form.activation == "relu";
+  const float* bias = packed.bias ? packed.bias->const_data_ptr<float>() : nullptr;
+  finish(y.data_ptr<float>(), rows, outputs, bias, nullptr, is_relu);
+  if (!is_relu) activate(y, form);
+  return y;
+}
+
 // A product or convolution, the sum with `other`, and the activation.
 Tensor product(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
                const Tensor& given) {
   if (packed.way == Way::DIRECT) return directly(packed, form, values, other, given);
+  if (packed.way == Way::LOW_BIT || packed.way == Way::BF16) return in_fewer_bits(packed, form, values, given);
   Tensor x = values.is_non_overlapping_and_dense() ? values : values.contiguous();
   bool is_apart = packed.way == Way::ONEDNN_APART || other;
   const char* attribute = is_apart ? "none" : form.activation.c_str();
@@ -301,9 +373,7 @@ Tensor product(const Packed& packed, const Form& form, const Tensor& values, con
   } else if (packed.way == Way::TORCH) {
     y = at::linear(x, packed.weight, packed.bias);
   } else {
-    static auto unary = op<Tensor(const Tensor&, const Tensor&, const Optional&, c10::string_view, Scalars, Text)>(
-        "mkldnn::_linear_pointwise");
-    y = unary.call(x, packed.weight, packed.bias, attribute, scalars, algorithm);
+    y = linear_of_onednn().call(x, packed.weight, packed.bias, attribute, scalars, algorithm);
     if (!is_apart) return y;
   }
   if (other) y.add_(*other);
@@ -334,7 +404,14 @@ Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor
                                  at::OptionalIntArrayRef)>("mkldnn::_reorder_convolution_weight");
     return {way, pack.call(weight, form.padding, form.stride, form.dilation, form.groups, x.sizes()), bias};
   }
-  int64_t rows = rows_of(form, x);
+  if (way == Way::LOW_BIT) {
+    Packed packed{way, {}, bias};
+    auto to = low_bits(form, weight, packed.weight, packed.scales);
+    if (!low_bit::pack(to, weight.contiguous().const_data_ptr<float>())) return {Way::TORCH, weight, bias};
+    return packed;
+  }
+  int64_t rows = way == Way::BF16 ? low_bit::BLOCK : rows_of(form, x);
+  if (way == Way::BF16) weight = weight.to(at::kBFloat16);
   if (way == Way::TORCH) return {way, weight, bias};
   if (way == Way::MKL_ROWS) return {way, weight.flatten(1).t().contiguous(), bias};
   if (way == Way::MKL) return {way, packed_by_mkl(weight.flatten(1), rows), bias};
@@ -389,6 +466,7 @@ struct Site {
   std::vector<passnet::Bytes> bytes;
   uint64_t num_updates = 0;
   std::map<int64_t, Packed> by_rows;
+  std::map<Way, Packed> by_way;  // of fewer bits
   std::optional<Packed> of_others;
   std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> storages;
 
@@ -397,6 +475,17 @@ struct Site {
     Way way = form.num_dims ? Way::ONEDNN : Way::TORCH;
     if (!of_others) of_others = packed_by(way, form, weights, x);
     return *of_others;
+  }
+
+  // A few rows wait for the weights; more of them are computed in bfloat16 where the processor has it.
+  Packed in_fewer_bits(at::TensorList weights, const Tensor& x) {
+    static const bool has_bf16 = op<bool()>("mkldnn::_is_mkldnn_bf16_supported").call();
+    int64_t rows = rows_of(form, x);
+    Way way = has_bf16 ? Way::BF16 : Way::TORCH;
+    if (rows <= (has_bf16 ? 1 : 4) * low_bit::MOST_ROWS) way = Way::LOW_BIT;
+    auto found = by_way.find(way);
+    if (found == by_way.end()) found = by_way.emplace(way, packed_by(way, form, weights, x)).first;
+    return found->second;
   }
 
   bool is_dropped() const { return storages.front().expired(); }
@@ -471,7 +560,9 @@ Packed packed_of(Site& site, at::TensorList weights, const Tensor& x, const Opti
     look_at(site, weights);  // first, so that what is written from now on is seen
     for (auto& [_, packed] : site.by_rows) packed.weight.reset();
     site.of_others.reset();
+    site.by_way.clear();
   }
+  if (site.form.bits < 32) return site.in_fewer_bits(weights, x);
   auto found = site.by_rows.find(rows);
   if (found == site.by_rows.end()) {
     if (site.by_rows.size() >= MOST_ROWS) return site.of_any_rows(weights, x);

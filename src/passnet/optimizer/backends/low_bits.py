@@ -1,0 +1,103 @@
+"""AOTInductor with the weights of products in 8 or 4 bits, packed once and watched.
+
+A row is rounded to 8 bits as well, for which the processor has whole numbers; more rows than a few
+are computed in bfloat16 (`passes/include/low_bit_products.h`).
+"""
+
+import copy
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.fx
+from torch.export import ExportedProgram
+
+from passnet.errors import BackendError
+from passnet.optimizer.backends.aot import CONSTANTS_FILE, compile_packed, load_packed
+from passnet.optimizer.backends.backend import Backend
+from passnet.optimizer.backends.in_child import MakeFile, save_program
+from passnet.optimizer.call.net_call import NetCall
+from passnet.passes.apply.packed_products import load_op, product_form
+
+_ATEN = torch.ops.aten
+
+
+def low_bit_program(program: ExportedProgram, bits: int) -> ExportedProgram:
+    """Return a program whose products by weights of float32 take them in fewer bits.
+
+    Raises:
+        BackendError: there is no such product.
+    """
+    load_op()
+    made = copy.copy(program)
+    made._graph_module = copy.deepcopy(program.graph_module)
+    made._graph_signature = signature = copy.deepcopy(program.graph_signature)
+    graph = made.graph_module.graph
+    held = {*signature.inputs_to_parameters, *signature.inputs_to_buffers}
+    with made.graph_module._set_replace_hook(signature.get_replace_hook()):  # renames outputs
+        nodes = [node for node in graph.nodes if _put(graph, node, held, bits)]
+    if not nodes:
+        raise BackendError("the graph has no product by weights in float32")
+    for node in nodes:
+        graph.erase_node(node)
+    graph.lint()
+    made.graph_module.recompile()
+    return made
+
+
+def _put(graph: torch.fx.Graph, node: torch.fx.Node, held: set[str], bits: int) -> bool:
+    """Put a product in fewer bits beside a node that is one; return whether it is."""
+    if node.target is _ATEN.linear.default:
+        x, weight, bias = (*node.args, None)[:3]
+    elif node.target is _ATEN.addmm.default and not node.kwargs:  # its weights lie the other way
+        bias, x, weight = node.args
+    else:
+        return False
+    if not _is_weight(weight, held, 2) or not _is_weight(bias, held, 1) and bias is not None:
+        return False
+    if x.meta["val"].dtype is not torch.float32:
+        return False
+    with graph.inserting_before(node):
+        if node.target is _ATEN.addmm.default:
+            value = weight.meta["val"].t()
+            weight = graph.call_function(_ATEN.t.default, (weight,))
+            weight.meta["val"] = value
+        weights = [weight] if bias is None else [weight, bias]
+        form = product_form(len(weights) > 1, bits)
+        product = torch.ops.passnet_packed.product.default
+        made = graph.call_function(product, (x, weights, None, form))
+    made.meta.update(node.meta)
+    node.replace_all_uses_with(made)
+    return True
+
+
+def _is_weight(node: Any, held: set[str], rank: int) -> bool:
+    if not isinstance(node, torch.fx.Node) or node.target not in held:
+        return False
+    value = node.meta["val"]
+    is_plain = value.dtype is torch.float32 and value.device.type == "cpu"
+    return is_plain and value.dim() == rank and value.is_contiguous()
+
+
+def _make(call: NetCall, folder: Path, name: str, bits: int) -> MakeFile:
+    if not call.is_on_cpu:
+        raise BackendError("weights are packed on a CPU alone")
+    program = low_bit_program(call.exported_flat, bits)
+    save_program(call, folder, program)
+    torch.save(dict(program.constants), folder / CONSTANTS_FILE)
+    return partial(compile_packed, folder)
+
+
+def _low_bits(bits: int, precision: Any) -> Backend:
+    says = f"AOTInductor, weights packed once in {bits} bits"
+    load = partial(load_packed, with_passes=False)
+    make = partial(_make, bits=bits)
+    return Backend(says, load, load, is_inductor=True, make=make, precision=precision)
+
+
+BACKENDS: Mapping[str, Backend] = {
+    "aot_int8": _low_bits(8, "int8"),
+    "aot_int4": _low_bits(4, "int4"),
+}
