@@ -151,7 +151,8 @@ def test_a_correct_state_that_could_not_be_timed_is_kept_and_says_so() -> None:
         assert session.best == 0
     text = evaluation_text(busy, 1, 1, TASK)
     assert text.startswith(
-        "evaluation 1: score not timed, the best so far; 1 of 1 graphs correct; 1"
+        "evaluation 1: score not timed, the best so far; 1 of 1 graphs correct; too noisy to "
+        "time graph 0: the score and the choice of the best leave it out"
     )
 
 
@@ -166,6 +167,55 @@ def test_a_state_that_was_timed_on_some_graphs_alone_has_won_if_all_are_correct(
     variants = (variants[0], variant_result(off, "/root"))
     session.evaluations = [Evaluation(1, {}, variants, task_score([right, off]), 1.0, 0.1)]
     assert session.best is None
+
+
+def state(*trials: Trial) -> Evaluation:
+    variants = tuple(variant_result(trial, "/root") for trial in trials)
+    return Evaluation(1, {}, variants, task_score(trials), 1.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "best"),
+    [
+        ((1.5, 1.1), (1.4, None), 0),  # without its slow graph the second has the higher mean
+        ((1.5, 1.1), (1.6, None), 1),
+        ((3.0, 1.1), (None, 1.2), 1),  # without its fast graph it has the lower mean
+        ((3.0, 1.1), (None, 1.0), 0),
+        ((1.4, None), (1.5, 1.1), 1),
+        ((None, 1.2), (1.5, None), 0),
+        ((None, 1.2), (1.5, 1.1), 0),
+    ],
+)
+def test_a_graph_that_was_not_timed_decides_nothing_about_the_best_state(
+    first: tuple[float | None, ...], second: tuple[float | None, ...], best: int
+) -> None:
+    def trials(speedups: tuple[float | None, ...]) -> list[Trial]:
+        names = zip(("add_relu-1", "add_relu-2"), speedups, strict=True)
+        made = [
+            (Trial("t", name, "p", "ok", smallest_t=-5, speedup=s or 1), s) for name, s in names
+        ]
+        return [trial if speedup else unstable(trial) for trial, speedup in made]
+
+    session = Session(TASK, JudgeDesk(brief_settings()))
+    session.evaluations = [state(*trials(first)), state(*trials(second))]
+    assert session.best == best
+    last = trials((2.0, None))
+    session.evaluations.append(state(last[0], replace(last[1], smallest_t=None)))
+    assert session.best == best  # what is wrong does not win by being untimed
+    lines = evaluation_text(session.evaluations[2], 2, best, TASK).splitlines()
+    assert "; too noisy to time graph 1: the score" in lines[0]
+    assert lines[3].startswith("1 | wrong values, unstable | ")
+
+
+def test_what_was_measured_before_counts_where_the_best_state_was_not_timed() -> None:
+    right = Trial("add_relu", "add_relu-1", "passes", "ok", smallest_t=-5, speedup=1.1)
+    other = replace(right, graph="add_relu-2", speedup=1.1)
+    session = Session(TASK, JudgeDesk(brief_settings()))
+    session.evaluations = [state(right, other)]
+    session.evaluations += [state(replace(right, speedup=1.4), unstable(other))]
+    assert session.best == 1
+    session.evaluations += [state(replace(right, speedup=1.3), replace(other, speedup=2.0))]
+    assert session.best == 2
 
 
 def test_a_guarded_session_submits_nothing_where_nothing_won(bench: JudgeDesk) -> None:

@@ -22,6 +22,8 @@ from passnet.passes.files import Files, lines_of
 
 MAX_PROBLEM = 400
 
+UNTIMED = "; too noisy to time graph {}: the score and the choice of the best leave it out"
+
 LEAST_OWN_US, NOISE = 10.0, 0.2
 """The least time of a folder that can be told from a call's, also as a share of that: the two are
 measured one after the other.
@@ -79,17 +81,17 @@ def evaluation_text(
     score = "not timed" if evaluation.score is None else f"{evaluation.score:.3f}"
     is_best = "the best so far" if best == number else f"the best so far is evaluation {best}"
     failures = Counter(_status(variant) for variant in variants if not variant.is_correct)
-    num_untimed = sum(variant.is_untimed for variant in variants)
+    numbers = _graph_numbers(task)
+    untimed = [numbers[variant.graph] for variant in variants if variant.is_untimed]
     lines = [
         f"evaluation {number}: score {score}, {is_best}; "
         f"{len(variants) - failures.total()} of {len(variants)} graphs correct"
         + "".join(f", {count} {status}" for status, count in failures.items())
-        + (f"; {num_untimed} not timed, which are in no score" if num_untimed else ""),
+        + (UNTIMED.format(", ".join(untimed)) if untimed else ""),
         "graph | status | smallest t | speedup | interval | eager us | us | own us | matches | "
         "problem",
     ]
     first_graphs: dict[str, str] = {}
-    numbers = _graph_numbers(task)
     for variant in variants:
         graph = numbers[variant.graph]
         problem = variant.error or _problem(variant)
@@ -177,8 +179,9 @@ def _graph_numbers(task: Task) -> dict[str, str]:
 
 
 def _status(variant: VariantResult) -> str:
-    has_run = variant.status == "ok" or variant.is_untimed
-    return "wrong values" if has_run and not variant.is_correct else variant.status
+    if variant.is_correct or variant.status not in ("ok", "unstable"):
+        return variant.status
+    return "wrong values, unstable" if variant.is_untimed else "wrong values"
 
 
 def _problem(variant: VariantResult) -> str:

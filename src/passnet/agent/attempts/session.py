@@ -66,17 +66,12 @@ class Session:
 
         A state that was only compared does not count, nor in a guarded session one that lost.
         """
-        states = [
-            (None, False) if number in self.compared else (evaluation.score, evaluation.is_passing)
-            for number, evaluation in enumerate(self.evaluations)
-        ]
-        if self.is_guarded:
-            states = [
-                (score, is_right)
-                if score is None or (score > attempt.UNCHANGED_SCORE and is_right)
-                else (None, False)
-                for score, is_right in states
-            ]
+        states = []
+        for number, evaluation in enumerate(self.evaluations):
+            score, is_right = evaluation.score, evaluation.is_passing
+            has_lost = score is not None and (score <= attempt.UNCHANGED_SCORE or not is_right)
+            is_out = number in self.compared or (self.is_guarded and has_lost)
+            states.append(({}, False) if is_out else (evaluation.results, is_right))
         return attempt.best_state(states)
 
     def call(self, tool: str, arguments: str | bytes) -> str:
