@@ -56,6 +56,7 @@ def test_a_session_goes_from_a_miss_to_a_submission(bench: JudgeDesk) -> None:
     session.files["Fuse.py"] = good.replace("x + y, min=0", "x + y, min=0.5")
     wrong = session.call("evaluate", "").splitlines()
     assert "0 of 2 graphs correct, 2 wrong values" in wrong[0]
+    assert "| output 0 is wrong at [" in wrong[2] and "times the tolerance at t = -5" in wrong[2]
     session.files["Fuse.py"] = good
     session.turn += 1
     right = session.call("evaluate", "").splitlines()
