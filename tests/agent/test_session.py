@@ -18,10 +18,11 @@ from passnet.agent.attempts.session import Session
 from passnet.agent.attempts.tools import Compare, Evaluate, parse_action
 from passnet.errors import ActionError
 from passnet.judge.desk.desk import JudgeDesk
-from passnet.judge.task import Task
+from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.findings import Finding
 from tests.agent.brief import brief_settings
+from tests.graph.programs import graph_of, program_of
 from tests.judge.folders import GOOD, PATTERN, small_graph
 
 pytestmark = pytest.mark.xdist_group("agent")
@@ -71,6 +72,26 @@ def test_a_session_goes_from_a_miss_to_a_submission(bench: JudgeDesk) -> None:
     )
     assert [evaluation.is_passing for evaluation in session.evaluations] == [False, True]
     assert [evaluation.turn for evaluation in session.evaluations] == [1, 2]
+
+
+def test_a_shown_graph_has_the_strides_of_what_is_not_contiguous() -> None:
+    lines = ("t = a.transpose(0, 1)", "y = t + 1", "c = y.contiguous()", "part = b[:, :2]")
+    lines += ("e = c.nonzero()", "f = e.t()", "g = f.contiguous()", "last = g[:, 0]")
+    program = program_of(*lines, returns="(c, part, last)")
+    task = Task("strided", (TaskGraph("strided", "strided-0", graph_of(program, (2, 3))),))
+    text = Session(task, JudgeDesk(brief_settings())).call("show_graph", '{"graph": 0}')
+    ends = [line.partition("# ")[2] for line in text.splitlines() if "# " in line][1:]
+    assert ends == [
+        "float32[3, 2] strides [1, 3]",
+        "float32[3, 2] strides [1, 3]",
+        "float32[3, 2]",
+        "float32[2, 2] strides [3, 1]",
+        "int64[-1, 2]",
+        "int64[2, -1]",
+        "int64[2, -1]",
+        "int64[2]",  # its strides depend on values
+    ]
+    assert "a: float32[2, 3]\n" in text
 
 
 def test_what_is_written_wrongly_is_told_without_names_of_folders(bench: JudgeDesk) -> None:
