@@ -64,6 +64,8 @@ class VariantResult:
     """Microseconds of a call."""
     eager_us: float | None = None
     """Microseconds of a call of eager torch in the same rounds."""
+    own_us: float | None = None
+    """Microseconds of the same passes in the same rounds, without what the way of calling takes."""
 
     @property
     def is_correct(self) -> bool:

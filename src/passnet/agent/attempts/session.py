@@ -30,7 +30,6 @@ class Session:
     attempt submits nothing that scores no better than leaving the graph alone. Ops before
     `first_op` only give arguments the strides that they have in a net; `is_strided` applies passes
     only with these. `trials` are those of each evaluation; `compared` evaluations have no times.
-    `call_us` are `observations.call_costs`, if they were measured.
     The other fields go into the record; see `attempt.Attempt`.
     """
 
@@ -48,7 +47,6 @@ class Session:
     trials: list[list[Trial]] = field(default_factory=list)
     compared: set[int] = field(default_factory=set)
     tool_times: list[attempt.ToolTime] = field(default_factory=list)
-    call_us: Mapping[str, float] = field(default_factory=dict)
     num_bad_actions: int = 0
     turn: int = 1
     num_turns: int = 0
@@ -155,8 +153,7 @@ class Session:
         number = len(self.evaluations) - 1
         if not is_timed:
             self.compared.add(number)
-        text = observations.evaluation_text(evaluation, number, self.best, self.task, self.call_us)
-        return text, foreign_s
+        return observations.evaluation_text(evaluation, number, self.best, self.task), foreign_s
 
     def _submitted(self) -> str:
         if self.best is None:
