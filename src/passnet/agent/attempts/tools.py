@@ -44,7 +44,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class ShowGraph:
-    """Show a graph of the task op by op: shapes, strides of what is not contiguous, bytes, the
+    """Show a graph of the task op by op: shapes, strides unless contiguous, bytes, the
     least time of each op on this machine, and which ops Inductor would compute together.
     """
 
