@@ -1,11 +1,13 @@
 """Under `passes` of a run lies the best pass folder of each task, timed or not."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from passnet.agent.attempts.attempt import Attempt
 from passnet.agent.run import _keep_passes
+from passnet.judge.trial import Trial
 from passnet.passes.files import read_files
 from tests.agent.attempts import attempt, different, evaluation, folder
 
@@ -64,6 +66,20 @@ def test_what_is_neither_timed_nor_right_is_not_kept(tmp_path: Path) -> None:
     wrong = untimed(0, evaluations=(evaluation(2, None, passing=False),))
     assert kept_of(tmp_path, wrong) == {}
     assert kept_of(tmp_path, attempt(best=None, score=None, final_score=None)) == {}
+
+
+@pytest.mark.parametrize(("speedup", "best"), [(1.4, 0), (1.6, 1)])
+def test_a_graph_that_was_not_timed_at_the_end_decides_nothing(
+    speedup: float, best: int, tmp_path: Path
+) -> None:
+    fast, slow = (
+        Trial("relu", name, "passes", "ok", smallest_t=-5, speedup=known)
+        for name, known in (("relu-0", 1.5), ("relu-1", 1.1))
+    )
+    untimed_slow = replace(slow, status="unstable", speedup=None)
+    first = different(0, judged=(fast, slow), final_score=1.28)
+    last = different(1, judged=(replace(fast, speedup=speedup), untimed_slow), final_score=speedup)
+    assert kept_of(tmp_path, first, last) == (first, last)[best].files
 
 
 def test_files_of_the_folder_that_gives_way_are_gone(tmp_path: Path) -> None:

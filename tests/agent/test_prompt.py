@@ -1,10 +1,12 @@
 """The prompt: every claim of it about the harness is true."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from passnet.agent.attempts.tools import TOOLS
 from passnet.agent.prompt import EXAMPLES, PROMPTS, system_prompt, task_prompt
@@ -17,7 +19,7 @@ from passnet.judge.inspection.rules import RULES, RulesName
 from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.suite.suite import load_suite
 from passnet.judge.task import Task, TaskGraph
-from passnet.passes.compilation import INCLUDE
+from passnet.passes.compilation import FLAGS, INCLUDE, find_compiler
 from passnet.passes.files import read_files
 from passnet.passes.folder import inspect_folder
 from tests.agent.brief import brief_settings
@@ -154,6 +156,48 @@ def test_the_system_prompt_names_what_there_is() -> None:
     ):
         assert name in text and f"{name}(" in header or f"struct {name}" in header
     assert "submit" in TOOLS and json.loads('["FuseAddRelu"]')[0] in text
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", ["sum", "mean", "var", "std"])
+def test_eager_torch_accumulates_half_precision_in_float32(name: str, dtype: torch.dtype) -> None:
+    text = system_prompt(brief_settings(), 5)
+    assert f"`{name}`" in text and "accumulate in float32 and round their result once" in text
+    x = (torch.randn(8, 5000, generator=torch.Generator().manual_seed(0)) + 3).to(dtype)
+    for dim in (-1, 0):
+        result = getattr(x, name)(dim)
+        assert torch.equal(result, getattr(x.float(), name)(dim).to(dtype))
+
+
+CONVERSIONS = {
+    "load and store": ("f16", "store(out + i, load(x + i) * 2.0f)"),
+    "a cast": ("_Float16", "out[i] = static_cast<_Float16>(static_cast<float>(x[i]) * 2.0f)"),
+}
+
+
+@pytest.mark.parametrize("name", CONVERSIONS)
+def test_loops_over_float16_are_vectorised_with_load_and_store_and_not_with_casts(
+    name: str, tmp_path: Path
+) -> None:
+    assert "is not vectorised by g++ 12" in system_prompt(brief_settings(), 5)
+    compiler = find_compiler()
+    if compiler is None or not torch.cpu._is_avx512_supported():
+        pytest.skip("measured with g++ 12 on a processor with AVX-512")
+    command = [compiler, "-dumpversion"]
+    version = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    if version.split(".")[0].strip() != "12":
+        pytest.skip("the prompt speaks of g++ 12")
+    kind, body = CONVERSIONS[name]
+    file = tmp_path / "loop.cpp"
+    file.write_text(
+        '#include "passnet_kernel.h"\nusing namespace passnet;\n'
+        f'extern "C" void run(const {kind}* __restrict x, {kind}* __restrict out, int64_t n) {{\n'
+        f"#pragma omp simd\n  for (int64_t i = 0; i < n; i++) {body};\n}}\n"
+    )
+    told = ("-fopt-info-vec-optimized", f"-I{INCLUDE}", str(file), "-o", str(tmp_path / "loop.so"))
+    compiled = subprocess.run([compiler, *FLAGS, *told], capture_output=True, text=True, check=True)
+    is_vectorised = "loop.cpp" in compiled.stderr and "loop vectorized" in compiled.stderr
+    assert is_vectorised == (name == "load and store")
 
 
 def test_rules_follow_the_settings() -> None:

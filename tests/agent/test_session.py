@@ -8,7 +8,6 @@ import pytest
 
 from passnet.agent.attempts.attempt import Evaluation, VariantResult, num_flips
 from passnet.agent.attempts.observations import (
-    call_costs,
     evaluation_text,
     task_score,
     unchanged_text,
@@ -18,10 +17,11 @@ from passnet.agent.attempts.session import Session
 from passnet.agent.attempts.tools import Compare, Evaluate, parse_action
 from passnet.errors import ActionError
 from passnet.judge.desk.desk import JudgeDesk
-from passnet.judge.task import Task
+from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.findings import Finding
 from tests.agent.brief import brief_settings
+from tests.graph.programs import graph_of, program_of
 from tests.judge.folders import GOOD, PATTERN, small_graph
 
 pytestmark = pytest.mark.xdist_group("agent")
@@ -56,6 +56,7 @@ def test_a_session_goes_from_a_miss_to_a_submission(bench: JudgeDesk) -> None:
     session.files["Fuse.py"] = good.replace("x + y, min=0", "x + y, min=0.5")
     wrong = session.call("evaluate", "").splitlines()
     assert "0 of 2 graphs correct, 2 wrong values" in wrong[0]
+    assert "| output 0 is wrong at [" in wrong[2] and "times the tolerance at t = -5" in wrong[2]
     session.files["Fuse.py"] = good
     session.turn += 1
     right = session.call("evaluate", "").splitlines()
@@ -70,6 +71,26 @@ def test_a_session_goes_from_a_miss_to_a_submission(bench: JudgeDesk) -> None:
     )
     assert [evaluation.is_passing for evaluation in session.evaluations] == [False, True]
     assert [evaluation.turn for evaluation in session.evaluations] == [1, 2]
+
+
+def test_a_shown_graph_has_the_strides_of_what_is_not_contiguous() -> None:
+    lines = ("t = a.transpose(0, 1)", "y = t + 1", "c = y.contiguous()", "part = b[:, :2]")
+    lines += ("e = c.nonzero()", "f = e.t()", "g = f.contiguous()", "last = g[:, 0]")
+    program = program_of(*lines, returns="(c, part, last)")
+    task = Task("strided", (TaskGraph("strided", "strided-0", graph_of(program, (2, 3))),))
+    text = Session(task, JudgeDesk(brief_settings())).call("show_graph", '{"graph": 0}')
+    ends = [line.partition("# ")[2] for line in text.splitlines() if "# " in line][1:]
+    assert ends == [
+        "float32[3, 2] strides [1, 3]",
+        "float32[3, 2] strides [1, 3]",
+        "float32[3, 2]",
+        "float32[2, 2] strides [3, 1]",
+        "int64[-1, 2]",
+        "int64[2, -1]",
+        "int64[2, -1]",
+        "int64[2]",  # its strides depend on values
+    ]
+    assert "a: float32[2, 3]\n" in text
 
 
 def test_what_is_written_wrongly_is_told_without_names_of_folders(bench: JudgeDesk) -> None:
@@ -113,20 +134,13 @@ def test_an_author_is_told_what_graphs_score_as_they_are() -> None:
 
 
 def test_an_evaluation_shows_the_time_of_a_call_and_what_of_it_the_folder_takes() -> None:
-    unchanged = Trial("add_relu", "add_relu-1", "passes", "ok", smallest_t=-10, reference_ms=0.02)
-    unchanged = replace(unchanged, candidate_ms=0.034)
-    costs = call_costs([unchanged, replace(unchanged, graph="add_relu-2", candidate_ms=None)])
-    assert costs == {"add_relu-1": pytest.approx(14.0)}
-    mine = replace(unchanged, candidate_ms=0.0402, speedup=0.5, speedup_low=0.4, speedup_high=0.6)
-    variants = (variant_result(mine, "/root"),)
-    variants += (variant_result(replace(mine, graph="add_relu-2"), "/root"),)
-    lines = evaluation_text(Evaluation(1, {}, variants, 0.5, 1.0, 0.1), 0, 0, TASK, costs)
-    assert "0.40–0.60 | 20.0 | 40.2 | 26.2 | –" in lines.splitlines()[2]
-    assert "0.40–0.60 | 20.0 | 40.2 | – | –" in lines.splitlines()[3]
-    small = replace(mine, candidate_ms=0.02)
-    variants = (variant_result(small, "/root"),)
-    lines = evaluation_text(Evaluation(1, {}, variants, 0.5, 1.0, 0.1), 0, 0, TASK, costs)
-    assert "| 20.0 | 20.0 | <10 | –" in lines.splitlines()[2]
+    mine = Trial("add_relu", "add_relu-1", "passes", "ok", smallest_t=-10, reference_ms=0.02)
+    mine = replace(mine, candidate_ms=0.0402, speedup=0.5, speedup_low=0.4, speedup_high=0.6)
+    lines = evaluation_text(
+        state(replace(mine, direct_ms=0.0262), replace(mine, graph="add_relu-2")), 0, 0, TASK
+    ).splitlines()
+    assert "0.40–0.60 | 20.0 | 40.2 | 26.2 | –" in lines[2]
+    assert "0.40–0.60 | 20.0 | 40.2 | – | –" in lines[3]
 
 
 def unstable(trial: Trial) -> Trial:
@@ -151,7 +165,8 @@ def test_a_correct_state_that_could_not_be_timed_is_kept_and_says_so() -> None:
         assert session.best == 0
     text = evaluation_text(busy, 1, 1, TASK)
     assert text.startswith(
-        "evaluation 1: score not timed, the best so far; 1 of 1 graphs correct; 1"
+        "evaluation 1: score not timed, the best so far; 1 of 1 graphs correct; too noisy to "
+        "time graph 0: the score and the choice of the best leave it out"
     )
 
 
@@ -166,6 +181,55 @@ def test_a_state_that_was_timed_on_some_graphs_alone_has_won_if_all_are_correct(
     variants = (variants[0], variant_result(off, "/root"))
     session.evaluations = [Evaluation(1, {}, variants, task_score([right, off]), 1.0, 0.1)]
     assert session.best is None
+
+
+def state(*trials: Trial) -> Evaluation:
+    variants = tuple(variant_result(trial, "/root") for trial in trials)
+    return Evaluation(1, {}, variants, task_score(trials), 1.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "best"),
+    [
+        ((1.5, 1.1), (1.4, None), 0),  # without its slow graph the second has the higher mean
+        ((1.5, 1.1), (1.6, None), 1),
+        ((3.0, 1.1), (None, 1.2), 1),  # without its fast graph it has the lower mean
+        ((3.0, 1.1), (None, 1.0), 0),
+        ((1.4, None), (1.5, 1.1), 1),
+        ((None, 1.2), (1.5, None), 0),
+        ((None, 1.2), (1.5, 1.1), 0),
+    ],
+)
+def test_a_graph_that_was_not_timed_decides_nothing_about_the_best_state(
+    first: tuple[float | None, ...], second: tuple[float | None, ...], best: int
+) -> None:
+    def trials(speedups: tuple[float | None, ...]) -> list[Trial]:
+        names = zip(("add_relu-1", "add_relu-2"), speedups, strict=True)
+        made = [
+            (Trial("t", name, "p", "ok", smallest_t=-5, speedup=s or 1), s) for name, s in names
+        ]
+        return [trial if speedup else unstable(trial) for trial, speedup in made]
+
+    session = Session(TASK, JudgeDesk(brief_settings()))
+    session.evaluations = [state(*trials(first)), state(*trials(second))]
+    assert session.best == best
+    last = trials((2.0, None))
+    session.evaluations.append(state(last[0], replace(last[1], smallest_t=None)))
+    assert session.best == best  # what is wrong does not win by being untimed
+    lines = evaluation_text(session.evaluations[2], 2, best, TASK).splitlines()
+    assert "; too noisy to time graph 1: the score" in lines[0]
+    assert lines[3].startswith("1 | wrong values, unstable | ")
+
+
+def test_what_was_measured_before_counts_where_the_best_state_was_not_timed() -> None:
+    right = Trial("add_relu", "add_relu-1", "passes", "ok", smallest_t=-5, speedup=1.1)
+    other = replace(right, graph="add_relu-2", speedup=1.1)
+    session = Session(TASK, JudgeDesk(brief_settings()))
+    session.evaluations = [state(right, other)]
+    session.evaluations += [state(replace(right, speedup=1.4), unstable(other))]
+    assert session.best == 1
+    session.evaluations += [state(replace(right, speedup=1.3), replace(other, speedup=2.0))]
+    assert session.best == 2
 
 
 def test_a_guarded_session_submits_nothing_where_nothing_won(bench: JudgeDesk) -> None:

@@ -1,6 +1,7 @@
 """A candidate's file against a reference's: what is captured, what is bound, and the judgement."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,8 @@ def test_only_a_right_candidate_has_a_speedup() -> None:
     assert result_of(trial, -5).status == "wrong_values"
     assert result_of(trial, -5).speedup is None
     assert (result_of(trial, -3).status, result_of(trial, -3).speedup) == ("ok", 2.0)
+    wrong = replace(trial, error="output 0 is wrong at [3]")
+    assert (result_of(wrong, -5).error, result_of(wrong, -3).error) == (wrong.error, None)
 
 
 def judged(folder: Path, reference: str, candidate: str, seconds: float = 0.05) -> PairResult:

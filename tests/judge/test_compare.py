@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from passnet.core.records.dtypes import to_storage
 from passnet.judge.protocol.messages import OutputForm
-from passnet.judge.verdict.compare import compare_forms, compare_values, same_order
+from passnet.judge.timing.probes import ProbedPlaces, compare_places
+from passnet.judge.verdict.compare import compare_array, compare_forms, compare_values, same_order
 from passnet.judge.worker.worker import _form
 
 
@@ -77,3 +79,50 @@ def test_the_worst_of_several_outputs_counts(place: int) -> None:
     actual[place][1, 1] = np.nan
     verdict = compare_values(made, made, actual, expected)
     assert verdict.t is None and f"output {place}" in (verdict.text or "")
+
+
+WORST = {
+    "large": (("float32", 2.0, 1.5), "[1, 2]: 2, too large by 4.2e+04 times the tolerance"),
+    "small": (("bfloat16", 1.0, 1.5), "[1, 2]: 1, too small by 21 times the tolerance"),
+    "complex": (("complex64", 1j, 2.0), "[1, 2]: 0+1j, off by 1.8e+05 times the tolerance"),
+    "nan": (("float16", np.nan, 1.5), "[1, 2]: nan, which the reference is not"),
+    "infinite": (("float32", 2.0, -np.inf), "[1, 2]: 2, where the reference is not finite"),
+    "whole": (("int64", 7, 8), "[1, 2]: 7, which the reference is not"),
+    "truth": (("bool", True, False), "[1, 2]: True, which the reference is not"),
+}
+
+
+@pytest.mark.parametrize("name", WORST)
+def test_the_worst_element_is_named_with_its_value_and_not_with_the_expected_one(name: str) -> None:
+    (dtype, value, wanted), text = WORST[name]
+    kind = dtype if dtype in ("int64", "bool", "complex64") else "float32"
+    expected = np.ones((2, 3), kind)
+    actual = expected.copy()
+    actual[0, 1] *= 1 if dtype in ("int64", "bool") else 1.1  # less wrong, and before it
+    actual[1, 2], expected[1, 2] = value, wanted
+    sides = (to_storage(actual, dtype), to_storage(expected, dtype), dtype)
+    comparison = compare_array("output 0", *sides)
+    assert comparison.text is not None and f"output 0 is wrong at {text}" in comparison.text
+    assert str(wanted) not in comparison.text
+    assert compare_array("output 0", sides[0], sides[0], dtype).text is None
+
+
+def test_the_worst_element_of_a_large_array_is_found_in_any_chunk() -> None:
+    expected = np.ones(200_001, np.float32)
+    for place in (3, 70_000, 200_000):
+        actual = expected.copy()
+        actual[::1000] += 1e-3
+        actual[place] = 2
+        assert f" at [{place}]: 2," in (compare_array("x", actual, expected, "float32").text or "")
+
+
+def test_the_worst_element_at_probed_places_is_named_by_its_index_in_the_output() -> None:
+    places = ProbedPlaces(1, "float32", np.array([[0, 2], [3, 4]]), axis=0, run=2)
+    right = np.zeros(4, np.float32)
+    wrong = right.copy()
+    wrong[3] = 9.0  # the second of the run at [3, 4]
+    text = compare_places([places], [wrong.tobytes()], [right.tobytes()]).text
+    assert text == (
+        "output 1 of a timed call is wrong at [4, 4]: 9, too large by 9e+05 times the tolerance at "
+        "t = -5"
+    )

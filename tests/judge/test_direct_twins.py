@@ -56,3 +56,6 @@ def test_passes_that_fail_when_called_directly_are_flagged(tmp_path: Path) -> No
             trial = judge(parents, folder, "compiled")
             names = [item.name for item in trial.findings if item.weight != "note"]
             assert ("unlike_direct" in names) is not is_alike, trial
+            assert (trial.direct_ms is not None) is is_alike
+        direct = judge(parents, folder, "direct")
+        assert direct.direct_ms == direct.candidate_ms

@@ -113,6 +113,9 @@ def test_a_reference_that_differs_from_itself_makes_the_trial_unstable() -> None
     trial = decide(replace(EVIDENCE, timing=timing), SETTINGS)
     assert trial.status == "unstable" and trial.speedup is None and trial.smallest_t == -6
     assert "too busy" in (trial.error or "")
+    wrong = CheckResult(Comparison("ok", 1, "output 0 is wrong at [3]"))
+    trial = decide(replace(EVIDENCE, timing=timing, check=wrong), SETTINGS)
+    assert (trial.status, trial.error) == ("unstable", "output 0 is wrong at [3]")
 
 
 def test_what_is_not_timed_has_a_level_and_no_speedup() -> None:

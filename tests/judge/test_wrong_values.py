@@ -1,5 +1,6 @@
 """Wrong values are seen in whatever call they come, and named where their cause is known."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +40,12 @@ def test_a_slightly_wrong_value_has_the_level_it_deserves(parents: ParentPool, p
     body = "def replacement(x, y):\n    return torch.relu(x + y) * (1 + 1e-4)\n"
     trial = judge(parents, write_passes(place / "bad", body))
     assert trial.smallest_t == -3
+    text = (
+        r"output 0 is wrong at \[\d+, \d+\]: [\d.]+, too large by \d+ times the tolerance at t = -5"
+    )
+    assert re.match(
+        text + ", on (recorded|fresh|extreme|structured|timed) inputs", trial.error or ""
+    )
 
 
 def test_a_write_into_an_input_is_wrong_values(parents: ParentPool, place: Path) -> None:

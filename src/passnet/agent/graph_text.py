@@ -1,4 +1,4 @@
-"""The graphs of a task as text: every op with shapes, bytes, the least time, and its kernel."""
+"""The graphs of a task as text: every op with shapes, strides, bytes, least time, and kernel."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -103,7 +103,11 @@ def _num_bytes(value: ValueShape) -> int:
 
 
 def _shape_text(value: ValueShape | TensorSpec) -> str:
-    return "no tensor" if value.shape is None else f"{value.dtype}{list(value.shape)}"
+    if value.shape is None:
+        return "no tensor"
+    stride = value.stride if isinstance(value, ValueShape) else None  # arguments are contiguous
+    strides = f" strides {list(stride)}" if stride else ""
+    return f"{value.dtype}{list(value.shape)}{strides}"
 
 
 @cache

@@ -195,7 +195,7 @@ def _opened_log(
 
 def _keep_passes(folder: Path, attempt: Attempt, attempts: list[Attempt]) -> None:
     rivals = [rival for rival in attempts if rival.task == attempt.task and rival.best is not None]
-    best = best_state([(rival.last_score, rival.is_right) for rival in rivals])
+    best = best_state([(rival.last_results, rival.is_right) for rival in rivals])
     if best is None or rivals[best].key != attempt.key:
         return
     target = folder / attempt.task

@@ -35,6 +35,7 @@ from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.task import TaskGraph
 from passnet.judge.timing import measurement_findings
 from passnet.judge.timing.clock import EXTREME_SET, FRESH_SET, HOT_CALLS, interleave
+from passnet.judge.timing.estimate import low_mean
 from passnet.judge.timing.fresh_inputs import POOL_SPARE, Draw, FreshInputs
 from passnet.judge.timing.measurement import Measurement, WorkerTiming
 from passnet.judge.timing.timed_worker import TimedWorker
@@ -148,6 +149,14 @@ def unlike_direct(evidence: Evidence, twin: Evidence) -> Evidence:
     return replace(evidence, findings=(*evidence.findings, new))
 
 
+def with_direct_ms(evidence: Evidence, twin: Evidence) -> Evidence:
+    """Return the evidence with the time of its passes called directly, if both were timed."""
+    if evidence.timing is None or twin.timing is None or not twin.timing.rounds_ms:
+        return evidence
+    direct_ms = float(low_mean(np.array(twin.timing.rounds_ms).reshape(-1)))
+    return replace(evidence, facts={**evidence.facts, "direct_ms": direct_ms})
+
+
 def prepared_graph(parents: ParentPool, graph: TaskGraph, settings: JudgeSettings) -> PreparedGraph:
     """Return a graph with its inputs, cached or new, or raise GraphError if they cannot be made."""
 
@@ -200,6 +209,10 @@ class _TrialSession:
                 evidence = self._evidence(every, stack)
             for name, twin in twins.items():
                 evidence[name] = unlike_direct(evidence[name], evidence[twin.name])
+            for candidate in candidates:
+                if candidate.kind == "passes":
+                    direct = evidence[twins.get(candidate.name, candidate).name]
+                    evidence[candidate.name] = with_direct_ms(evidence[candidate.name], direct)
             return {
                 candidate.name: self._fenced(candidate, evidence[candidate.name])
                 for candidate in candidates

@@ -38,6 +38,8 @@ class Trial:
     """Milliseconds of a call of the reference."""
     candidate_ms: float | None = None
     """Milliseconds of a call of the candidate."""
+    direct_ms: float | None = None
+    """Milliseconds of a call of the same passes in the same rounds, called directly."""
     self_ratio: float | None = None
     """The reference's first turns over its second turns in each round; 1 on a quiet machine."""
     held_up: float | None = None

@@ -1,15 +1,17 @@
 """The records of an attempt: its messages, the result of each state, and its submission."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from passnet.bench.environment import Environment
 from passnet.core.jobs.run_folder import last_records
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import InputError
+from passnet.judge.score.es import Score, aggregate, es_by_t
+from passnet.judge.score.status import Status
 from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.settings import RunSettings
 from passnet.judge.trial import Trial
@@ -62,6 +64,8 @@ class VariantResult:
     """Microseconds of a call."""
     eager_us: float | None = None
     """Microseconds of a call of eager torch in the same rounds."""
+    own_us: float | None = None
+    """Microseconds of the same passes in the same rounds, without what the way of calling takes."""
 
     @property
     def is_correct(self) -> bool:
@@ -95,6 +99,11 @@ class Evaluation:
     def is_passing(self) -> bool:
         """Return whether every graph is correct at t = -5, timed or not."""
         return all(variant.is_correct for variant in self.variants) and bool(self.variants)
+
+    @property
+    def results(self) -> dict[str, Score]:
+        """Return its results by graph, as `best_state` compares them."""
+        return {} if self.score is None else compared_results(self.variants)
 
     @property
     def exploits(self) -> tuple[str, ...]:
@@ -163,6 +172,13 @@ class Attempt:
         return self.score if self.final_score is None else self.final_score
 
     @property
+    def last_results(self) -> dict[str, Score]:
+        """Return the last measured results of the submission by graph."""
+        if self.final_score is not None and self.judged:
+            return compared_results(self.judged)
+        return {} if self.best is None else self.evaluations[self.best].results
+
+    @property
     def is_right(self) -> bool:
         """Return whether the submission was correct on every graph when it was evaluated."""
         return self.best is not None and self.evaluations[self.best].is_passing
@@ -196,25 +212,61 @@ class Attempt:
         return tuple(sorted(names))
 
 
-def best_state(states: Sequence[tuple[float | None, bool]]) -> int | None:
-    """Return the number of the best state, by the score of each and whether all its graphs are
-    correct; None without any.
+def compared_results(results: Iterable[VariantResult | Trial]) -> dict[str, Score]:
+    """Return the results of a state by graph, as `best_state` compares them.
 
-    The highest score wins, of equals the first. A state that is correct but was not timed comes
-    before one that is wrong somewhere and scores less than leaving the graphs alone; of several,
-    the last.
+    A graph that could not be timed is left out, or counts as wrong if it is: that is no accident.
+    """
+    timed, wrong = {}, {}
+    for each in results:
+        if each.status != "unstable":
+            timed[each.graph] = Score(cast(Status, each.status), each.smallest_t, each.speedup)
+        elif each.smallest_t is None or each.smallest_t > CORRECT_AT:
+            wrong[each.graph] = Score("ok")
+    return timed | wrong if timed else {}
+
+
+def best_state(states: Sequence[tuple[Mapping[str, Score], bool]]) -> int | None:
+    """Return the number of the best state, by the results of each (see `compared_results`) and
+    whether all its graphs are correct; None without any.
+
+    The highest AS wins, of equals the first. Two states are compared on the graphs that have
+    results in both, and where the best has none, on those of the best before it: a graph that one
+    of them could not time decides nothing. A state that is correct but was not timed comes before
+    one that is wrong somewhere and scores less than leaving the graphs alone; of several, the last.
 
     Examples:
-        >>> best_state([(0.5, True), (1.2, True), (1.2, True)]), best_state([(None, False)])
+        >>> slow, fast, failed = Score("ok", -5, 1.2), Score("ok", -5, 2.0), Score("crash")
+        >>> best_state([({"a": slow}, True), ({"a": fast}, True)]), best_state([({}, False)])
         (1, None)
-        >>> best_state([(0.1, False), (None, True)]), best_state([(0.9, True), (None, True)])
+        >>> best_state([({"a": failed}, False), ({}, True)]), best_state([({"a": slow}, True)])
         (1, 0)
+        >>> best_state([({"a": fast, "b": slow}, True), ({"a": fast}, True)])  # "b" was not timed
+        0
     """
-    scores = {n: score for n, (score, _) in enumerate(states) if score is not None}
-    untimed = [n for n, (score, is_right) in enumerate(states) if score is None and is_right]
-    best = max(scores, key=lambda n: scores[n], default=None)
-    is_poor = best is None or (scores[best] < UNCHANGED_SCORE and not states[best][1])
+    best: int | None = None
+    known: dict[str, Score] = {}
+    for number, (results, _) in enumerate(states):
+        shared = sorted(known.keys() & results.keys())
+        if shared:
+            is_better = _as_of(results[each] for each in shared) > _as_of(
+                known[each] for each in shared
+            )
+        else:
+            is_better = len(results) > len(known)
+        if is_better:
+            best, known = number, {**known, **results}
+    untimed = [
+        number for number, (results, is_right) in enumerate(states) if not results and is_right
+    ]
+    is_poor = best is None or (
+        _as_of(states[best][0].values()) < UNCHANGED_SCORE and not states[best][1]
+    )
     return untimed[-1] if untimed and is_poor else best
+
+
+def _as_of(results: Iterable[Score]) -> float:
+    return aggregate(es_by_t(list(results)))
 
 
 def num_flips(evaluations: tuple[Evaluation, ...]) -> int:

@@ -5,7 +5,7 @@ They tell nothing of held-out shapes, or of the judge's evidence.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -22,10 +22,7 @@ from passnet.passes.files import Files, lines_of
 
 MAX_PROBLEM = 400
 
-LEAST_OWN_US, NOISE = 10.0, 0.2
-"""The least time of a folder that can be told from a call's, also as a share of that: the two are
-measured one after the other.
-"""
+UNTIMED = "; too noisy to time graph {}: the score and the choice of the best leave it out"
 
 
 def variant_result(trial: Trial, root: str) -> VariantResult:
@@ -42,9 +39,14 @@ def variant_result(trial: Trial, root: str) -> VariantResult:
         error=None if error is None else plain(error, root),
         matches=dict(trial.matches),
         findings=tuple(dict.fromkeys(finding.name for finding in rejected)),
-        us=None if trial.candidate_ms is None else round(1e3 * trial.candidate_ms, 2),
-        eager_us=None if trial.reference_ms is None else round(1e3 * trial.reference_ms, 2),
+        us=_us(trial.candidate_ms),
+        eager_us=_us(trial.reference_ms),
+        own_us=_us(trial.direct_ms),
     )
+
+
+def _us(ms: float | None) -> float | None:
+    return None if ms is None else round(1e3 * ms, 2)
 
 
 def _rejection(finding: Finding) -> str:
@@ -64,32 +66,23 @@ def plain(text: str, root: str) -> str:
     return text if len(text) <= MAX_PROBLEM else text[: MAX_PROBLEM - 1] + "…"
 
 
-def evaluation_text(
-    evaluation: Evaluation,
-    number: int,
-    best: int | None,
-    task: Task,
-    call_us: Mapping[str, float] | None = None,
-) -> str:
-    """Return the summary of an evaluation, then a line a graph, by the task's numbers.
-
-    `call_us` is what `call_costs` returns.
-    """
+def evaluation_text(evaluation: Evaluation, number: int, best: int | None, task: Task) -> str:
+    """Return the summary of an evaluation, then a line a graph, by the task's numbers."""
     variants = evaluation.variants
     score = "not timed" if evaluation.score is None else f"{evaluation.score:.3f}"
     is_best = "the best so far" if best == number else f"the best so far is evaluation {best}"
     failures = Counter(_status(variant) for variant in variants if not variant.is_correct)
-    num_untimed = sum(variant.is_untimed for variant in variants)
+    numbers = _graph_numbers(task)
+    untimed = [numbers[variant.graph] for variant in variants if variant.is_untimed]
     lines = [
         f"evaluation {number}: score {score}, {is_best}; "
         f"{len(variants) - failures.total()} of {len(variants)} graphs correct"
         + "".join(f", {count} {status}" for status, count in failures.items())
-        + (f"; {num_untimed} not timed, which are in no score" if num_untimed else ""),
+        + (UNTIMED.format(", ".join(untimed)) if untimed else ""),
         "graph | status | smallest t | speedup | interval | eager us | us | own us | matches | "
         "problem",
     ]
     first_graphs: dict[str, str] = {}
-    numbers = _graph_numbers(task)
     for variant in variants:
         graph = numbers[variant.graph]
         problem = variant.error or _problem(variant)
@@ -98,40 +91,19 @@ def evaluation_text(
             problem = f"as graph {first}"
         matches = ", ".join(f"{name} {count}" for name, count in variant.matches.items())
         low, high = variant.speedup_low, variant.speedup_high
+        times = variant.eager_us, variant.us, variant.own_us
         cells = (
             graph,
             _status(variant),
             "–" if variant.smallest_t is None else str(variant.smallest_t),
             "–" if variant.speedup is None else f"{variant.speedup:.3f}",
             "–" if low is None or high is None else f"{low:.2f}–{high:.2f}",
-            *_times(variant, call_us or {}),
+            *("–" if us is None else f"{us:.1f}" for us in times),
             matches or "–",
             problem,
         )
         lines.append(" | ".join(cells).rstrip())
     return "\n".join(lines)
-
-
-def _times(variant: VariantResult, call_us: Mapping[str, float]) -> tuple[str, str, str]:
-    if variant.us is None or variant.eager_us is None:
-        return "–", "–", "–"
-    own, call = "–", call_us.get(variant.graph)
-    if call is not None:
-        least = max(LEAST_OWN_US, NOISE * call)
-        own = f"{variant.us - call:.1f}" if variant.us - call > least else f"<{least:.0f}"
-    return f"{variant.eager_us:.1f}", f"{variant.us:.1f}", own
-
-
-def call_costs(unchanged: Sequence[Trial]) -> dict[str, float]:
-    """Return the microseconds that a call takes of each graph's time, whatever a pass does.
-
-    It is the time of the graph as it is, called as passes are, beyond eager torch's.
-    """
-    return {
-        trial.graph: max(1e3 * (trial.candidate_ms - trial.reference_ms), 0.0)
-        for trial in unchanged
-        if trial.candidate_ms is not None and trial.reference_ms is not None
-    }
 
 
 def unchanged_text(trials: Sequence[Trial], task: Task) -> str:
@@ -144,16 +116,15 @@ def unchanged_text(trials: Sequence[Trial], task: Task) -> str:
         "Measured here before your first turn: the graphs as they are, without a pass, called as "
         "your passes will be. The call takes the difference to eager torch, whatever a pass does, "
         "so that a pass which took no time would have the speedup `at most`. An evaluation shows "
-        "`us`, a call of your folder, and `own us`, the same without the call.",
+        "`us`, a call of your folder, and `own us`, the same without the call, in the same rounds.",
         "",
         "graph | eager torch, us | unchanged, us | its speedup | the call, us | at most",
     ]
-    costs = call_costs(trials)
     for trial in timed:
         assert trial.speedup is not None and trial.reference_ms is not None, "both were looked at"
         eager_us = trial.reference_ms * 1e3
         times = f"{eager_us:.1f} | {eager_us / trial.speedup:.1f} | {trial.speedup:.2f}"
-        call = costs.get(trial.graph, 0.0)
+        call = max(1e3 * (trial.candidate_ms or 0.0) - eager_us, 0.0)
         most = f"{call:.1f} | {eager_us / call:.2f}" if call else "0.0 | –"
         lines.append(f"{numbers[trial.graph]} | {times} | {most}")
     score = task_score(trials)
@@ -177,14 +148,12 @@ def _graph_numbers(task: Task) -> dict[str, str]:
 
 
 def _status(variant: VariantResult) -> str:
-    has_run = variant.status == "ok" or variant.is_untimed
-    return "wrong values" if has_run and not variant.is_correct else variant.status
+    if variant.is_correct or variant.status not in ("ok", "unstable"):
+        return variant.status
+    return "wrong values, unstable" if variant.is_untimed else "wrong values"
 
 
 def _problem(variant: VariantResult) -> str:
-    if variant.status == "ok" and not variant.is_correct:
-        from_t = variant.smallest_t
-        return "outputs are wrong" if from_t is None else f"outputs agree from t = {from_t} on only"
     is_slow = variant.speedup_high is not None and variant.speedup_high < 1
     return "slower than eager" if is_slow else ""
 

@@ -30,7 +30,6 @@ class Session:
     attempt submits nothing that scores no better than leaving the graph alone. Ops before
     `first_op` only give arguments the strides that they have in a net; `is_strided` applies passes
     only with these. `trials` are those of each evaluation; `compared` evaluations have no times.
-    `call_us` are `observations.call_costs`, if they were measured.
     The other fields go into the record; see `attempt.Attempt`.
     """
 
@@ -48,7 +47,6 @@ class Session:
     trials: list[list[Trial]] = field(default_factory=list)
     compared: set[int] = field(default_factory=set)
     tool_times: list[attempt.ToolTime] = field(default_factory=list)
-    call_us: Mapping[str, float] = field(default_factory=dict)
     num_bad_actions: int = 0
     turn: int = 1
     num_turns: int = 0
@@ -66,17 +64,12 @@ class Session:
 
         A state that was only compared does not count, nor in a guarded session one that lost.
         """
-        states = [
-            (None, False) if number in self.compared else (evaluation.score, evaluation.is_passing)
-            for number, evaluation in enumerate(self.evaluations)
-        ]
-        if self.is_guarded:
-            states = [
-                (score, is_right)
-                if score is None or (score > attempt.UNCHANGED_SCORE and is_right)
-                else (None, False)
-                for score, is_right in states
-            ]
+        states = []
+        for number, evaluation in enumerate(self.evaluations):
+            score, is_right = evaluation.score, evaluation.is_passing
+            has_lost = score is not None and (score <= attempt.UNCHANGED_SCORE or not is_right)
+            is_out = number in self.compared or (self.is_guarded and has_lost)
+            states.append(({}, False) if is_out else (evaluation.results, is_right))
         return attempt.best_state(states)
 
     def call(self, tool: str, arguments: str | bytes) -> str:
@@ -160,8 +153,7 @@ class Session:
         number = len(self.evaluations) - 1
         if not is_timed:
             self.compared.add(number)
-        text = observations.evaluation_text(evaluation, number, self.best, self.task, self.call_us)
-        return text, foreign_s
+        return observations.evaluation_text(evaluation, number, self.best, self.task), foreign_s
 
     def _submitted(self) -> str:
         if self.best is None:

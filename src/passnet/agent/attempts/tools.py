@@ -44,8 +44,8 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class ShowGraph:
-    """Show a graph of the task op by op: shapes, bytes, the least time of each op on this machine,
-    and which ops Inductor would compute together.
+    """Show a graph of the task op by op: shapes, strides unless contiguous, bytes, the
+    least time of each op on this machine, and which ops Inductor would compute together.
     """
 
     graph: int = 0

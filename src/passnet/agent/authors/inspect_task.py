@@ -19,7 +19,7 @@ from inspect_ai.util import LimitExceededError
 
 from passnet.agent.attempts.attempt import Attempt, Ending, Message, ToolCall
 from passnet.agent.attempts.attempt_record import attempt_record
-from passnet.agent.attempts.observations import call_costs, unchanged_text
+from passnet.agent.attempts.observations import unchanged_text
 from passnet.agent.attempts.session import Session, new_session
 from passnet.agent.attempts.tools import tool_schemas
 from passnet.agent.authors.inspect_asking import (
@@ -112,7 +112,6 @@ def _author(
             await to_thread.run_sync(session.evaluator.prepare, task)
             prompt = await to_thread.run_sync(task_prompt, task, settings.run)
             unchanged = await to_thread.run_sync(session.evaluator.unchanged, task)
-            session.call_us = call_costs(unchanged)
             if text := unchanged_text(unchanged, task):
                 prompt += f"\n\n{text}\n"
             if settings.num_layouts is not None:

@@ -24,10 +24,14 @@ SYMBOL_ANNOTATION = "torch.SymInt"
 
 @dataclass(frozen=True, slots=True)
 class ValueShape:
-    """Shape and dtype of a value, None for no tensor; sizes that depend on values are -1."""
+    """Shape and dtype of a value, None for no tensor; sizes that depend on values are -1.
+
+    Strides are None for a contiguous tensor, and where they are not known.
+    """
 
     shape: tuple[int, ...] | None
     dtype: str | None
+    stride: tuple[int, ...] | None = None
 
 
 def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]]:
@@ -130,7 +134,13 @@ def _value_shape(value: Any) -> ValueShape:
     if not isinstance(value, torch.Tensor):
         return ValueShape(None, None)
     sizes = tuple(int(size) if isinstance(size, int) else -1 for size in value.shape)
-    return ValueShape(sizes, str(value.dtype).removeprefix("torch."))
+    stride = value.stride() if value.layout is torch.strided and -1 not in sizes else ()
+    is_known = all(isinstance(step, int) for step in stride)
+    return ValueShape(
+        sizes,
+        str(value.dtype).removeprefix("torch."),
+        stride if stride and is_known and not value.is_contiguous() else None,
+    )
 
 
 def _reason(cause: Exception) -> str:

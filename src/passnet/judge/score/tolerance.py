@@ -67,6 +67,30 @@ def smallest_t(actual: Array, expected: Array, dtype: str) -> int | None:
     return LEVELS[index]
 
 
+def worst_element(actual: Array, expected: Array, dtype: str) -> tuple[int, float]:
+    """Return the flat index of the element with the largest error, and that error, in units of the
+    tolerance at `CORRECT_AT`.
+
+    It is infinite where a value is not finite, or must be equal and is not. Arguments are as those
+    of `smallest_t`.
+    """
+    actual, expected = actual.reshape(-1), expected.reshape(-1)
+    if dtype not in EXPONENTS and dtype not in REAL_PART:
+        return int(np.argmax(actual != expected)), np.inf
+    atol, rtol = tolerances(dtype, CORRECT_AT)
+    place, largest = 0, -1.0
+    for start in range(0, expected.size, CHUNK_ELEMENTS):
+        part = slice(start, start + CHUNK_ELEMENTS)
+        error, size, same = _errors(actual[part], expected[part], dtype)
+        with np.errstate(invalid="ignore"):
+            share = np.where(np.isfinite(error), error / (atol + rtol * size), np.inf)
+        share[same] = 0.0
+        found = int(np.argmax(share))
+        if share[found] > largest:
+            place, largest = start + found, float(share[found])
+    return place, largest
+
+
 def forgiving(
     actual: Array, expected: Array, dtype: str, slack: Array | float, exact: Array | None = None
 ) -> Array:
@@ -98,13 +122,7 @@ def forgiving(
 def _chunk_level(
     actual: Array, expected: Array, dtype: str, levels: list[tuple[float, float]], index: int
 ) -> int | None:
-    wide = np.complex128 if dtype in REAL_PART else np.float64
-    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaN, too
-        a = from_storage(actual, dtype).astype(wide)
-        e = from_storage(expected, dtype).astype(wide)
-        error = np.abs(a - e)
-        size = np.abs(e)
-        same = (a == e) | (np.isnan(a) & np.isnan(e))
+    error, size, same = _errors(actual, expected, dtype)
     odd = ~np.isfinite(error)
     if odd.any():
         if not same[odd].all():
@@ -118,3 +136,12 @@ def _chunk_level(
         error, size = error[beyond], size[beyond]
         index += 1
     return None
+
+
+def _errors(actual: Array, expected: Array, dtype: str) -> tuple[Array, Array, Array]:
+    """Return the error of each element, the size of the expected value, and whether they agree."""
+    wide = np.complex128 if dtype in REAL_PART else np.float64
+    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaN, too
+        a = from_storage(actual, dtype).astype(wide)
+        e = from_storage(expected, dtype).astype(wide)
+        return np.abs(a - e), np.abs(e), (a == e) | (np.isnan(a) & np.isnan(e))

@@ -52,7 +52,7 @@ from passnet.judge.timing.timed_worker import (
     burst_ns,
 )
 from passnet.judge.timing.wrong_answers import explain
-from passnet.judge.verdict.compare import Comparison, compare_values, worse
+from passnet.judge.verdict.compare import Comparison, compare_values, on_inputs, worse
 from passnet.judge.verdict.findings import Finding, finding
 
 FRESH_SET, RECORDED_SET, EXTREME_SET = range(3)
@@ -427,7 +427,7 @@ class _Interleaving:
                 record.samples[actual.draw.input_set] = sample
             sides = (forms, self._workers[0].forms, actual.whole, right.whole)
             whole = compare_values(*sides, self._fresh.slack(actual.draw))
-            record.comparison = worse(record.comparison, whole)
+            record.comparison = worse(record.comparison, on_inputs(whole, "timed"))
         if results.is_written_late:
             text = f"an output changed in the {LATE_WAIT_MS} ms after the calls had ended"
             record.note([finding("late_write", text)])

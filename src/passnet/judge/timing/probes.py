@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy as np
 from passnet.core.records.dtypes import Array, storage
 from passnet.judge.processes.worker_process import Worker
 from passnet.judge.protocol.messages import OutputForm
-from passnet.judge.score.tolerance import LEVELS, forgiving, smallest_t
-from passnet.judge.verdict.compare import Comparison, worse
+from passnet.judge.score.tolerance import LEVELS, forgiving
+from passnet.judge.verdict.compare import Comparison, compare_array, worse
 
 NUM_PLACES = 8
 """Places that are read in one call, over all outputs: work that left out a share f of an output
@@ -107,7 +108,7 @@ def compare_places(
 
     `slack` is the error that is forgiven in an output.
     """
-    worst: int = LEVELS[0]
+    comparison = Comparison("ok", LEVELS[0])
     for probe, actual_bytes, expected_bytes in zip(probes, actual, expected, strict=True):
         if actual_bytes == expected_bytes:
             continue
@@ -115,11 +116,21 @@ def compare_places(
         values, right = (np.frombuffer(seen, kind) for seen in (actual_bytes, expected_bytes))
         if slack is not None:
             values = forgiving(values, right, probe.dtype, slack[probe.output])
-        level = smallest_t(values, right, probe.dtype)
-        if level is None:
-            return Comparison("ok", None, f"output {probe.output} of a timed call is wrong")
-        worst = max(worst, level)
-    return Comparison("ok", worst)
+        name = f"output {probe.output} of a timed call"
+        sides = (values, right, probe.dtype, partial(_index, probe))
+        comparison = worse(comparison, compare_array(name, *sides))
+        if comparison.t is None:
+            break
+    return comparison
+
+
+def _index(probe: ProbedPlaces, place: int) -> list[int]:
+    """Return the index in its output of the value at a place of what was read."""
+    number, offset = divmod(place, probe.run)
+    index = probe.indices[number].tolist()
+    if offset:
+        index[probe.axis] += offset
+    return index
 
 
 SharedPair: TypeAlias = tuple[tuple[str, int], tuple[str, int]]

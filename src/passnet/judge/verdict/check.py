@@ -19,11 +19,18 @@ from passnet.judge.processes.loaded_worker import (
     PreparedGraph,
 )
 from passnet.judge.protocol.messages import OutputForm
-from passnet.judge.score.tolerance import LEVELS, smallest_t
+from passnet.judge.score.tolerance import LEVELS
 from passnet.judge.settings import StridesName
 from passnet.judge.timing.probes import SharedPair, compare_shared, outputs_in, shared
 from passnet.judge.timing.roofline import MachineRates, Roofline, roofline_of
-from passnet.judge.verdict.compare import Comparison, compare_forms, compare_values, worse
+from passnet.judge.verdict.compare import (
+    Comparison,
+    compare_array,
+    compare_forms,
+    compare_values,
+    on_inputs,
+    worse,
+)
 from passnet.judge.verdict.findings import Finding
 from passnet.judge.verdict.hard_set import HardSet, hard_set
 from passnet.judge.verdict.precision import Accuracy, precision_findings, worst_accuracy
@@ -138,24 +145,25 @@ class Expected:
             outcomes[number] = loaded.outcome(forms, number)
             if outcomes[number].changed:
                 loaded.restore(number)
-            comparison = worse(comparison, self._compare(outcomes[number], number))
+            graded = on_inputs(self._compare(outcomes[number], number), KINDS[number])
+            comparison = worse(comparison, graded)
         return comparison, outcomes
 
     def _compare(self, actual: CallOutcome, number: int) -> Comparison:
         expected = self.outcomes[number]
         comparison = compare_values(actual.forms, expected.forms, actual.outputs, expected.outputs)
-        worst: int = LEVELS[0]
         # Arguments that either side changed must end up with the same values.
         for index in sorted({*actual.changed, *expected.changed}):
             layout = self._prepared.layouts[index]
             actual_values = self._after(actual, index, number)
             expected_values = self._after(expected, index, number)
-            level = smallest_t(actual_values, expected_values, layout.dtype)
-            if level is None or index not in expected.changed:
+            if index not in expected.changed:
                 text = f"argument {index} is left with other values"
                 return worse(comparison, Comparison("ok", None, text))
-            worst = max(worst, level)
-        comparison = worse(comparison, Comparison("ok", worst))
+            sides = (actual_values, expected_values, layout.dtype)
+            comparison = worse(
+                comparison, compare_array(f"argument {index} after the call", *sides)
+            )
         return worse(comparison, compare_shared(_shared(actual), _shared(expected)))
 
     def _after(self, outcome: CallOutcome, index: int, number: int) -> np.ndarray:

@@ -1,12 +1,20 @@
 """Comparison of a candidate's outputs with the reference's: form first, then values."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from passnet.core.records.dtypes import Array
+import numpy as np
+
+from passnet.core.records.dtypes import Array, from_storage
 from passnet.judge.protocol.messages import OutputForm
 from passnet.judge.score.status import Status
-from passnet.judge.score.tolerance import LEVELS, forgiving, smallest_t
+from passnet.judge.score.tolerance import (
+    CORRECT_AT,
+    LEVELS,
+    forgiving,
+    smallest_t,
+    worst_element,
+)
 from passnet.judge.settings import StridesName
 
 MAX_GAPS = 8
@@ -17,7 +25,10 @@ SMALL_SPAN_BYTES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of comparing outputs, with the smallest level at which they agree, if any."""
+    """The result of comparing outputs, with the smallest level at which they agree, if any.
+
+    The text says what is wrong, unless they agree at t = -5.
+    """
 
     status: Status
     t: int | None
@@ -107,21 +118,64 @@ def compare_values(
 
     Errors within the `slack` of an output are forgiven, see `tolerance.forgiving`.
     """
-    worst: int = LEVELS[0]
+    comparison = Comparison("ok", LEVELS[0])
     for index, (form, expected_form, actual_values, expected_values) in enumerate(
         zip(forms, expected_forms, actual, expected, strict=True)
     ):
         if actual_values is None or expected_values is None:
-            level = LEVELS[0] if form.number == expected_form.number else None
-        else:
-            if slack is not None:
-                parts = (form.dtype, slack[index], exact[index] if exact else None)
-                actual_values = forgiving(actual_values, expected_values, *parts)
-            level = smallest_t(actual_values, expected_values, form.dtype)
-        if level is None:
-            return Comparison("ok", None, f"output {index} agrees at no tolerance")
-        worst = max(worst, level)
-    return Comparison("ok", worst)
+            if form.number != expected_form.number:
+                return Comparison("ok", None, f"output {index} is {form.number}, and wrong")
+            continue
+        if slack is not None:
+            parts = (form.dtype, slack[index], exact[index] if exact else None)
+            actual_values = forgiving(actual_values, expected_values, *parts)
+        sides = (actual_values, expected_values, form.dtype)
+        comparison = worse(comparison, compare_array(f"output {index}", *sides))
+        if comparison.t is None:
+            break
+    return comparison
+
+
+def compare_array(
+    name: str,
+    actual: Array,
+    expected: Array,
+    dtype: str,
+    index_of: Callable[[int], Sequence[int]] | None = None,
+) -> Comparison:
+    """Return the smallest level at which two arrays agree; the text names the worst element.
+
+    `index_of` gives the index of an element by its place in the arrays, if that is another one. The
+    text has the candidate's value but not the expected one. Recorded and fresh inputs are the same
+    at the next evaluation, and a text goes to authors and into records, which candidate code may
+    read; so it says by how much the value is off, in two digits.
+    """
+    level = smallest_t(actual, expected, dtype)
+    if level is not None and level <= CORRECT_AT:
+        return Comparison("ok", level)
+    place, error = worst_element(actual, expected, dtype)
+    index = index_of(place) if index_of else np.unravel_index(place, expected.shape)
+    value, wanted = (
+        from_storage(side.reshape(-1)[place : place + 1], dtype)[0].item()
+        for side in (actual, expected)
+    )
+    if np.isfinite(error):
+        way = (
+            "off" if isinstance(value, complex) else "too large" if value > wanted else "too small"
+        )
+        text = f"{value:.6g}, {way} by {error:.2g} times the tolerance at t = {CORRECT_AT}"
+    elif np.isfinite(value) and not np.isfinite(wanted):
+        text = f"{value:.6g}, where the reference is not finite"
+    else:
+        text = f"{value}, which the reference is not"
+    where = f" at {[int(number) for number in index]}" if expected.ndim else ""
+    return Comparison("ok", level, f"{name} is wrong{where}: {text}")
+
+
+def on_inputs(comparison: Comparison, kind: str) -> Comparison:
+    """Return a comparison whose text, if any, names the kind of the inputs."""
+    text = comparison.text
+    return comparison if text is None else replace(comparison, text=f"{text}, on {kind} inputs")
 
 
 def worse(first: Comparison, second: Comparison) -> Comparison:

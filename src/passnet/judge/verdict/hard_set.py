@@ -16,10 +16,17 @@ from passnet.graph.spec import TensorSpec
 from passnet.graph.values.inputs import InputValue
 from passnet.judge.processes.loaded_worker import CallOutcome, LoadedWorker
 from passnet.judge.processes.worker_process import WorkerFailureError
-from passnet.judge.score.tolerance import forgiving, smallest_t
+from passnet.judge.score.tolerance import forgiving
 from passnet.judge.settings import StridesName
 from passnet.judge.timing.probes import compare_shared, shared
-from passnet.judge.verdict.compare import Comparison, compare_forms, compare_values, worse
+from passnet.judge.verdict.compare import (
+    Comparison,
+    compare_array,
+    compare_forms,
+    compare_values,
+    on_inputs,
+    worse,
+)
 from passnet.judge.verdict.precision import ROUNDING
 
 SLACK, HALF_SLACK = 32.0, 16.0
@@ -74,14 +81,12 @@ class HardSet:
         for index, slack in zip(written, self.slack[len(right.outputs) :], strict=False):
             dtype, after = loaded.prepared.layouts[index].dtype, right.changed[index]
             values = forgiving(actual.changed[index], after, dtype, slack)
-            level = smallest_t(values, after, dtype)
-            stray |= {index} if level is None else set()
-            comparison = worse(comparison, Comparison("ok", level))
-        text = comparison.text
+            graded = compare_array(f"argument {index} after the call", values, after, dtype)
+            comparison = worse(comparison, graded)
         if stray:
             text = f"argument {min(stray)} is left with other values"
-        if stray or comparison.t is None:
-            comparison = Comparison("ok", None, f"{text} on {self.name} inputs")
+            comparison = Comparison("ok", None, text)
+        comparison = on_inputs(comparison, self.name)
         pairs = (shared(side.outputs_at, side.forms, side.arguments_at) for side in (actual, right))
         return worse(comparison, compare_shared(*pairs)), actual
 

@@ -106,7 +106,7 @@ def _judged(trial: Trial, evidence: Evidence, settings: JudgeSettings) -> Trial:
     if timing is None:
         return trial
     if not timing.is_steady(settings.self_tolerance):
-        return replace(trial, status="unstable", error=BUSY)
+        return replace(trial, status="unstable", error=comparison.text or BUSY)
     rounds = (np.array(timing.reference_rounds_ms), np.array(timing.rounds_ms))
     ratio = speedup(*rounds, settings.seed)
     return replace(trial, speedup=ratio.value, speedup_low=ratio.low, speedup_high=ratio.high)

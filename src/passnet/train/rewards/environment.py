@@ -94,7 +94,7 @@ class PassEnvironment:
         return self._act(tools.Delete(name))
 
     def show_graph(self, graph: int = 0) -> str:
-        """Show a graph of the task op by op: shapes, bytes, the least time of each op.
+        """Show a graph of the task op by op: shapes, strides, bytes, the least time of each op.
 
         Args:
             graph: Number of the graph in the table of the task, from 0.
