@@ -261,6 +261,19 @@ def test_a_backend_that_is_wrong_at_another_size_is_refused() -> None:
     assert record.reason is not None and record.reason.startswith("for batch 1: ")
 
 
+def test_the_error_of_a_lower_precision_is_the_largest_at_any_size() -> None:
+    def run(call: NetCall, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        error = 0.02 if len(tensors[0]) == 1 else 0.001
+        return [x * (1 + error) for x in call.eager_outputs(call.filled(tensors))]
+
+    backends = {"eager": BACKENDS["eager"], "by hand": backend_of(run, precision="int8")}
+    settings = replace(QUICK, backends=("by hand",), dynamic={"batch": (1, 6)}, precision=("int8",))
+    [signature] = optimize_net(
+        Mean().eval(), [((IDS,), {})], settings, backends=backends
+    ).record.forms
+    assert signature.engines[1].error == pytest.approx(0.02, rel=0.05)
+
+
 def test_a_backend_of_one_size_is_refused() -> None:
     backends = {"eager": BACKENDS["eager"], "one": replace(BACKENDS["graph"], is_of_one_size=True)}
     settings = replace(QUICK, backends=("one",), dynamic={"batch": (1, 6)})
@@ -313,7 +326,7 @@ def test_a_size_that_is_too_expensive_to_measure_runs_what_a_few_calls_show_to_b
         return [x + 1]
 
     backends = {"eager": BACKENDS["eager"], "by hand": backend_of(run)}
-    own = replace(QUICK, backends=("by hand",), dynamic={"batch": (1, 64)}, budget_s=10)
+    own = replace(QUICK, backends=("by hand",), dynamic={"batch": (1, 64)}, budget_s=7)
     made = optimize_net(Slow().eval(), [((torch.ones(2, 3),), {})], own, backends=backends)
     [signature] = made.record.forms
     chosen = {each.sizes: each.chosen for each in signature.sizes}

@@ -19,7 +19,7 @@ from passnet.core.jobs.process import JobRunner
 from passnet.core.records.folders import cache_folder
 from passnet.core.records.serialise import make_folder, read_json, write_json
 from passnet.errors import BackendError, InputError, PassnetError, StoppedError, boundary
-from passnet.judge.timing.rounds import RoundTimes, time_calls
+from passnet.judge.timing.rounds import RoundLimits, RoundTimes, time_calls
 from passnet.optimizer.backends.backend import Backend, build_backend, load_backend, with_checks
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
@@ -50,8 +50,11 @@ DRAWS_SHARE = 0.1
 MEASURED_SHARE, COMPARED_SHARE = 0.006, 0.005
 """The most of the budget for one call of eager torch at each size that is measured or compared."""
 
-EXPENSIVE_SHARE = 0.05
+EXPENSIVE_SHARE = 0.08
 """The most of the budget that a few calls at more expensive sizes may take after its end."""
+
+FEW, FEW_CALLS = RoundLimits(min_rounds=1, slow=((50.0, 1),)), 3
+"""The rounds of these calls, and the calls of slow ones."""
 
 MOST_OF_KIND = 2
 """Sets of arguments of each kind in comparisons at other sizes than the example's."""
@@ -189,8 +192,8 @@ class Trial:
             if not lost <= self.settings.may_lose:
                 return replace(found, wrong=f"the metric loses {lost:.3g}")
         for other in self.others:
-            if found.wrong is None and (wrong := other.wrong_within(built, found)):
-                found = replace(found, wrong=f"{other.says}: {wrong}")
+            if found.wrong is None:
+                found = other.within(built, found)
         return found
 
     def _metric(self, net: Callable[..., Any]) -> float:
@@ -368,12 +371,12 @@ class Trial:
         nets, rounds = self._nets(()), [*times.rounds]
         missing = [sizes for sizes in self.call.measured_sizes if sizes not in self.measured]
         for sizes in sorted(missing, key=_num_numbers, reverse=True):
-            needed_s = LEAST_CALLS * len(nets) * a_number_s * _num_numbers(sizes)
+            needed_s = FEW_CALLS * len(nets) * a_number_s * _num_numbers(sizes)
             if needed_s > left_s:
                 continue
             start = time.monotonic()
             with suppress(InputError):
-                rounds.append(_rounds(nets, self.call.at(sizes), 0.0))
+                rounds.append(_rounds(nets, self.call.at(sizes), 0.0, FEW))
                 self.measured.append(sizes)
                 self.expensive.add(sizes)
             left_s -= time.monotonic() - start
@@ -448,11 +451,16 @@ def timed(record: BackendRecord, times: SizeTimes) -> BackendRecord:
     )
 
 
-def _rounds(nets: Mapping[str, Callable[..., Any]], call: NetCall, seconds: float) -> RoundTimes:
+def _rounds(
+    nets: Mapping[str, Callable[..., Any]],
+    call: NetCall,
+    seconds: float,
+    limits: RoundLimits = RoundLimits(),  # noqa: B008 (frozen)
+) -> RoundTimes:
     """Time nets on the arguments of a call, eager torch in all rounds."""
     calls = {name: partial(net, *call.args, **call.kwargs) for name, net in nets.items()}
     with torch.no_grad():
-        return time_calls(calls, seconds, always=(plain("eager"),))
+        return time_calls(calls, seconds, (plain("eager"),), limits)
 
 
 def plain(name: str) -> str:

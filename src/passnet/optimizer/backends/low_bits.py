@@ -19,13 +19,15 @@ from passnet.optimizer.backends.aot import CONSTANTS_FILE, compile_packed, load_
 from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.backends.in_child import MakeFile, save_program
 from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.decoding.fused_attention import fuse_attention_of_parts
 from passnet.passes.apply.packed_products import load_op, product_form
 
 _ATEN = torch.ops.aten
 
 
 def low_bit_program(program: ExportedProgram, bits: int) -> ExportedProgram:
-    """Return a program whose products by weights of float32 take them in fewer bits.
+    """Return a program whose products by weights of float32 take them in fewer bits, and where
+    the attention of a decoder's step is one op.
 
     Raises:
         BackendError: there is no such product.
@@ -42,6 +44,7 @@ def low_bit_program(program: ExportedProgram, bits: int) -> ExportedProgram:
         raise BackendError("the graph has no product by weights in float32")
     for node in nodes:
         graph.erase_node(node)
+    fuse_attention_of_parts(graph)
     graph.lint()
     made.graph_module.recompile()
     return made

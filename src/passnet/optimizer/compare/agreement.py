@@ -208,9 +208,9 @@ class EagerComparison:
             return replace(first, wrong=wrong)
         return replace(first, bound=self._bound if wrong else None, index_bounds=bounds)
 
-    def wrong_within(self, built: BuiltBackend, found: Agreement) -> str | None:
-        """Return why a backend is wrong for the sizes of this call, within bounds found for others;
-        None where it is right.
+    def within(self, built: BuiltBackend, found: Agreement) -> Agreement:
+        """Return what was found of a backend for other sizes, with its errors and why it is wrong
+        for the sizes of this call, within the bounds found.
         """
         left_out = {"large", "not finite"} if found.bound is not None else set()
         left_out |= {"indices", "mask"} if found.index_bounds else set()
@@ -218,14 +218,16 @@ class EagerComparison:
         for draw, expected in [*self._sets, *self._drawn]:
             is_served = draw.kind not in left_out and not has_empty_row(draw.tensors, rows)
             if is_served and self._counts(draw, built):
-                wrong = self._difference(built, draw, expected).wrong
-                if wrong:
-                    return wrong
-        if self.call.plan is not None:
-            return None
-        if found.index_bounds and not self._is_right_within(built, found.index_bounds, rows):
-            return "it has other values than eager torch"
-        return None
+                own = self._difference(built, draw, expected)
+                if own.wrong:
+                    return replace(found, wrong=f"{self.says}: {own.wrong}")
+                if draw.kind == "usual":
+                    found = replace(found, error=max(found.error, own.error))
+        if self.call.plan is not None or not found.index_bounds:
+            return found
+        if not self._is_right_within(built, found.index_bounds, rows):
+            return replace(found, wrong=f"{self.says}: it has other values than eager torch")
+        return found
 
     def _counts(self, draw: ArgumentSet, built: BuiltBackend) -> bool:
         """Return whether a backend must be right on some arguments: one of a lower precision on

@@ -67,6 +67,7 @@ def load_op() -> str:
     with boundary(PassError, f"loading {path}"):
         torch.ops.load_library(str(path))
     torch.library.register_fake("passnet_packed::product", _fake)
+    torch.library.register_fake("passnet_packed::attend", _fake_attend)
     return path.stem
 
 
@@ -88,6 +89,10 @@ def _fake(
     ).shape
     last = torch.channels_last if num_dims == 2 else torch.channels_last_3d
     return torch.empty(sizes, dtype=x.dtype, device=x.device, memory_format=last)
+
+
+def _fake_attend(query: torch.Tensor, *parts: torch.Tensor) -> torch.Tensor:
+    return query.new_empty((*query.shape[:3], parts[3].shape[3]))
 
 
 @dataclass

@@ -7,6 +7,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/Parallel.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -20,6 +22,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/tanh.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/library.h>
 
@@ -35,6 +38,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "attention_of_parts.h"
 #include "direct_convolution.h"
 #include "low_bit_products.h"
 #include "watched_bytes.h"
@@ -274,6 +278,11 @@ c10::TypedOperatorHandle<Unary>& linear_of_onednn() {
   return found;
 }
 
+bool multiplies_in_bf16() {
+  static const bool found = op<bool()>("mkldnn::_is_mkldnn_bf16_supported").call();
+  return found;
+}
+
 // Memory of pages of 2 MiB, which many weights share: reading 128 MB of them takes 0.7 of the time.
 Tensor in_huge_pages(int64_t num_bytes) {
   constexpr size_t PAGE = 2 << 20, CHUNK = 16 * PAGE;
@@ -479,7 +488,7 @@ struct Site {
 
   // A few rows wait for the weights; more of them are computed in bfloat16 where the processor has it.
   Packed in_fewer_bits(at::TensorList weights, const Tensor& x) {
-    static const bool has_bf16 = op<bool()>("mkldnn::_is_mkldnn_bf16_supported").call();
+    const bool has_bf16 = multiplies_in_bf16();
     int64_t rows = rows_of(form, x);
     Way way = has_bf16 ? Way::BF16 : Way::TORCH;
     if (rows <= (has_bf16 ? 1 : 4) * low_bit::MOST_ROWS) way = Way::LOW_BIT;
@@ -590,10 +599,64 @@ Tensor call(const Tensor& x, at::TensorList weights, const Optional& other, c10:
   return form.num_dims ? y.contiguous(form.last()) : y;
 }
 
+constexpr int64_t FEW = 16;  // rows of a query
+
+// Attention to past and new keys, whose heads have rows for each head of the query that shares them: queries
+// (batch, heads, shared * new, size), already scaled, and masks (batch or 1, 1, new, all). More rows than a
+// few are computed by torch's flash kernel, in bfloat16 where the processor has it.
+Tensor attend(const Tensor& query, const Tensor& past_keys, const Tensor& past_values, const Tensor& new_keys,
+              const Tensor& new_values, const Optional& mask) {
+  auto dense = [](const Tensor& x) { return x.stride(-1) == 1 ? x : x.contiguous(); };
+  Tensor q = query.contiguous(), keys[] = {dense(past_keys), dense(new_keys)},
+         values[] = {dense(past_values), dense(new_values)};
+  int64_t batch = q.size(0), heads = q.size(1), rows = q.size(2), size = q.size(3), width = values[1].size(3);
+  int64_t count = keys[0].size(2) + keys[1].size(2), length = keys[1].size(2);
+  if (rows > FEW) {
+    Optional added;
+    if (mask) {
+      auto least = at::Scalar(std::numeric_limits<float>::lowest());
+      Tensor shown = at::where(*mask, at::Scalar(0.0f), least).unsqueeze(2);
+      added = shown.expand({-1, -1, rows / length, -1, -1}).flatten(2, 3);
+    }
+    bool has_past = keys[0].size(2) > 0;
+    Tensor key = has_past ? at::cat({keys[0], keys[1]}, 2) : keys[1];
+    Tensor value = has_past ? at::cat({values[0], values[1]}, 2) : values[1];
+    if (multiplies_in_bf16()) {
+      q = q.to(at::kBFloat16), key = key.to(at::kBFloat16), value = value.to(at::kBFloat16);
+      if (added) added = added->clamp(-1e38).to(at::kBFloat16);
+    }
+    auto [found, _] = at::_scaled_dot_product_flash_attention_for_cpu(q, key, value, 0.0, false, added, 1.0);
+    return found.to(at::kFloat).contiguous();
+  }
+  Tensor y = at::empty({batch, heads, rows, width}, q.options()), shown;
+  if (mask) shown = mask->expand({batch, 1, length, count}).contiguous();
+  at::parallel_for(0, batch * heads, 1, [&](int64_t begin, int64_t end) {
+    std::vector<float> scores(count);
+    for (int64_t each = begin; each < end; each++) {
+      int64_t b = each / heads, h = each % heads;
+      auto rows_of_head = [&](const Tensor& x) {
+        const float* from = x.const_data_ptr<float>() + b * x.stride(0) + h * x.stride(1);
+        return passnet::attention::Rows{from, x.size(2), x.stride(2)};
+      };
+      passnet::attention::Rows k[] = {rows_of_head(keys[0]), rows_of_head(keys[1])},
+                               v[] = {rows_of_head(values[0]), rows_of_head(values[1])};
+      for (int64_t row = 0; row < rows; row++) {
+        const bool* own = mask ? shown.const_data_ptr<bool>() + (b * length + row % length) * count : nullptr;
+        passnet::attention::attend(q.const_data_ptr<float>() + (each * rows + row) * size, k, v, size, width, own,
+                                   scores, y.data_ptr<float>() + (each * rows + row) * width);
+      }
+    }
+  });
+  return y;
+}
+
 }  // namespace
 
 TORCH_LIBRARY_FRAGMENT(passnet_packed, library) {
   library.def("product(Tensor x, Tensor[] weights, Tensor? other, str form) -> Tensor",
               {at::Tag::needs_exact_strides});
   library.impl("product", c10::DispatchKey::CPU, TORCH_FN(call));
+  library.def("attend(Tensor query, Tensor past_keys, Tensor past_values, Tensor new_keys, Tensor new_values, "
+              "Tensor? mask) -> Tensor");
+  library.impl("attend", c10::DispatchKey::CPU, TORCH_FN(attend));
 }
