@@ -50,7 +50,7 @@ def low_bit_program(program: ExportedProgram, bits: int) -> ExportedProgram:
     return made
 
 
-def _put(graph: torch.fx.Graph, node: torch.fx.Node, held: set[str], bits: int) -> bool:
+def _put(graph: torch.fx.Graph, node: Any, held: set[str], bits: int) -> bool:
     """Put a product in fewer bits beside a node that is one; return whether it is."""
     if node.target is _ATEN.linear.default:
         x, weight, bias = (*node.args, None)[:3]

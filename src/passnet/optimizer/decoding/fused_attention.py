@@ -1,6 +1,7 @@
 """One op in the place of a step's attention (`step.attention_of_parts`) in its exported program."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 import torch.fx
@@ -20,7 +21,7 @@ def fuse_attention_of_parts(graph: torch.fx.Graph) -> int:
     return count
 
 
-def _fuse(graph: torch.fx.Graph, softmax: torch.fx.Node) -> bool:
+def _fuse(graph: torch.fx.Graph, softmax: Any) -> bool:
     scores, mask = softmax.args[0], None
     if scores.target is _ATEN.where.ScalarOther:
         mask, scores, _ = scores.args
@@ -50,21 +51,21 @@ def _fuse(graph: torch.fx.Graph, softmax: torch.fx.Node) -> bool:
     return True
 
 
-def _start_is_zero(node: torch.fx.Node) -> bool:
+def _start_is_zero(node: Any) -> bool:
     return isinstance(node.args[2], int) and node.args[2] == 0
 
 
-def _are_all(nodes: Iterable[torch.fx.Node], target: object) -> bool:
+def _are_all(nodes: Iterable[Any], target: object) -> bool:
     return all(node.target is target for node in nodes)
 
 
-def _before_views(node: torch.fx.Node) -> torch.fx.Node:
+def _before_views(node: Any) -> Any:
     while node.target in _VIEWS:
-        node = node.args[0]  # type: ignore[assignment]
+        node = node.args[0]
     return node
 
 
-def _after_views(node: torch.fx.Node) -> torch.fx.Node:
+def _after_views(node: Any) -> Any:
     while len(node.users) == 1 and next(iter(node.users)).target in _VIEWS:
         node = next(iter(node.users))
     return node

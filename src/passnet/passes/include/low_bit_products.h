@@ -28,7 +28,7 @@ constexpr int LANES = 16;      // sums of a vector, of four bytes each
 constexpr int TOGETHER = 4;    // outputs whose sums are in registers at once
 constexpr int MOST_ROWS = 4;   // and rows
 constexpr int ZERO = 128;      // weights are stored as bytes from 0 on
-constexpr int AHEAD = 2048;    // bytes between what is computed and what is fetched
+constexpr int AHEAD = 8192;    // bytes between what is computed and what is fetched
 
 // NF4's levels, of 127.
 constexpr int8_t LEVELS[16] = {-127, -88, -67, -50, -36, -23, -12, 0, 10, 20, 31, 43, 56, 71, 92, 127};
