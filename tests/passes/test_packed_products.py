@@ -335,7 +335,27 @@ def test_copies_that_become_views_are_not_written_into() -> None:
     check(written, torch.randn(2, 4, 6, 6), packed=0)
 
 
+@pytest.mark.parametrize(("bits", "error"), [(8, 0.02), (4, 0.2)])
+def test_weights_of_products_may_have_fewer_bits(bits: int, error: float) -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(200, 300), nn.GELU(), nn.Linear(300, 40)).eval()
+    x = torch.randn(3, 200)
+    torch._dynamo.reset()
+    uncached = config.patch(force_disable_caches=True)
+    with uncached, torch.no_grad():
+        with passes_in_inductor(packed_weights=True, weight_bits=bits) as own:
+            fast = torch.compile(net)
+            for scale in (1, -2):
+                net[0].weight.mul_(scale)
+                right, y = net(x), fast(x)
+                assert 0.001 < (y - right).norm() / right.norm() < error
+    assert own.num_packed == 2
+
+
 def test_something_must_be_asked_for() -> None:
+    for bits, is_packed in ((5, True), (8, False)):
+        with pytest.raises(InputError, match="weight_bits are 8 or 4"):
+            InductorPass(packed_weights=is_packed, weight_bits=bits)
     with pytest.raises(InputError, match="packed_weights"):
         InductorPass()
 

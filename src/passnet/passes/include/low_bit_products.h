@@ -179,23 +179,43 @@ template <int ROWS, int BITS>
     for (int o = 0; o < TOGETHER; o++) to[r][o] = _mm512_reduce_add_ps(sums[r][o]);
 }
 #else
+typedef uint8_t Bytes __attribute__((vector_size(16), aligned(1), may_alias));
+
+// A block of weights as numbers of 16 bits, whose products compilers know how to add.
+template <int BITS>
+void widen(const uint8_t* at, bool is_second, int16_t* to) {
+  alignas(16) uint8_t bytes[BLOCK];
+  if constexpr (BITS == 4) {
+    Bytes levels;
+    for (int level = 0; level < 16; level++) levels[level] = static_cast<uint8_t>(LEVELS[level] + ZERO);
+    for (int64_t i = 0; i < BLOCK; i += sizeof(Bytes)) {
+      Bytes packed = *reinterpret_cast<const Bytes*>(at + i);
+      packed = (is_second ? packed >> 4 : packed) & 15;
+      *reinterpret_cast<Bytes*>(bytes + i) = __builtin_shuffle(levels, packed);
+    }
+    at = bytes;
+  }
+  for (int64_t i = 0; i < BLOCK; i++) to[i] = static_cast<int16_t>(at[i] - ZERO);
+}
+
 template <int ROWS, int BITS>
 void sum_up(const Weights& w, int64_t output, const Rows& x, int64_t row, float (*to)[TOGETHER]) {
-  for (int r = 0; r < ROWS; r++)
-    for (int o = 0; o < TOGETHER; o++) {
-      to[r][o] = 0;
-      for (int64_t block = 0; block < x.blocks; block++) {
+  for (int o = 0; o < TOGETHER; o++) {
+    for (int r = 0; r < ROWS; r++) to[r][o] = 0;
+    for (int64_t block = 0; block < x.blocks; block++) {
+      int16_t weights[BLOCK];
+      widen<BITS>(w.vector_of(output + o, block * BITS / 8), block % 2, weights);
+      for (int r = 0; r < ROWS; r++) {
         int64_t place = (row + r) * x.blocks + block;
         const int8_t* numbers = x.numbers.data() + place * BLOCK;
-        const uint8_t* at = w.vector_of(output + o, block * BITS / 8);
         int32_t found = 0;
-        for (int64_t i = 0; i < BLOCK; i++) {
-          int weight = BITS == 8 ? at[i] - ZERO : LEVELS[block % 2 ? at[i] >> 4 : at[i] & 15];
-          found += weight * numbers[i];
-        }
-        to[r][o] += static_cast<float>(found) * x.scales[place] * (BITS == 4 ? w.scale_of(output + o, block) : 1);
+        for (int64_t i = 0; i < BLOCK; i++) found += weights[i] * static_cast<int16_t>(numbers[i]);
+        float scale = x.scales[place];
+        if constexpr (BITS == 4) scale *= w.scale_of(output + o, block);
+        to[r][o] += static_cast<float>(found) * scale;
       }
     }
+  }
 }
 #endif
 
