@@ -70,7 +70,9 @@ def _compiled(compiler: str, source: str, flags: Sequence[str], kept: Path, key:
         headers = _known_headers(compiler)
         first = [] if headers is None else [f"-I{headers}"]
         command = [compiler, *FLAGS, *first, f"-I{INCLUDE}", str(text), "-o", str(result), *flags]
-        compiled = subprocess.run(command, capture_output=True, text=True, check=False)
+        compiled = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False
+        )
         if compiled.returncode:
             words = compiled.stderr.replace(str(text), "kernel.cpp").replace(f"{INCLUDE}/", "")
             lines = words.strip().splitlines()

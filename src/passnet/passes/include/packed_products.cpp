@@ -278,9 +278,14 @@ c10::TypedOperatorHandle<Unary>& linear_of_onednn() {
   return found;
 }
 
+// Where the processor has no such instructions, oneDNN's bfloat16 is slower than float32.
 bool multiplies_in_bf16() {
+#if defined(__AVX512BF16__) || defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
   static const bool found = op<bool()>("mkldnn::_is_mkldnn_bf16_supported").call();
   return found;
+#else
+  return false;
+#endif
 }
 
 // Memory of pages of 2 MiB, which many weights share: reading 128 MB of them takes 0.7 of the time.
