@@ -22,7 +22,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/tanh.h>
-#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/library.h>
 
@@ -616,22 +616,21 @@ Tensor attend(const Tensor& query, const Tensor& past_keys, const Tensor& past_v
          values[] = {dense(past_values), dense(new_values)};
   int64_t batch = q.size(0), heads = q.size(1), rows = q.size(2), size = q.size(3), width = values[1].size(3);
   int64_t count = keys[0].size(2) + keys[1].size(2), length = keys[1].size(2);
-  if (rows > FEW) {
+  if (rows > FEW) {  // heads are batches here, and those that share keys are heads
+    auto kind = multiplies_in_bf16() ? at::kBFloat16 : at::kFloat;
+    auto joined = [&](const Tensor (&parts)[2]) {
+      Tensor all = parts[0].size(2) ? at::cat({parts[0], parts[1]}, 2) : parts[1];
+      return all.to(kind).contiguous().view({batch * heads, 1, count, -1}).expand({-1, rows / length, -1, -1});
+    };
     Optional added;
     if (mask) {
-      auto least = at::Scalar(std::numeric_limits<float>::lowest());
-      Tensor shown = at::where(*mask, at::Scalar(0.0f), least).unsqueeze(2);
-      added = shown.expand({-1, -1, rows / length, -1, -1}).flatten(2, 3);
+      added = at::zeros(mask->sizes(), q.options().dtype(kind)).masked_fill_(mask->logical_not(), -1e38);
+      if (mask->size(0) > 1) added = added->expand({-1, heads, -1, -1}).reshape({batch * heads, 1, length, count});
     }
-    bool has_past = keys[0].size(2) > 0;
-    Tensor key = has_past ? at::cat({keys[0], keys[1]}, 2) : keys[1];
-    Tensor value = has_past ? at::cat({values[0], values[1]}, 2) : values[1];
-    if (multiplies_in_bf16()) {
-      q = q.to(at::kBFloat16), key = key.to(at::kBFloat16), value = value.to(at::kBFloat16);
-      if (added) added = added->clamp(-1e38).to(at::kBFloat16);
-    }
-    auto [found, _] = at::_scaled_dot_product_flash_attention_for_cpu(q, key, value, 0.0, false, added, 1.0);
-    return found.to(at::kFloat).contiguous();
+    Tensor of_heads = q.to(kind).view({batch * heads, rows / length, length, size});
+    auto [found, _] =
+        at::_scaled_dot_product_flash_attention_for_cpu(of_heads, joined(keys), joined(values), 0.0, false, added, 1.0);
+    return found.to(at::kFloat).contiguous().view({batch, heads, rows, width});
   }
   Tensor y = at::empty({batch, heads, rows, width}, q.options()), shown;
   if (mask) shown = mask->expand({batch, 1, length, count}).contiguous();
