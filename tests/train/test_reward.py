@@ -62,6 +62,7 @@ def test_credit_grows_with_the_stage_and_decays_to_nothing():
 def test_a_right_answer_that_is_slow_earns_no_less_than_a_wrong_one():
     slow = replace(RIGHT, speedup_low=0.01)
     assert trial_reward(slow, progress=0) == trial_reward(WRONG, progress=0) > 0
+    assert trial_reward(slow, progress=1) == trial_reward(slow, progress=0)
 
 
 def test_a_right_answer_that_was_not_to_be_timed_earns_eager_speed():
