@@ -72,9 +72,10 @@ def gpt2() -> Any:
     return transformers.GPT2LMHeadModel(config).eval()
 
 
-def made(net: Any, engine: str, out: Path | None = None) -> Optimized:
+def made(net: Any, engine: str, out: Path | None = None, **allowed: Any) -> Optimized:
+    ranges = {"batch": (1, 4), "length": (1, 16)}
     settings = OptimizeSettings(
-        backends=(engine,), seconds=0.02, budget_s=300, dynamic={"batch": (1, 4), "length": (1, 16)}
+        backends=(engine,), seconds=0.02, budget_s=300, dynamic=ranges, **allowed
     )
     return optimize_net(net, [((IDS,), {})], settings, out, serves=engine)
 
@@ -362,6 +363,24 @@ def test_families_and_backends(family: str, engine: str) -> None:
     for way, (ids, settings) in WAYS.items():
         right = generated(net, ids, **settings).sequences
         assert torch.equal(generated(done.net, ids, **settings).sequences, right), way
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("engine", "error"), [("aot_int8", 0.05), ("aot_int4", 0.3)])
+@pytest.mark.parametrize("family", ["llama", "gemma", "gpt2"])
+def test_steps_in_fewer_bits(family: str, engine: str, error: float) -> None:
+    net = FAMILIES[family]()
+    done = made(net, engine, precision=("int8", "int4"), tolerance=1.0)
+    assert done.record.decodes, done.record.forms[0].engines[1].reason
+    for ids, settings in (WAYS[way] for way in ("greedy", "padding", "static cache", "beams")):
+        generated(done.net, ids, **settings)
+    for ids in (IDS, PADDED):
+        scores = [generated(each, ids, output_scores=True) for each in (done.net, net)]
+        steps = [*zip(scores[0].scores, scores[1].scores, strict=True)]
+        same = (scores[0].sequences == scores[1].sequences).all(0)[-len(steps) :]
+        first_other = int(same.long().argmin()) if not same.all() else len(steps)
+        for own, right in steps[: first_other + 1]:
+            assert (own - right).norm() < error * right.norm()
 
 
 def test_prompts_are_timed_before_long_pasts() -> None:

@@ -342,13 +342,13 @@ def test_weights_of_products_may_have_fewer_bits(bits: int, error: float) -> Non
     x = torch.randn(3, 200)
     torch._dynamo.reset()
     uncached = config.patch(force_disable_caches=True)
-    with uncached, torch.no_grad():
-        with passes_in_inductor(packed_weights=True, weight_bits=bits) as own:
-            fast = torch.compile(net)
-            for scale in (1, -2):
-                net[0].weight.mul_(scale)
-                right, y = net(x), fast(x)
-                assert 0.001 < (y - right).norm() / right.norm() < error
+    packing = passes_in_inductor(packed_weights=True, weight_bits=bits)
+    with uncached, torch.no_grad(), packing as own:
+        fast = torch.compile(net)
+        for scale in (1, -2):
+            net[0].weight.mul_(scale)
+            right, y = net(x), fast(x)
+            assert 0.001 < (y - right).norm() / right.norm() < error
     assert own.num_packed == 2
 
 
