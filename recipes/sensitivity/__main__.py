@@ -32,6 +32,8 @@ class SensitivityOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("sensitivity")
 def sensitivity_command(options: SensitivityOptions) -> None:
@@ -50,7 +52,7 @@ def sensitivity_command(options: SensitivityOptions) -> None:
     if options.json:
         print_json([asdict(outcome) for outcome in outcomes])
     else:
-        print_tables([sensitivity_table(outcomes)])
+        print_tables([sensitivity_table(outcomes)], options.wide)
     if options.figure is not None:
         draw_sensitivity(outcomes, options.figure)
         click.echo(f"written: {options.figure}", err=options.json)

@@ -253,6 +253,8 @@ class TrainEvaluateOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("evaluate", train)
 def train_evaluate(options: TrainEvaluateOptions) -> None:
@@ -269,4 +271,4 @@ def train_evaluate(options: TrainEvaluateOptions) -> None:
     if options.json:
         print_json(comparison)
     else:
-        print_tables(comparison.tables())
+        print_tables(comparison.tables(), options.wide)

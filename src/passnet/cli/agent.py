@@ -72,6 +72,8 @@ class AgentRunOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("run", agent)
 def agent_run(options: AgentRunOptions) -> None:
@@ -106,7 +108,7 @@ def agent_run(options: AgentRunOptions) -> None:
                 say(f"{attempt.task}: {text}", err=True)
     if not attempts:
         fail(f"{out}: no attempt ended; see the messages above, then use --resume")
-    _print_stats(attempts, options.json)
+    _print_stats(attempts, options.json, options.wide)
     best = " and the best pass folders" if any(attempt.files for attempt in attempts) else ""
     say(f"written to {out}: {ATTEMPTS_FILE}{best}", err=options.json)
     endings = Counter(attempt.ending for attempt in attempts)
@@ -149,7 +151,7 @@ def _settings(options: AgentRunOptions) -> AgentSettings:
     )
 
 
-def _print_stats(attempts: list[Attempt], as_json: bool) -> None:
+def _print_stats(attempts: list[Attempt], as_json: bool, wide: bool) -> None:
     from passnet.agent.trajectories.stats import summarise
     from passnet.pages.tables.attempt_tables import stats_tables
 
@@ -157,7 +159,7 @@ def _print_stats(attempts: list[Attempt], as_json: bool) -> None:
     if as_json:
         print_json(stats)
     else:
-        print_tables(stats_tables(stats))
+        print_tables(stats_tables(stats), wide)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +171,8 @@ class AgentStatsOptions:
     figure: Path | None = opt.shared("figure")
 
     json: bool = opt.shared("json")
+
+    wide: bool = opt.shared("wide")
 
 
 @opt.command("stats", agent)
@@ -183,7 +187,7 @@ def agent_stats(options: AgentStatsOptions) -> None:
     from passnet.pages.tables.attempt_tables import draw_curves
 
     attempts = read_attempts(options.paths)
-    _print_stats(attempts, options.json)
+    _print_stats(attempts, options.json, options.wide)
     if options.figure is not None:
         draw_curves(summarise(attempts), options.figure)
         say(f"written: {options.figure}", err=options.json)
@@ -218,6 +222,10 @@ class AgentExportOptions:
     until_best: bool = False
     """Cut chats off after their best evaluation."""
 
+    json: bool = opt.shared("json")
+
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("export", agent)
 def agent_export(options: AgentExportOptions) -> None:
@@ -248,5 +256,8 @@ def agent_export(options: AgentExportOptions) -> None:
     else:
         settings = attempts[0].settings
         info = write_pairs(options.out, selection, lambda task: instruction(task, settings))
-    print_tables([training_table(info)])
-    say(f"written: {options.out}")
+    if options.json:
+        print_json(info)
+    else:
+        print_tables([training_table(info)], options.wide)
+    say(f"written: {options.out}", err=options.json)

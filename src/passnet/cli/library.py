@@ -51,6 +51,8 @@ class LibraryListOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("list", library_group)
 def list_command(options: LibraryListOptions) -> None:
@@ -65,7 +67,9 @@ def list_command(options: LibraryListOptions) -> None:
     heads = ("entry", "ops", "arguments", "author", "eager ms", "pass ms", "speedup", "saved ms",
              "status", "judged on")  # fmt: skip
     note = "speedup: the 95 % interval; saved: by its lower bound, 0 where it reaches below 1."
-    print_tables([Table(str(library), heads, [row(entry) for entry in entries], note)])
+    least = ("arguments", "author", "eager ms", "pass ms", "judged on")
+    rows = [row(entry) for entry in entries]
+    print_tables([Table(str(library), heads, rows, note, least)], options.wide)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -111,6 +111,8 @@ class OptimizeOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command_group("optimize")
 def optimize(options: OptimizeOptions) -> None:
@@ -156,7 +158,7 @@ def optimize(options: OptimizeOptions) -> None:
     if options.json:
         print_json(optimized.record)
     else:
-        print_tables(optimized_tables(optimized.record))
+        print_tables(optimized_tables(optimized.record), options.wide)
     if out is not None:
         say(f"kept in {out}: passnet.load({str(out)!r}, net)", err=options.json)
         say(f"the page: {out / PAGE_FILE}", err=options.json)

@@ -63,6 +63,8 @@ class ProfileOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("profile")
 def profile(options: ProfileOptions) -> None:
@@ -111,13 +113,13 @@ def _report(
     from passnet.pages.tables.profile_tables import items_table, study_tables
 
     if not any(record.status == "ok" for record in records):
-        print_tables([items_table(records)])
+        print_tables([items_table(records)], options.wide)
         sys.exit(1)
     numbers = study(records)
     if options.json:
         print_json(numbers)
     else:
-        print_tables([items_table(records), *study_tables(numbers)])
+        print_tables([items_table(records), *study_tables(numbers)], options.wide)
     page = options.page
     left_out = sum(numbers.left_out.values()) / numbers.num_items
     if left_out > MAX_LEFT_OUT:

@@ -85,6 +85,9 @@ class Shared:
     json: bool = False
     """Print the result as JSON."""
 
+    wide: bool = False
+    """Print all columns of tables, also those that do not fit the terminal."""
+
     fail_under: float | None = field(None, metavar="AS")
     """Exit with 1 if a candidate's AS is below this; baselines count only if there is no other."""
 

@@ -36,8 +36,22 @@ MAX_REAL = 1e9
 """Largest real number of an option; as seconds these are 31 years, which clocks can wait for."""
 
 
+class WholeRange(click.IntRange):
+    """Whole numbers of a range, whose bounds are described in words."""
+
+    name = "integer"
+
+    def _describe_range(self) -> str:
+        return bounds_in_words(self)
+
+
 class FiniteRange(click.FloatRange):
     """Real numbers of a range, up to `MAX_REAL`; nan, which compares with nothing, is none."""
+
+    name = "number"
+
+    def _describe_range(self) -> str:
+        return bounds_in_words(self)
 
     def __init__(self, low: float = 0, high: float = MAX_REAL, **ends: bool) -> None:
         super().__init__(low, high, **ends)
@@ -54,6 +68,37 @@ class FiniteRange(click.FloatRange):
         if math.isnan(number):
             self.fail(f"{value} is not a number.", param, ctx)
         return number
+
+
+def bounds_in_words(kind: click.IntRange | click.FloatRange, most: float = math.inf) -> str:
+    """Return the bounds of a range; an upper one of `most` or more goes without saying.
+
+    Examples:
+        >>> bounds_in_words(FiniteRange(min_open=True), MAX_REAL), bounds_in_words(FiniteRange())
+        ('above 0', '0 to 1000000000')
+        >>> bounds_in_words(WholeRange(1), MAX_WHOLE), bounds_in_words(FiniteRange(0, 1))
+        ('at least 1', '0 to 1')
+        >>> bounds_in_words(FiniteRange(0, 1, min_open=True, max_open=True))
+        'above 0, below 1'
+    """
+    low = f"{'above' if kind.min_open else 'at least'} {kind.min:.10g}"
+    if kind.max is None or kind.max >= most:
+        return low
+    if kind.min_open or kind.max_open:
+        return f"{low}, {'below' if kind.max_open else 'at most'} {kind.max:.10g}"
+    return f"{kind.min:.10g} to {kind.max:.10g}"
+
+
+class BoundedOption(click.Option):
+    """An option whose help names no bound that only keeps numbers apart from nonsense."""
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return the default and the bounds of the value."""
+        extra = super().get_help_extra(ctx)
+        if "range" in extra and isinstance(self.type, click.IntRange | click.FloatRange):
+            most = MAX_WHOLE if isinstance(self.type, click.IntRange) else MAX_REAL
+            extra["range"] = bounds_in_words(self.type, most)
+        return extra
 
 
 @dataclass(frozen=True)
@@ -228,7 +273,7 @@ def _option(owner: type, name: str, default: Any, metadata: Mapping[str, Any]) -
     elif default is not False and default not in (dataclasses.MISSING, None, ()):
         kind["default"] = default if convert is None or isinstance(default, int) else str(default)
     text = _docs(owner)[name]
-    return click.Option(
+    return BoundedOption(
         [f"--{word}", word.replace("-", "_")],
         help=f"{text[:-1]} (repeatable)." if kind.get("multiple") else text,
         required=default is dataclasses.MISSING and "default" not in metadata,
@@ -274,7 +319,7 @@ def _click_type(annotation: Any, metadata: Mapping[str, Any], default: Any) -> d
     least = metadata.get("least", 0 if default == 0 else None)
     if annotation is int:
         low = 1 if least is None else least
-        return {"type": click.IntRange(low, metadata.get("most", MAX_WHOLE))}
+        return {"type": WholeRange(low, metadata.get("most", MAX_WHOLE))}
     if annotation is float:
         ends = {"min_open": least is None, "max_open": "below" in metadata}
         high = metadata.get("below", metadata.get("most", MAX_REAL))
