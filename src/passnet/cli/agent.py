@@ -12,6 +12,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_notes, print_tables, say
 from passnet.errors import InputError
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from passnet.judge.suite.suite import Suite
 
 
-@click.group()
+@click.group(cls=ExtensibleGroup)
 def agent() -> None:
     """Have LLMs or programs write passes, and make training data of their attempts."""
 

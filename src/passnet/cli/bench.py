@@ -11,6 +11,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail, fail_below
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_notes, print_tables, say
 from passnet.errors import InputError
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from passnet.judge.trial import Trial
 
 
-@click.group()
+@click.group(cls=ExtensibleGroup)
 def bench() -> None:
     """Measure candidates over a suite, score and show runs."""
 

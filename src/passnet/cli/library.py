@@ -21,6 +21,7 @@ from passnet.cli.library_results import (
     verified_lines,
 )
 from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_result, print_tables
 from passnet.errors import InputError
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from passnet.passes.library.entries import PassEntry
 
 
-@click.group("library")
+@click.group("library", cls=ExtensibleGroup)
 def library_group() -> None:
     """List, judge and pass on the passes that `passnet optimize` keeps.
 

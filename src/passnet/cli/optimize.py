@@ -13,7 +13,7 @@ import click
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import ending_at_own_errors
 from passnet.cli.terminal.output import print_json, print_tables, say
-from passnet.errors import InputError
+from passnet.errors import InputError, no_such
 
 if TYPE_CHECKING:
     from passnet.agent.settings import LlmSettings
@@ -142,9 +142,7 @@ def optimize(options: OptimizeOptions) -> None:
     known = axis_sizes(net)
     for axis, _ in options.sizes:
         if axis not in known:
-            raise InputError(
-                f"{entry}: no input has an axis {axis}; name one of {', '.join(known) or 'none'}"
-            )
+            raise InputError(f"{entry}: {no_such('axis of an input', axis, known)}")
     inputs = input_values(net, partial(resized_value, sizes=dict(options.sizes)))
     with (
         ending_at_own_errors(file),

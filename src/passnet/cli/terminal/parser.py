@@ -25,7 +25,8 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import click
 
-from passnet.cli.terminal.groups import ExtensibleGroup
+from passnet.cli.terminal.groups import AskingCommand, ExtensibleGroup
+from passnet.errors import no_such
 
 PATH = click.Path(path_type=Path)
 
@@ -89,6 +90,14 @@ def bounds_in_words(kind: click.IntRange | click.FloatRange, most: float = math.
     return f"{kind.min:.10g} to {kind.max:.10g}"
 
 
+class NamedChoice(click.Choice[str]):
+    """A choice of names that offers similar ones for an unknown one."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Return the sentence for a value that is none of the choices."""
+        return f"{no_such('choice', str(value), map(str, self.choices))}."
+
+
 class BoundedOption(click.Option):
     """An option whose help names no bound that only keeps numbers apart from nonsense."""
 
@@ -113,7 +122,7 @@ PartMaker: TypeAlias = Callable[[type, str], OptionPart]
 """Makes the part of a field from the dataclass and the field's name."""
 
 
-class OptionsCommand(click.Command):
+class OptionsCommand(AskingCommand):
     """A command that gets its options as one dataclass, the annotation of its only parameter.
 
     The dataclass is read, and settings that it refers to are imported, when the command is used.
@@ -313,7 +322,7 @@ def _click_type(annotation: Any, metadata: Mapping[str, Any], default: Any) -> d
     if kinds:
         return {**_click_type(kinds[0], metadata, None), "nargs": len(kinds)}
     if "choices" in metadata or get_origin(annotation) is Literal:
-        return {"type": click.Choice(metadata.get("choices") or get_args(annotation))}
+        return {"type": NamedChoice(metadata.get("choices") or get_args(annotation))}
     if annotation is bool:
         return {"is_flag": True}
     least = metadata.get("least", 0 if default == 0 else None)

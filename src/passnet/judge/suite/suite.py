@@ -8,7 +8,7 @@ from pathlib import Path
 from passnet.core.records.parquet import FileLimits, Format
 from passnet.core.records.serialise import decode, encode
 from passnet.data.dataset.splits import Leak, RowKeys, SuiteKeys, leaks
-from passnet.errors import GraphError, InputError, SuiteError, did_you_mean, neighbours
+from passnet.errors import GraphError, InputError, SuiteError, did_you_mean, neighbours, no_such
 from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
 from passnet.graph.spec import Graph
 from passnet.graph.text.files import find_graphs, graph_from_row, read_sample
@@ -92,8 +92,7 @@ def only_tasks(suite: Suite, names: Sequence[str]) -> Suite:
     all_names = [task.name for task in suite.tasks]
     for name in names:
         if name not in all_names:
-            hint = did_you_mean(name, all_names) or f"; it has {', '.join(all_names)}"
-            raise InputError(f"suite {suite.name} has no task {name!r}{hint}")
+            raise InputError(f"suite {suite.name} has {no_such('task', name, all_names)}")
     graphs = [graph for graph in suite.graphs if graph.task in names]
     return replace(make_suite(suite.name, graphs), notes=suite.notes, version=suite.version)
 
