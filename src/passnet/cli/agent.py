@@ -203,7 +203,9 @@ class AgentExportOptions:
     out: Path
     """Write the training data to this JSON-lines file."""
 
-    suites: tuple[str, ...] = opt.field(option="suite", metavar="SUITE")
+    suites: tuple[str, ...] = opt.field(
+        option="suite", metavar="SUITE", complete=opt.completion.suites
+    )
     """Read the tasks of the attempts from this suite."""
 
     evaluation: tuple[str, ...] = opt.shared("evaluation")

@@ -37,7 +37,7 @@ class BenchRunOptions:
 
     suite: Suite = opt.suite()
 
-    candidates: tuple[str, ...] = opt.field(option="candidate")
+    candidates: tuple[str, ...] = opt.field(option="candidate", complete=opt.completion.candidates)
     """Measure this candidate: eager, null, inductor, inductor-precise (with the roundings of eager
     torch), aoti (a package of AOTInductor), a pass folder, or a folder with one for each task. Add
     @direct to call the rewritten graph without torch.compile, @guarded to call it behind passnet's
@@ -240,7 +240,11 @@ class BenchScoreOptions:
     """Also group the graphs by this, and print where each candidate wins and loses."""
 
     suite: Suite | None = opt.field(
-        None, metavar="SUITE", type=click.STRING, convert=opt.open_suite
+        None,
+        metavar="SUITE",
+        type=click.STRING,
+        convert=opt.open_suite,
+        complete=opt.completion.suites,
     )
     """Take what --by needs from this suite; by default the one that the run folder names."""
 

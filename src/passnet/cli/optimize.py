@@ -71,7 +71,7 @@ def _optimize_settings() -> OptimizeSettings:
 class OptimizeOptions:
     """Options of `passnet optimize`."""
 
-    entry: str = opt.argument()
+    entry: str = opt.argument(complete=opt.completion.nets)
 
     sizes: tuple[tuple[str, int], ...] = opt.field(
         (), option="size", type=InputSize(), metavar="AXIS=N"

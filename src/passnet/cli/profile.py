@@ -29,7 +29,7 @@ def _profile_settings() -> ProfileSettings:
 class ProfileOptions:
     """Options of `passnet profile`."""
 
-    words: tuple[str, ...] = opt.argument(nargs=-1, metavar="WHAT...")
+    words: tuple[str, ...] = opt.argument(nargs=-1, metavar="WHAT...", complete=opt.completion.nets)
 
     out: Path | None = None
     """Write the profiles to this folder; without it, WHAT are such folders, and their tables are

@@ -3,7 +3,8 @@ there. The string below a field is its help, as in `passnet.core.jobs.run_plan.R
 
 The name of an option is that of its field, without `num_`, `is_`, `has_` and without units. What a
 field cannot say otherwise is in its metadata: `option` (another name), `choices`, `least`, `most`,
-`metavar`, `type` (of click), `convert` (applied to the value), `default` (as the user writes it).
+`metavar`, `type` (of click), `convert` (applied to the value), `default` (as the user writes it),
+`complete` (of `completion`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import click
 
+from passnet.cli.terminal.completion import Completion
 from passnet.cli.terminal.groups import AskingCommand, ExtensibleGroup
 from passnet.errors import no_such
 
@@ -206,13 +208,25 @@ def field(default: Any = dataclasses.MISSING, **metadata: Any) -> Any:
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def argument(nargs: int = 1, required: bool = True, metavar: str | None = None) -> Any:
+def argument(
+    nargs: int = 1,
+    required: bool = True,
+    metavar: str | None = None,
+    complete: Completion | None = None,
+) -> Any:
     """Return a field for words of the command line that follow no option."""
 
     def part(owner: type, name: str) -> OptionPart:
         kind = _click_type(_annotation(owner, name), {}, None)
-        settings = {"type": kind["type"], "nargs": nargs, "required": required, "metavar": metavar}
-        return OptionPart((click.Argument([name], **settings),), lambda values: values[name])
+        word = click.Argument(
+            [name],
+            type=kind["type"],
+            nargs=nargs,
+            required=required,
+            metavar=metavar,
+            shell_complete=complete,
+        )
+        return OptionPart((word,), lambda values: values[name])
 
     return dataclasses.field(metadata={"part": part})
 
@@ -289,6 +303,7 @@ def _option(owner: type, name: str, default: Any, metadata: Mapping[str, Any]) -
         show_default=True,
         callback=_callback(convert),
         metavar=metadata.get("metavar"),
+        shell_complete=metadata.get("complete"),
         **kind,
     )
 
@@ -307,7 +322,9 @@ def _option_name(field: str) -> str:
 def _callback(convert: Callable[[Any], Any] | None) -> Any:
     if convert is None:
         return None
-    return lambda _, __, value: None if value is None else convert(value)
+    return lambda ctx, _, value: (
+        value if value is None or ctx.resilient_parsing else convert(value)  # a shell completes
+    )
 
 
 def _click_type(annotation: Any, metadata: Mapping[str, Any], default: Any) -> dict[str, Any]:

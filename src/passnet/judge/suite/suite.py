@@ -14,6 +14,7 @@ from passnet.graph.spec import Graph
 from passnet.graph.text.files import find_graphs, graph_from_row, read_sample
 from passnet.graph.text.parse import parse_program
 from passnet.graph.text.render import render_program
+from passnet.judge.suite.shipped import shipped_suites
 from passnet.judge.task import NetSource, Task, TaskGraph
 
 
@@ -140,20 +141,6 @@ def load_suite(where: str) -> Suite:
             f"Parquet file or a folder of graphs{hint}"
         )
     return _read(path)
-
-
-def shipped_suites() -> dict[str, Path]:
-    """Return name and file of every suite that ships; an earlier version is called NAME@1.0."""
-    folder = suites_folder()
-    paths = {path.stem: path for path in sorted(folder.glob("*.parquet"))}
-    earlier = sorted(folder.glob("*/*.parquet"))
-    return paths | {f"{path.stem}@{path.parent.name}": path for path in earlier}
-
-
-def suites_folder() -> Path:
-    """Return the folder of the suites that ship, in the package or in the checkout."""
-    package = Path(__file__).parents[2] / "suites"
-    return package if package.is_dir() else Path(__file__).parents[4] / "suites"
 
 
 def suite_of_hash(name: str, content_hash: str) -> Suite | None:
