@@ -18,6 +18,7 @@ COMMANDS = {
     "agent": "passnet.cli.agent:agent",
     "bench": "passnet.cli.bench:bench",
     "dataset": "passnet.cli.data.dataset:dataset",
+    "examples": "passnet.cli.examples:examples_group",
     "extract": "passnet.cli.data.extract:extract",
     "graph": "passnet.cli.graph:graph",
     "judge": "passnet.cli.judge:judge_group",
