@@ -98,6 +98,12 @@ def only_tasks(suite: Suite, names: Sequence[str]) -> Suite:
     return replace(make_suite(suite.name, graphs), notes=suite.notes, version=suite.version)
 
 
+def held_out_graphs(held_out: Suite | None, task: str) -> list[TaskGraph]:
+    """Return the graphs of a task in a suite of held-out shapes."""
+    tasks = held_out.tasks if held_out else ()
+    return [graph for unseen in tasks if unseen.name == task for graph in unseen.graphs]
+
+
 def write_suite(path: Path, suite: Suite) -> None:
     """Store a suite as Parquet whole, or raise SuiteError for a value that cannot be stored."""
     SUITES.write(path, [row_of_graph(graph) for graph in suite.graphs], suite.version)

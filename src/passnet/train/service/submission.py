@@ -8,10 +8,16 @@ from typing import Literal, TypeAlias
 from passnet.core.records.serialise import encode
 from passnet.errors import ActionError, InputError, no_such
 from passnet.judge.candidate import CallMode
-from passnet.judge.held_out import held_out_graphs
 from passnet.judge.score.status import MACHINES_FAULT
 from passnet.judge.settings import RunSettings
-from passnet.judge.suite.suite import Suite, SuiteRow, graph_of_row, make_suite, row_of_graph
+from passnet.judge.suite.suite import (
+    Suite,
+    SuiteRow,
+    graph_of_row,
+    held_out_graphs,
+    make_suite,
+    row_of_graph,
+)
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files, created
 
