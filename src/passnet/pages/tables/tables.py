@@ -185,7 +185,7 @@ def net_table(records: Sequence[InNet]) -> Table:
         f"the whole 95 % interval; the geometric mean of {len(speedups)} nets is {mean}. share: of "
         "the net's time at these places. predicted: by Amdahl's law. again: Inductor alone over "
         "itself.",
-        least=("again", "places", "predicted", "share %"),
+        least=("again", "places", "predicted", "share %", "on the task"),
     )
     for record in records:
         in_net = interval(record.speedup, record.low, record.high)
@@ -301,7 +301,7 @@ def print_table(console: Console, table: Table, hint: str = "") -> None:
         printed.add_column(Text(rows[0][index]), justify=side, overflow="fold", width=width)
     for row in rows[1:]:
         printed.add_row(*(Text(row[index]) for index in widths))
-    hidden = [head or "one" for index, head in enumerate(rows[0]) if index not in widths]
+    hidden = [head for index, head in enumerate(rows[0]) if index not in widths]
     below = f"hidden: {', '.join(hidden)}{hint}" if hidden else ""
     if table.title:
         console.print(Text(_cell_text(table.title), "table.title"))
