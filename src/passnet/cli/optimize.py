@@ -142,7 +142,7 @@ def optimize(options: OptimizeOptions) -> None:
     known = axis_sizes(net)
     for axis, _ in options.sizes:
         if axis not in known:
-            raise InputError(f"{entry}: {no_such('axis of an input', axis, known)}")
+            raise InputError(f"{entry}: {no_such('axis', axis, known)}")
     inputs = input_values(net, partial(resized_value, sizes=dict(options.sizes)))
     with (
         ending_at_own_errors(file),
