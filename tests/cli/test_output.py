@@ -2,6 +2,7 @@
 
 import ast
 import io
+import json
 import os
 import pty
 import subprocess
@@ -88,12 +89,19 @@ def test_every_command_that_prints_tables_can_print_all_columns_and_json() -> No
     assert named["--wide"] and named["--wide"] <= named["--json"]
 
 
+def test_a_run_is_shown_as_json() -> None:
+    words = ["bench", "show", str(ROOT / "baselines" / "demo"), "--task", "rms_norm", "--json"]
+    shown = json.loads(CliRunner().invoke(main, words).stdout)
+    assert {trial["task"] for trial in shown["trials"]} == {"rms_norm"}
+    assert "examples/passes" in {score["candidate"] for score in shown["candidates"]}
+
+
 def terminal_output(*words: str, **env: str) -> str:
     """Return what a command prints on a terminal."""
     outer, inner = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-m", "passnet.cli", *words],
-        env={**os.environ, "TERM": "xterm-256color", **env},
+        env={**os.environ, "NO_COLOR": "", "TERM": "xterm-256color", **env},
         stdout=inner,
         stderr=inner,
     )
