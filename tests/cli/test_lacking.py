@@ -9,7 +9,9 @@ import pytest
 from tests.conftest import ROOT
 from tests.data.dataset.rows import write
 
-MACHINES = ("torch", "macos", "windows")
+MACHINES = ("torch", "windows")
+"""macOS lacks a part of what Windows lacks."""
+
 DEMO = str(ROOT / "baselines" / "demo")
 
 
@@ -42,15 +44,16 @@ def sentence(done: "subprocess.CompletedProcess[str]") -> str:
     return line
 
 
+@pytest.mark.slow
 def test_a_report_is_written_on_windows_which_lacks_most(tmp_path: Path) -> None:
     done = passnet_without("windows", "report", DEMO, "--out", str(tmp_path / "site"))
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "index.html").is_file()
 
 
+@pytest.mark.slow
 def test_a_question_to_a_dataset_is_answered_or_refused_by_name(tmp_path: Path) -> None:
     words = ("dataset", "query", str(write(tmp_path / "data")), "true")
-    assert "rows that match" in passnet_without("torch", *words).stdout
     assert "rows that match" in passnet_without("macos", *words).stdout
     assert "Linux" in sentence(passnet_without("windows", *words))
 
