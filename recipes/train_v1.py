@@ -39,7 +39,8 @@ from passnet.graph.text.files import graph_from_row
 from passnet.graph.values.fake import infer_shapes
 from passnet.judge.suite.balance import Shares
 from passnet.judge.suite.selection import SelectionPlan, input_mib
-from passnet.judge.suite.suite import read_suite_keys, shipped_suites
+from passnet.judge.suite.shipped import shipped_suites
+from passnet.judge.suite.suite import read_suite_keys
 from passnet_audit.suites.assembly import AssemblyPlan, AssemblyWork, assemble
 from passnet_loops.data.build import read_training
 from passnet_loops.data.examples import TrainingRow

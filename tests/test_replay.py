@@ -38,7 +38,7 @@ def test_scores_and_tables_of_a_recorded_run_are_the_same_bytes(name: str, tmp_p
 @pytest.mark.parametrize("form", ["json", "txt"])
 def test_bench_score_prints_the_same_bytes(name: str, form: str) -> None:
     words = ["bench", "score", str(ROOT / "baselines" / name), *GROUPINGS]
-    result = CliRunner().invoke(main, [*words, "--json"] if form == "json" else words)
+    result = CliRunner().invoke(main, [*words, "--json" if form == "json" else "--wide"])
     assert result.exit_code == 0, result.output
     expected = GOLDEN / name / {"json": "groups.json", "txt": "score.txt"}[form]
     assert result.stdout_bytes == expected.read_bytes()

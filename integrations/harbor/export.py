@@ -37,9 +37,8 @@ from passnet.core.records.folders import atomic_folder
 from passnet.core.records.serialise import write_json
 from passnet.errors import InputError
 from passnet.judge.candidate import CallMode
-from passnet.judge.held_out import held_out_graphs
 from passnet.judge.settings import RunSettings
-from passnet.judge.suite.suite import Suite, make_suite, write_suite
+from passnet.judge.suite.suite import Suite, held_out_graphs, make_suite, write_suite
 from passnet.judge.task import Task, TaskGraph
 from passnet.passes.files import read_files, write_files
 from passnet.passes.folder import LIST_FILE, inspect_folder, is_pass_folder

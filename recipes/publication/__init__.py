@@ -22,7 +22,8 @@ from passnet.data.dataset.query import Dataset
 from passnet.data.dataset.splits import Side
 from passnet.data.dataset.store import SUBGRAPHS
 from passnet.errors import InputError
-from passnet.judge.suite.suite import SUITES, load_suite, shipped_suites
+from passnet.judge.suite.shipped import shipped_suites
+from passnet.judge.suite.suite import SUITES, load_suite
 from recipes.publication.card import (
     CARD_FILE,
     CITATION_FILE,

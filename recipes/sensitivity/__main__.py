@@ -8,7 +8,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.output import print_json, print_tables
-from passnet.errors import InputError, PassnetError
+from passnet.errors import InputError, PassnetError, no_such
 from recipes.sensitivity import sensitivity
 from recipes.sensitivity.tables import draw_sensitivity, sensitivity_table, write_sensitivity
 from recipes.sensitivity.trials import candidates_of
@@ -32,6 +32,8 @@ class SensitivityOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("sensitivity")
 def sensitivity_command(options: SensitivityOptions) -> None:
@@ -44,13 +46,13 @@ def sensitivity_command(options: SensitivityOptions) -> None:
     candidates, names = candidates_of(options.paths), options.candidates
     unknown = [name for name in names if name not in candidates]
     if unknown:
-        raise InputError(f"no candidate {unknown[0]!r}; there are {', '.join(candidates)}")
+        raise InputError(no_such("candidate", unknown[0], candidates))
     selected = {name: tasks for name, tasks in candidates.items() if name in names or not names}
     outcomes = sensitivity(selected, seed=options.seed)
     if options.json:
         print_json([asdict(outcome) for outcome in outcomes])
     else:
-        print_tables([sensitivity_table(outcomes)])
+        print_tables([sensitivity_table(outcomes)], options.wide)
     if options.figure is not None:
         draw_sensitivity(outcomes, options.figure)
         click.echo(f"written: {options.figure}", err=options.json)

@@ -41,6 +41,11 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    """Return the public names, also of functions that are not imported yet."""
+    return [*__all__]
+
+
 def __getattr__(name: str) -> Any:
     """Import a function on first use, so that `import passnet` does not import torch."""
     if name in __all__:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passnet.data.capture.capture import capture
-from passnet.errors import InputError
+from passnet.errors import InputError, no_such
 from passnet.optimizer.call.fast_net import Arguments, FastNet
 from passnet.optimizer.optimize import Optimized, optimize_net
 from passnet.optimizer.package import load
@@ -77,7 +77,7 @@ def optimize(
     fields = OptimizeSettings.__dataclass_fields__
     unknown = sorted(set(settings) - set(fields))
     if unknown:
-        raise InputError(f"no setting {unknown[0]!r}; there are {', '.join(fields)}")
+        raise InputError(no_such("setting", unknown[0], fields))
     calls = [_arguments(example) for example in (inputs or [args])]
     return optimize_calls(net, calls, OptimizeSettings(**settings), out, resume, progress).net
 

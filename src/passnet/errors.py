@@ -178,6 +178,10 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
+MAX_NAMES = 40
+"""Most names that a sentence lists."""
+
+
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """Return a question that offers up to three similar words; empty if there is none.
 
@@ -199,6 +203,22 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     near = get_close_matches(short, by_name)
     near += [name for name in by_name if len(short) > 2 and short in name and name not in near]
     return f"; did you mean {' or '.join(by_name[name] for name in near[:3])}?" if near else ""
+
+
+def no_such(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return "no KIND 'NAME'", the names that there are unless they are many, and similar ones.
+
+    Examples:
+        >>> no_such("baseline", "egaer", ["eager", "null"])
+        "no baseline 'egaer'; there are eager, null; did you mean eager?"
+        >>> no_such("net", "resnet", ["resnet18", *map(str, range(99))])
+        "no net 'resnet'; did you mean resnet18?"
+    """
+    names = [*known]
+    near = did_you_mean(name, names)
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    shown = f"; there are {', '.join(names[:MAX_NAMES]) or 'none'}{more}"
+    return f"no {kind} {name!r}{near if near and more else shown + near}"
 
 
 def neighbours(path: Path) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_result, print_tables
 from passnet.errors import InputError
 from passnet_loops.settings import (
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from passnet.judge.suite.suite import Suite
 
 
-@click.group("train")
+@click.group("train", cls=ExtensibleGroup)
 def train() -> None:
     """Make training data, train a small LLM on it, and evaluate it on tasks it has never seen."""
 
@@ -253,6 +254,8 @@ class TrainEvaluateOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("evaluate", train)
 def train_evaluate(options: TrainEvaluateOptions) -> None:
@@ -269,4 +272,4 @@ def train_evaluate(options: TrainEvaluateOptions) -> None:
     if options.json:
         print_json(comparison)
     else:
-        print_tables(comparison.tables())
+        print_tables(comparison.tables(), options.wide)

@@ -166,6 +166,7 @@ def summary_table(summaries: Sequence[SystemSummary]) -> Table:
         ),
         note="correct: by the strict rules, at t = -5. Intervals are over tasks. flagged: correct, "
         "and to be read by a person.",
+        least=("not judged", "graphs", "flagged", "its interval"),
     )  # fmt: skip
     for figures in summaries:
         score, low, high = figures.score or (None, None, None)

@@ -61,7 +61,9 @@ class JudgeServeOptions:
     side, but on the same hardware only one measures at a time.
     """
 
-    suites: tuple[str, ...] = opt.field((), option="suite", metavar="SUITE")
+    suites: tuple[str, ...] = opt.field(
+        (), option="suite", metavar="SUITE", complete=opt.completion.suites
+    )
     """Let clients name tasks of this suite."""
 
     held_out: Suite | None = opt.shared("held_out")

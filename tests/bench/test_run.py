@@ -268,7 +268,7 @@ def test_code_that_breaks_the_rules_is_a_cheat_and_named(tmp_path: Path) -> None
 BAD_INPUT = {
     "no such suite": (("--suite", "nosuch"), "no suite 'nosuch'; shipped are demo"),
     "no such candidate": (("--candidate", "nosuch"), "no baseline and no folder of that name"),
-    "an unknown flag": (("--candidate", "null@fast"), "no flag @fast"),
+    "an unknown flag": (("--candidate", "null@fast"), "no flag '@fast'"),
     "a candidate given twice": (("--candidate", "eager"), "a candidate is given twice"),
     "an unknown task": (("--task", "nosuch"), "has no task 'nosuch'"),
 }

@@ -26,7 +26,8 @@ from passnet.graph.text.parse import parse_program
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import CandidateEntry
 from passnet.judge.settings import RunSettings
-from passnet.judge.suite.suite import Suite, load_suite, make_suite, suites_folder, write_suite
+from passnet.judge.suite.shipped import suites_folder
+from passnet.judge.suite.suite import Suite, load_suite, make_suite, write_suite
 from passnet.judge.task import NetSource, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.pages.tables.tables import total_table

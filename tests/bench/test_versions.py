@@ -13,7 +13,8 @@ from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
 from passnet.graph.values.domains import declare
 from passnet.judge.settings import RunSettings
-from passnet.judge.suite.suite import Suite, load_suite, make_suite, shipped_suites, suite_of_hash
+from passnet.judge.suite.shipped import shipped_suites
+from passnet.judge.suite.suite import Suite, load_suite, make_suite, suite_of_hash
 from passnet_site.pages.measured import KnownSuites
 from tests.bench.test_parts import SETTINGS, ToldJudges, entries
 from tests.conftest import ROOT

@@ -1,5 +1,7 @@
 """Numbers that a user gives: those of no sense are answered with one sentence, by every command."""
 
+import re
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -42,6 +44,14 @@ def test_a_number_of_no_sense_is_refused_with_a_sentence(path: tuple[str, ...], 
         assert result.exit_code == 2, (text, result.output)
         error = result.output.split("Error: ", 1)[1]
         assert error.startswith(f"Invalid value for '{name}") and error.count("\n") == 1, error
+
+
+@pytest.mark.parametrize(("path", "name"), numeric_options(), ids=lambda part: "".join(part))
+def test_bounds_are_plain_words(path: tuple[str, ...], name: str):
+    extra = options_of(path)[name].get_help_extra(click.Context(main))
+    number = r"-?[\d.]{1,5}"
+    form = f"(above|at least) {number}(, (at most|below) {number})?|{number} to {number}"
+    assert re.fullmatch(form, extra["range"]), extra
 
 
 def test_numbers_of_a_range_are_taken():

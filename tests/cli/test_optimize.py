@@ -51,7 +51,7 @@ def test_the_inputs_may_have_another_batch(tmp_path: Path) -> None:
     assert json.loads(result.stdout)["forms"][0]["inputs"] == ["float32[6, 4]"]
     result = CliRunner().invoke(main, [*command, "--size", "sequence=6"])
     assert result.exit_code == 2
-    assert "no input has an axis sequence; name one of batch" in result.output
+    assert "no axis 'sequence'; there are batch" in result.output
 
 
 def test_a_net_of_a_file_is_optimised_and_kept(tmp_path: Path) -> None:

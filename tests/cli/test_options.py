@@ -31,6 +31,7 @@ MEANINGS = {
     # output
     "--json": "print JSON",
     "--csv": "print CSV",
+    "--wide": "print all columns",
     "--verbose": "print more",
     "--page": "Markdown page of the result",
     "--figure": "figure of the result",

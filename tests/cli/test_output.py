@@ -1,29 +1,123 @@
-"""Tables on narrow terminals: blocks of columns, and no number in two pieces."""
+"""Tables on narrow terminals: whole numbers and names, and columns in the order of their worth."""
 
+import ast
 import io
+import json
+import os
+import pty
+import subprocess
+import sys
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
-from passnet.cli.terminal.output import fitting_blocks
+from passnet.cli import main
 from passnet.pages.tables.tables import Table, print_table
+from tests.cli.test_help import commands, options_of
+from tests.conftest import ROOT
+
+JSON_WIDE = ("--json", "--wide")
 
 NUMBERS = tuple(f"{1000.125 + number:.3f} – {2000.5 + number:.3f}" for number in range(9))
-TABLE = Table("T", ("candidate", *(f"head {number}" for number in range(9))), [("a", *NUMBERS)])
+HEADS = ("candidate", *(f"head {number}" for number in range(9)))
+TABLE = Table("T", HEADS, [("a", *NUMBERS)], least=("head 0", "head 8"))
 
 
-@pytest.mark.parametrize("width", [60, 80, 100])
-def test_a_wide_table_comes_in_blocks_with_whole_numbers(width: int) -> None:
+def printed(table: Table, width: int, hint: str = "") -> str:
     console = Console(width=width, file=io.StringIO())
-    blocks = list(fitting_blocks(TABLE, width))
-    for block in blocks:
-        print_table(console, block)
-    text = console.file.getvalue()
+    print_table(console, table, hint)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_a_column_is_whole_or_named_below_the_table(width: int) -> None:
+    text = printed(TABLE, width, "; see more")
     assert max(map(len, text.splitlines())) <= width
-    assert all(number in text for number in NUMBERS)
-    assert [block.heads[0] for block in blocks] == ["candidate"] * len(blocks)
-    assert [block.title for block in blocks] == ["T", *[""] * (len(blocks) - 1)]
+    above, below = text.split("hidden: ")
+    hidden = " ".join(below.split()).removesuffix("; see more").split(", ")
+    shown = [head for head in HEADS[1:] if head not in hidden]
+    assert [number for number in NUMBERS if number in above] == [
+        number for head, number in zip(HEADS[1:], NUMBERS, strict=True) if head in shown
+    ]
+    assert len(shown) == (width - 13) // 22, "no column is hidden that would fit"
 
 
-def test_a_table_that_fits_is_one_block() -> None:
-    assert list(fitting_blocks(TABLE, 300)) == [TABLE]
+def test_columns_of_least_worth_are_hidden_first_and_then_those_on_the_right() -> None:
+    hidden = [printed(TABLE, width).split("hidden: ")[-1] for width in (200, 170, 150, 130)]
+    heads = [" ".join(text.split()).replace("head ", "") for text in hidden]
+    assert heads == ["0", "0, 8", "0, 7, 8", "0, 6, 7, 8"]
+    assert "hidden" not in printed(TABLE, 240)
+    assert "candidate" in printed(TABLE, 15)
+
+
+def test_text_breaks_between_words_and_a_name_does_not_break() -> None:
+    name = "torch.nn.functional.scaled_dot_product_attention"
+    table = Table("T", ("op", "says"), [(name, "it has no kernel for such arguments, " * 3)])
+    text = printed(table, 90)
+    assert name in text and all(word in text for word in ("kernel", "arguments,"))
+    assert "hidden: says" in printed(table, 60) and name in printed(table, 60)
+
+
+def test_a_note_breaks_at_the_width_of_the_terminal_and_not_of_the_table() -> None:
+    lines = printed(Table("T", ("a",), [("1",)], "a note of some words " * 6), 80).splitlines()
+    assert [len(line) > 60 for line in lines[6:8]] == [True, False]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_tables_of_a_run_fit_a_terminal(width: int) -> None:
+    words = ["bench", "show", str(ROOT / "baselines" / "demo"), "--task", "rms_norm"]
+    narrow = CliRunner().invoke(main, words, env={"COLUMNS": str(width)})
+    tables = [line for line in narrow.stdout.splitlines() if line and line[0] in "┏┃┡│└"]
+    assert narrow.exit_code == 0 and max(map(len, tables)) <= width
+    assert "hidden: " in narrow.stdout and "; --wide shows all" in " ".join(narrow.stdout.split())
+    wide = CliRunner().invoke(main, [*words, "--wide"], env={"COLUMNS": str(width)})
+    assert "hidden: " not in wide.stdout
+    assert max(len(line.split("│")) for line in wide.stdout.splitlines()) > 15
+
+
+def test_every_command_that_prints_tables_can_print_all_columns_and_json() -> None:
+    calls = [
+        call
+        for path in (ROOT / "src").rglob("*.py")
+        if "print_tables" in (text := path.read_text())
+        for call in ast.walk(ast.parse(text))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "print_tables"
+    ]
+    assert len(calls) > 15 and {len(call.args) for call in calls} == {2}
+    named = {name: {path for path in commands() if name in options_of(path)} for name in JSON_WIDE}
+    assert named["--wide"] and named["--wide"] <= named["--json"]
+
+
+def test_a_run_is_shown_as_json() -> None:
+    words = ["bench", "show", str(ROOT / "baselines" / "demo"), "--task", "rms_norm", "--json"]
+    shown = json.loads(CliRunner().invoke(main, words).stdout)
+    assert {trial["task"] for trial in shown["trials"]} == {"rms_norm"}
+    assert "examples/passes" in shown["candidates"]
+
+
+def terminal_output(*words: str, **env: str) -> str:
+    """Return what a command prints on a terminal."""
+    outer, inner = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "passnet.cli", *words],
+        env={**os.environ, "NO_COLOR": "", "TERM": "xterm-256color", **env},
+        stdout=inner,
+        stderr=inner,
+    )
+    os.close(inner)
+    parts = []
+    try:
+        while part := os.read(outer, 1 << 16):
+            parts.append(part)
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    os.close(outer)
+    assert child.wait() == 0
+    return b"".join(parts).decode()
+
+
+def test_no_color_means_no_escape_sequence_at_all() -> None:
+    words = ("library", "list", "shipped")
+    assert "\x1b[" in terminal_output(*words)
+    assert "\x1b" not in terminal_output(*words, NO_COLOR="1")

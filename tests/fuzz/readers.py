@@ -26,7 +26,8 @@ from passnet.graph.text.files import GraphSample, graph_from_row, read_sample, w
 from passnet.graph.text.render import render_program
 from passnet.judge.protocol.channel import Channel, ChannelClosedError, ChannelTimeoutError
 from passnet.judge.protocol.messages import Failed, Loaded, Profiled, Ran
-from passnet.judge.suite.suite import load_suite, row_of_graph, shipped_suites
+from passnet.judge.suite.shipped import shipped_suites
+from passnet.judge.suite.suite import load_suite, row_of_graph
 from passnet.pages.figures.study_page import StudyFigure, StudyPage, read_study, write_study_page
 from passnet.pages.tables.tables import Table
 from passnet.passes.files import read_files

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import strategies as st
 
 from passnet.errors import SuiteError
-from passnet.judge.suite.suite import SUITES, Suite, load_suite, shipped_suites
+from passnet.judge.suite.shipped import shipped_suites
+from passnet.judge.suite.suite import SUITES, Suite, load_suite
 from tests.fuzz.hostile import ARGUMENTS, fuzz, nothing_runs, peak_of
 
 MAX_FILE_BYTES = SUITES.limits.file_bytes

@@ -15,9 +15,9 @@ from passnet.core.jobs.actors import ActorDevice, on_each_machine, run_actors, t
 from passnet.errors import InputError, PassFolderError
 from passnet.judge.desk.candidates import CandidateEntry
 from passnet.judge.desk.desk import JudgeDesk
-from passnet.judge.held_out import held_out_graphs
 from passnet.judge.protocol.device import kind_of
 from passnet.judge.settings import RunSettings
+from passnet.judge.suite.suite import held_out_graphs
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import write_files

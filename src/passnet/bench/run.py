@@ -15,12 +15,10 @@ from passnet.bench.run_record import continued, run_folder, run_info, trials_of_
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan, RunShard
 from passnet.errors import InputError
 from passnet.judge.desk.candidates import CandidateEntry
-from passnet.judge.desk.desk import JudgeDesk
-from passnet.judge.held_out import held_out_graphs
 from passnet.judge.protocol.device import find_device, kind_of
 from passnet.judge.score.status import MACHINES_FAULT
 from passnet.judge.settings import RunSettings
-from passnet.judge.suite.suite import Suite
+from passnet.judge.suite.suite import Suite, held_out_graphs
 from passnet.judge.task import Task
 from passnet.judge.trial import Trial
 
@@ -61,6 +59,8 @@ def judge_here(
     order: JudgeOrder, tasks: Sequence[Task], num_workers: int, record: Recorder
 ) -> None:
     """Judge tasks in processes of this machine; nothing else runs while one is timed."""
+    from passnet.judge.desk.desk import JudgeDesk  # needs Linux, which reading a run does not
+
     idle_desks: SimpleQueue[JudgeDesk] = SimpleQueue()
 
     def work_on(task: Task) -> None:

@@ -16,7 +16,8 @@ from passnet.errors import InputError
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import CandidateEntry
 from passnet.judge.settings import RunSettings
-from passnet.judge.suite.suite import Suite, suites_folder
+from passnet.judge.suite.shipped import suites_folder
+from passnet.judge.suite.suite import Suite
 
 SHARES_FILE = "shares.json"
 

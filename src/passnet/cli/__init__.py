@@ -8,6 +8,7 @@ suite, bench                suites, runs
 passes, judge               pass folders, the group of the judge's tests
 library, library_results    judged passes, and what their commands share
 agent                       authors
+examples                    examples that ship, copied
 optimize                    whole nets made faster
 """
 

@@ -12,6 +12,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_notes, print_tables, say
 from passnet.errors import InputError
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from passnet.judge.suite.suite import Suite
 
 
-@click.group()
+@click.group(cls=ExtensibleGroup)
 def agent() -> None:
     """Have LLMs or programs write passes, and make training data of their attempts."""
 
@@ -72,6 +73,8 @@ class AgentRunOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("run", agent)
 def agent_run(options: AgentRunOptions) -> None:
@@ -106,7 +109,7 @@ def agent_run(options: AgentRunOptions) -> None:
                 say(f"{attempt.task}: {text}", err=True)
     if not attempts:
         fail(f"{out}: no attempt ended; see the messages above, then use --resume")
-    _print_stats(attempts, options.json)
+    _print_stats(attempts, options.json, options.wide)
     best = " and the best pass folders" if any(attempt.files for attempt in attempts) else ""
     say(f"written to {out}: {ATTEMPTS_FILE}{best}", err=options.json)
     endings = Counter(attempt.ending for attempt in attempts)
@@ -149,7 +152,7 @@ def _settings(options: AgentRunOptions) -> AgentSettings:
     )
 
 
-def _print_stats(attempts: list[Attempt], as_json: bool) -> None:
+def _print_stats(attempts: list[Attempt], as_json: bool, wide: bool) -> None:
     from passnet.agent.trajectories.stats import summarise
     from passnet.pages.tables.attempt_tables import stats_tables
 
@@ -157,7 +160,7 @@ def _print_stats(attempts: list[Attempt], as_json: bool) -> None:
     if as_json:
         print_json(stats)
     else:
-        print_tables(stats_tables(stats))
+        print_tables(stats_tables(stats), wide)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +172,8 @@ class AgentStatsOptions:
     figure: Path | None = opt.shared("figure")
 
     json: bool = opt.shared("json")
+
+    wide: bool = opt.shared("wide")
 
 
 @opt.command("stats", agent)
@@ -183,7 +188,7 @@ def agent_stats(options: AgentStatsOptions) -> None:
     from passnet.pages.tables.attempt_tables import draw_curves
 
     attempts = read_attempts(options.paths)
-    _print_stats(attempts, options.json)
+    _print_stats(attempts, options.json, options.wide)
     if options.figure is not None:
         draw_curves(summarise(attempts), options.figure)
         say(f"written: {options.figure}", err=options.json)
@@ -198,7 +203,9 @@ class AgentExportOptions:
     out: Path
     """Write the training data to this JSON-lines file."""
 
-    suites: tuple[str, ...] = opt.field(option="suite", metavar="SUITE")
+    suites: tuple[str, ...] = opt.field(
+        option="suite", metavar="SUITE", complete=opt.completion.suites
+    )
     """Read the tasks of the attempts from this suite."""
 
     evaluation: tuple[str, ...] = opt.shared("evaluation")
@@ -217,6 +224,10 @@ class AgentExportOptions:
 
     until_best: bool = False
     """Cut chats off after their best evaluation."""
+
+    json: bool = opt.shared("json")
+
+    wide: bool = opt.shared("wide")
 
 
 @opt.command("export", agent)
@@ -248,5 +259,8 @@ def agent_export(options: AgentExportOptions) -> None:
     else:
         settings = attempts[0].settings
         info = write_pairs(options.out, selection, lambda task: instruction(task, settings))
-    print_tables([training_table(info)])
-    say(f"written: {options.out}")
+    if options.json:
+        print_json(info)
+    else:
+        print_tables([training_table(info)], options.wide)
+    say(f"written: {options.out}", err=options.json)

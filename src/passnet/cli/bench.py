@@ -11,6 +11,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail, fail_below
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_notes, print_tables, say
 from passnet.errors import InputError
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from passnet.judge.trial import Trial
 
 
-@click.group()
+@click.group(cls=ExtensibleGroup)
 def bench() -> None:
     """Measure candidates over a suite, score and show runs."""
 
@@ -36,7 +37,7 @@ class BenchRunOptions:
 
     suite: Suite = opt.suite()
 
-    candidates: tuple[str, ...] = opt.field(option="candidate")
+    candidates: tuple[str, ...] = opt.field(option="candidate", complete=opt.completion.candidates)
     """Measure this candidate: eager, null, inductor, inductor-precise (with the roundings of eager
     torch), aoti (a package of AOTInductor), a pass folder, or a folder with one for each task. Add
     @direct to call the rewritten graph without torch.compile, @guarded to call it behind passnet's
@@ -63,6 +64,8 @@ class BenchRunOptions:
     """Print the tables of single graphs too."""
 
     json: bool = opt.shared("json")
+
+    wide: bool = opt.shared("wide")
 
 
 @opt.command("run", bench)
@@ -117,9 +120,9 @@ def bench_run(options: BenchRunOptions) -> None:
     if options.json:
         print_json(as_json(scores, shares=shares))
     else:
-        _print_run(scores, trials, shares)
-        print_tables([phase_table(trials, wall_s)])
-        print_tables(task_tables(trials) if options.verbose else ())
+        _print_run(scores, trials, shares, options.wide)
+        more = task_tables(trials) if options.verbose else ()
+        print_tables([phase_table(trials, wall_s), *more], options.wide)
         files = (RUN_FILE, TRIALS_FILE, SCORES_FILE, TABLES_FILE, FIGURE_FILE)
         say(f"written to {out}: {', '.join(files)}")
     if all(trial.status in NOT_RUN for trial in trials):
@@ -128,12 +131,12 @@ def bench_run(options: BenchRunOptions) -> None:
 
 
 def _print_run(
-    scores: list[CandidateScore], trials: list[Trial], shares: Mapping[str, float]
+    scores: list[CandidateScore], trials: list[Trial], shares: Mapping[str, float], wide: bool
 ) -> None:
     """Print the scores of a run, and a line for each kind of failure."""
     from passnet.pages.tables.tables import failure_lines, task_overview, total_table
 
-    print_tables([total_table(scores, shares), task_overview(scores)])
+    print_tables([total_table(scores, shares), task_overview(scores)], wide)
     for line in failure_lines(trials):
         say(line)
 
@@ -168,6 +171,8 @@ class BenchApplyOptions:
     sandbox: Sandbox = opt.shared("sandbox")
 
     json: bool = opt.shared("json")
+
+    wide: bool = opt.shared("wide")
 
 
 @opt.command("apply", bench)
@@ -211,7 +216,7 @@ def bench_apply(options: BenchApplyOptions) -> None:
     if options.json:
         print_json([asdict(record) for record in records])
     else:
-        print_tables([net_table(records)])
+        print_tables([net_table(records)], options.wide)
         say(f"written to {' and '.join(map(str, kept))}: {IN_NETS_FILE}")
     if not any(record.speedup for record in records):
         fail(f"none of {len(records)} nets could be timed; {out} says why")
@@ -235,7 +240,11 @@ class BenchScoreOptions:
     """Also group the graphs by this, and print where each candidate wins and loses."""
 
     suite: Suite | None = opt.field(
-        None, metavar="SUITE", type=click.STRING, convert=opt.open_suite
+        None,
+        metavar="SUITE",
+        type=click.STRING,
+        convert=opt.open_suite,
+        complete=opt.completion.suites,
     )
     """Take what --by needs from this suite; by default the one that the run folder names."""
 
@@ -245,6 +254,8 @@ class BenchScoreOptions:
     fail_under: float | None = opt.shared("fail_under")
 
     json: bool = opt.shared("json")
+
+    wide: bool = opt.shared("wide")
 
 
 @opt.command("score", bench)
@@ -276,8 +287,9 @@ def bench_score(options: BenchScoreOptions) -> None:
         scored = as_json(scores, options.b, options.p, shares)
         print_json({**scored, **({"groups": grouped} if groups else {})})
     else:
-        grouped_tables = [group_table(by, parts) for by, parts in groups.items()]
-        print_tables([total_table(scores, shares), task_overview(scores), *grouped_tables])
+        tables = [total_table(scores, shares), task_overview(scores)]
+        tables += [group_table(by, parts) for by, parts in groups.items()]
+        print_tables(tables, options.wide)
     fail_below(options.fail_under, scores, untimed)
 
 
@@ -295,6 +307,8 @@ class BenchImportOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("import", bench)
 def bench_import(options: BenchImportOptions) -> None:
@@ -310,7 +324,7 @@ def bench_import(options: BenchImportOptions) -> None:
     if options.json:
         print_json(published)
     else:
-        print_tables([published_table(published)])
+        print_tables([published_table(published)], options.wide)
         say(f"written to {options.out}: {PUBLISHED_FILE}")
 
 
@@ -322,21 +336,29 @@ class BenchShowOptions:
 
     tasks: tuple[str, ...] = opt.shared("tasks")
 
+    json: bool = opt.shared("json")
+
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("show", bench)
 def bench_show(options: BenchShowOptions) -> None:
     """Print the tables of the run folder RUN: the totals, and one for each task.
 
-    Of published scores, print the total.
+    Of published scores, print the total. JSON has the scores and the trials.
     """
     from passnet.bench.published import PUBLISHED_FILE, read_published
     from passnet.bench.run_record import RUN_FILE, TRIALS_FILE, run_folder
-    from passnet.bench.scores import read_rows, score_rows
+    from passnet.bench.scores import as_json, read_rows, score_rows
     from passnet.bench.shares import shares_for
     from passnet.pages.tables.tables import published_table, task_tables
 
     if (options.run / PUBLISHED_FILE).is_file():
-        print_tables([published_table(read_published(options.run))])
+        published = read_published(options.run)
+        if options.json:
+            print_json(published)
+        else:
+            print_tables([published_table(published)], options.wide)
         return
     run = run_folder(options.run)
     if not (options.run / RUN_FILE).exists() and not run.records():
@@ -348,5 +370,9 @@ def bench_show(options: BenchShowOptions) -> None:
         for trial in run.records().values()
         if not options.tasks or trial.task in options.tasks
     ]
-    _print_run(score_rows(read_rows(options.run)), trials, shares_for(options.run))
-    print_tables(task_tables(trials))
+    scores, shares = score_rows(read_rows(options.run)), shares_for(options.run)
+    if options.json:
+        print_json({**as_json(scores, shares=shares), "trials": trials})
+        return
+    _print_run(scores, trials, shares, options.wide)
+    print_tables(task_tables(trials), options.wide)

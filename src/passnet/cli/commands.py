@@ -1,5 +1,7 @@
 """The command `passnet` and its groups."""
 
+import os
+import signal
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -7,7 +9,7 @@ from typing import Any
 
 import click
 
-from passnet.cli.terminal.exits import FAILURE, HELP, USAGE_ERROR
+from passnet.cli.terminal.exits import FAILURE, HELP, USAGE_ERROR, fail
 from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.interruption import interruptible
 from passnet.cli.terminal.output import say
@@ -18,6 +20,7 @@ COMMANDS = {
     "agent": "passnet.cli.agent:agent",
     "bench": "passnet.cli.bench:bench",
     "dataset": "passnet.cli.data.dataset:dataset",
+    "examples": "passnet.cli.examples:examples_group",
     "extract": "passnet.cli.data.extract:extract",
     "graph": "passnet.cli.graph:graph",
     "judge": "passnet.cli.judge:judge_group",
@@ -28,6 +31,9 @@ COMMANDS = {
     "suite": "passnet.cli.suite:suite_group",
 }
 """Commands by name, imported on use."""
+
+ONLY_POSIX = ("fcntl", "grp", "pty", "pwd", "resource", "termios")
+NEEDS_LINUX = "this command needs Linux ({}); lists of suites, scores and reports do not"
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
@@ -57,6 +63,10 @@ class _Group(ExtensibleGroup):
             with suppress(OSError):
                 say(f"passnet: {os_error_sentence(cause)}", err=True)
             sys.exit(USAGE_ERROR)
+        except (ModuleNotFoundError, AttributeError) as cause:
+            if not (lacking := _lacking(cause)):
+                raise
+            fail(lacking)
 
     def invoke(self, ctx: click.Context) -> Any:
         with interruptible() as interruption:
@@ -69,6 +79,15 @@ class _Group(ExtensibleGroup):
                     raise
                 say(f"passnet: {cause}", err=True)
                 ctx.exit(USAGE_ERROR if isinstance(cause, InputError) else FAILURE)
+
+
+def _lacking(cause: ModuleNotFoundError | AttributeError) -> str:
+    """Return the sentence for what a command needs and this machine lacks; empty for a bug."""
+    if isinstance(cause, AttributeError):
+        return NEEDS_LINUX.format(cause) if cause.obj in (os, signal) else ""
+    if cause.name == "torch":
+        return "this command needs PyTorch, which is not installed: pip install torch"
+    return NEEDS_LINUX.format(cause) if cause.name in ONLY_POSIX else ""
 
 
 @click.group(cls=_Group, context_settings=SETTINGS, epilog=HELP)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_result, say
 from passnet.errors import InputError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from passnet.data.capture.store import GraphRow
 
 
-@click.group()
+@click.group(cls=ExtensibleGroup)
 def graph() -> None:
     """Check and print graph directories."""
 

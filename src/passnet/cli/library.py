@@ -21,6 +21,7 @@ from passnet.cli.library_results import (
     verified_lines,
 )
 from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_result, print_tables
 from passnet.errors import InputError
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from passnet.passes.library.entries import PassEntry
 
 
-@click.group("library")
+@click.group("library", cls=ExtensibleGroup)
 def library_group() -> None:
     """List, judge and pass on the passes that `passnet optimize` keeps.
 
@@ -51,6 +52,8 @@ class LibraryListOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("list", library_group)
 def list_command(options: LibraryListOptions) -> None:
@@ -65,7 +68,9 @@ def list_command(options: LibraryListOptions) -> None:
     heads = ("entry", "ops", "arguments", "author", "eager ms", "pass ms", "speedup", "saved ms",
              "status", "judged on")  # fmt: skip
     note = "speedup: the 95 % interval; saved: by its lower bound, 0 where it reaches below 1."
-    print_tables([Table(str(library), heads, [row(entry) for entry in entries], note)])
+    least = ("arguments", "author", "eager ms", "pass ms", "judged on")
+    rows = [row(entry) for entry in entries]
+    print_tables([Table(str(library), heads, rows, note, least)], options.wide)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import click
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import ending_at_own_errors
 from passnet.cli.terminal.output import print_json, print_tables, say
-from passnet.errors import InputError
+from passnet.errors import InputError, no_such
 
 if TYPE_CHECKING:
     from passnet.agent.settings import LlmSettings
@@ -71,7 +71,7 @@ def _optimize_settings() -> OptimizeSettings:
 class OptimizeOptions:
     """Options of `passnet optimize`."""
 
-    entry: str = opt.argument()
+    entry: str = opt.argument(complete=opt.completion.nets)
 
     sizes: tuple[tuple[str, int], ...] = opt.field(
         (), option="size", type=InputSize(), metavar="AXIS=N"
@@ -111,6 +111,8 @@ class OptimizeOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command_group("optimize")
 def optimize(options: OptimizeOptions) -> None:
@@ -140,9 +142,7 @@ def optimize(options: OptimizeOptions) -> None:
     known = axis_sizes(net)
     for axis, _ in options.sizes:
         if axis not in known:
-            raise InputError(
-                f"{entry}: no input has an axis {axis}; name one of {', '.join(known) or 'none'}"
-            )
+            raise InputError(f"{entry}: {no_such('axis', axis, known)}")
     inputs = input_values(net, partial(resized_value, sizes=dict(options.sizes)))
     with (
         ending_at_own_errors(file),
@@ -156,7 +156,7 @@ def optimize(options: OptimizeOptions) -> None:
     if options.json:
         print_json(optimized.record)
     else:
-        print_tables(optimized_tables(optimized.record))
+        print_tables(optimized_tables(optimized.record), options.wide)
     if out is not None:
         say(f"kept in {out}: passnet.load({str(out)!r}, net)", err=options.json)
         say(f"the page: {out / PAGE_FILE}", err=options.json)

@@ -11,6 +11,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_notes, say
 from passnet.errors import WorkerError, names_exhaustion
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from passnet.judge.suite.suite import Suite
 
 
-@click.group("pass")
+@click.group("pass", cls=ExtensibleGroup)
 def pass_group() -> None:
     """Check pass folders against graphs."""
 

@@ -29,7 +29,7 @@ def _profile_settings() -> ProfileSettings:
 class ProfileOptions:
     """Options of `passnet profile`."""
 
-    words: tuple[str, ...] = opt.argument(nargs=-1, metavar="WHAT...")
+    words: tuple[str, ...] = opt.argument(nargs=-1, metavar="WHAT...", complete=opt.completion.nets)
 
     out: Path | None = None
     """Write the profiles to this folder; without it, WHAT are such folders, and their tables are
@@ -62,6 +62,8 @@ class ProfileOptions:
     """With --make-suite, select at most this many tasks."""
 
     json: bool = opt.shared("json")
+
+    wide: bool = opt.shared("wide")
 
 
 @opt.command("profile")
@@ -111,13 +113,13 @@ def _report(
     from passnet.pages.tables.profile_tables import items_table, study_tables
 
     if not any(record.status == "ok" for record in records):
-        print_tables([items_table(records)])
+        print_tables([items_table(records)], options.wide)
         sys.exit(1)
     numbers = study(records)
     if options.json:
         print_json(numbers)
     else:
-        print_tables([items_table(records), *study_tables(numbers)])
+        print_tables([items_table(records), *study_tables(numbers)], options.wide)
     page = options.page
     left_out = sum(numbers.left_out.values()) / numbers.num_items
     if left_out > MAX_LEFT_OUT:

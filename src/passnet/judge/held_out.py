@@ -10,7 +10,6 @@ from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings
-from passnet.judge.suite.suite import Suite
 from passnet.judge.task import TaskGraph
 from passnet.judge.verdict.findings import Finding, finding
 
@@ -18,12 +17,6 @@ WRONG: tuple[Status, ...] = ("wrong_shape", "wrong_dtype", "crash", "timeout")
 """Statuses that are wrong on any shape: a pass may fail to match, or say that it cannot run."""
 LEVEL = 0
 """The tolerance level from which an output counts as wrong and not as less accurate."""
-
-
-def held_out_graphs(held_out: Suite | None, task: str) -> list[TaskGraph]:
-    """Return the graphs of a task in a suite of held-out shapes."""
-    tasks = held_out.tasks if held_out else ()
-    return [graph for unseen in tasks if unseen.name == task for graph in unseen.graphs]
 
 
 def held_out_findings(

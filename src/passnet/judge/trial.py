@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from passnet.judge.processes.sandbox import SandboxName
 from passnet.judge.protocol.messages import Profiled
 from passnet.judge.score.status import Status
-from passnet.judge.timing.measurement import Rounds
+from passnet.judge.timing.estimate import Rounds
 from passnet.judge.timing.roofline import Roofline
 from passnet.judge.verdict.findings import Finding
 

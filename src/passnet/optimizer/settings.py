@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from passnet.agent.settings import LlmSettings
 from passnet.core.jobs.run_plan import seconds_of
-from passnet.errors import InputError
+from passnet.errors import InputError, no_such
 from passnet.optimizer.record import Precision
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class OptimizeSettings:
             names = (*lower, *(name for name in names if name not in lower))
         unknown = [name for name in names if name not in backends]
         if unknown:
-            raise InputError(f"no backend {unknown[0]!r}; there are {', '.join(backends)}")
+            raise InputError(no_such("backend", unknown[0], backends))
         if self.authors:
             from passnet.optimizer.choose.pass_choice import writers_of
 

@@ -10,7 +10,7 @@ import torch
 import torch.fx
 
 from passnet.core.hardware import this_hardware
-from passnet.errors import InputError
+from passnet.errors import InputError, no_such
 from passnet.inductor.compiler import compile_with_inductor
 from passnet.passes.apply.first_call import check_first_calls
 from passnet.passes.apply.op_observer import Observer
@@ -53,8 +53,8 @@ def passnet_backend(
     options = dict(options or {})
     unknown = [name for name in options if name not in OPTIONS]
     if unknown or mode is not None:
-        setting = f"option {unknown[0]!r}" if unknown else f"mode {mode!r}"
-        raise InputError(f"backend passnet has no {setting}; its options are {', '.join(OPTIONS)}")
+        missing = no_such("option", unknown[0], OPTIONS) if unknown else f"no mode {mode!r}"
+        raise InputError(f"backend passnet has {missing}")
     residual = options.get("residual", "eager")
     if residual not in get_args(Residual):
         raise InputError(f"residual is {residual!r}; choose eager, inductor or inlined")

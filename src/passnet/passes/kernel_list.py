@@ -5,7 +5,6 @@ shared objects lie beside it. The token is part of the `uuid()` of passes. A lis
 anything gives way to one with another token, so no cached graph calls an op that is not there.
 """
 
-import fcntl
 import os
 import secrets
 from collections.abc import Iterable, Iterator
@@ -38,6 +37,8 @@ def known_kernels(digest: str, more: Iterable[str] = ()) -> str:
 @contextmanager
 def _locked(digest: str) -> Iterator[TextIO]:
     """Yield a folder's list, read from the start and written at the end, for this process alone."""
+    import fcntl  # not on Windows, where pass folders can be read
+
     path = cache_folder("kernels") / f"{digest}.txt"
     if path.is_symlink() or (path.exists() and not is_private(path)):
         path.unlink()

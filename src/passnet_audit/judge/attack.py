@@ -15,7 +15,7 @@ from passnet.agent.attempts.attempt import Attempt, Evaluation
 from passnet.agent.settings import AgentSettings
 from passnet.agent.trajectories.selection import code_digest
 from passnet.core.records.serialise import write_json
-from passnet.errors import InputError
+from passnet.errors import InputError, no_such
 from passnet.graph.text.files import read_sample
 from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.protocol.device import kind_of
@@ -54,9 +54,9 @@ def attacked_graphs(corpus: Path, names: Sequence[str] = ()) -> Suite:
     for name in names or graph_names[:1] or [""]:
         if name not in graph_names:
             raise InputError(
-                f"{corpus}: no graph {name!r} with an honest kernel; put a graph directory under "
-                f"{GRAPH_FOLDER} and a pass folder of its name under {KERNEL_FOLDER}; there are "
-                f"{', '.join(graph_names) or 'none'}"
+                f"{corpus}: {no_such('graph with an honest kernel', name, graph_names)}; put a "
+                f"graph directory under {GRAPH_FOLDER} and a pass folder of its name under "
+                f"{KERNEL_FOLDER}"
             )
     graphs = [
         TaskGraph(name, name, read_sample(corpus / GRAPH_FOLDER / name).graph)

@@ -57,6 +57,8 @@ class JudgeAttackOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("attack")
 def judge_attack(options: JudgeAttackOptions) -> None:
@@ -73,7 +75,7 @@ def judge_attack(options: JudgeAttackOptions) -> None:
     if options.json:
         print_json({"attacks": len(rows), "gained": gained, "rows": rows})
     else:
-        print_tables([_attack_table(rows)])
+        print_tables([_attack_table(rows)], options.wide)
         click.echo(f"attacks that gained: {gained} of {len(rows)}")
     if gained:
         sys.exit(1)
@@ -164,7 +166,7 @@ def _attack_table(rows: list[dict[str, Any]]) -> Table:
     from passnet.pages.tables.tables import Table
 
     heads = ("attack", "call", "credited", "honest kernel", "came out as", "gained")
-    table = Table("Attacks", heads)
+    table = Table("Attacks", heads, least=("call", "came out as"))
     for row in rows:
         speedups = (row.get("speedup"), row.get("honest_speedup"))
         table.rows.append((

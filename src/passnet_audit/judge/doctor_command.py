@@ -21,6 +21,8 @@ class JudgeDoctorOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("doctor")
 def judge_doctor(options: JudgeDoctorOptions) -> None:
@@ -42,7 +44,8 @@ def judge_doctor(options: JudgeDoctorOptions) -> None:
             (attempt.tried, "yes" if attempt.is_confined else "NO", attempt.by or "–")
             for attempt in attempts
         ]
-        print_tables([Table(f"Sandbox: {sandbox.name}", ("attempt", "prevented", "by"), rows)])
+        table = Table(f"Sandbox: {sandbox.name}", ("attempt", "prevented", "by"), rows)
+        print_tables([table], options.wide)
         for sentence in (*remedy, f"attempts that succeeded: {len(escaped)} of {len(attempts)}"):
             say(sentence)
     if escaped:

@@ -30,6 +30,8 @@ class JudgeRooflineOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("roofline")
 def judge_roofline(options: JudgeRooflineOptions) -> None:
@@ -44,7 +46,7 @@ def judge_roofline(options: JudgeRooflineOptions) -> None:
     if options.json:
         print_json(rates)
         return
-    print_tables(rate_tables(rates))
+    print_tables(rate_tables(rates), options.wide)
     say(f"{rates.hardware.text}; a time below {MARGIN:.0%} of T_sol is impossible")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_map
 
-from passnet.errors import InputError, PassnetError
+from passnet.errors import InputError, PassnetError, no_such
 from passnet.inductor.compiler import import_compilers
 from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.backends.registry import BACKENDS
@@ -39,7 +39,7 @@ def audit_case(
     there is no such backend.
     """
     if asked not in (DEFAULT, *backends):
-        raise InputError(f"no backend {asked!r}; there are {DEFAULT}, {', '.join(backends)}")
+        raise InputError(no_such("backend", asked, (DEFAULT, *backends)))
     use_dynamo_once()
     start = time.monotonic()
     found = CaseOutcome(str(case.path), case.kind, asked, "served")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
-from passnet.cli.terminal.output import MAX_WIDTH, print_notes, print_result, print_tables
+from passnet.cli.terminal.output import print_notes, print_result, print_tables
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class OptimizeAuditOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
 
 @opt.command("audit")
 def optimize_audit(options: OptimizeAuditOptions) -> None:
@@ -57,6 +59,7 @@ def optimize_audit(options: OptimizeAuditOptions) -> None:
     several at a time disturb each other's times. Exits with 1 if a net came out wrong, changed or
     crashed, or if the default choice makes fewer than 90 % of the harmless nets faster.
     """
+    from passnet.core.terminal.console import PIPE_WIDTH
     from passnet.core.terminal.progress import progress
     from passnet_audit.nets.case import find_cases
     from passnet_audit.nets.outcome import complaints, totals
@@ -80,8 +83,8 @@ def optimize_audit(options: OptimizeAuditOptions) -> None:
         outcomes = run_audit(cases, asked, options.settings, options.limits, options.out, plan)
     print_notes(f"left out, as {name} is not installed: {path}" for path, name in left_out.items())
     if not options.json:
-        print_tables([audit_table(outcomes)])
+        print_tables([audit_table(outcomes)], options.wide)
     result = {"totals": totals(outcomes), "left_out": left_out, "outcomes": outcomes}
-    print_result(options.json, result, audit_lines(outcomes, MAX_WIDTH))
+    print_result(options.json, result, audit_lines(outcomes, PIPE_WIDTH))
     if failed := list(complaints(outcomes)):
         fail("; ".join(failed))

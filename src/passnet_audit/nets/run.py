@@ -11,7 +11,7 @@ from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobOutcome, J
 from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
-from passnet.errors import InputError
+from passnet.errors import InputError, no_such
 from passnet.optimizer.settings import OptimizeSettings
 from passnet_audit.nets.case import CaseFile
 from passnet_audit.nets.outcome import DEFAULT, CaseOutcome
@@ -68,9 +68,7 @@ def choices(names: Sequence[str]) -> tuple[str, ...]:
     each = (DEFAULT, *(name for name in own if name != "eager"))
     for name in names:
         if name not in (EACH, DEFAULT, *BACKENDS):
-            raise InputError(
-                f"no backend {name!r}; there are {DEFAULT}, {EACH}, {', '.join(BACKENDS)}"
-            )
+            raise InputError(no_such("backend", name, (DEFAULT, EACH, *BACKENDS)))
     chosen = [choice for name in names for choice in (each if name == EACH else (name,))]
     return tuple(dict.fromkeys(chosen))
 

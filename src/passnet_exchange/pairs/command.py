@@ -12,6 +12,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_notes, print_result
 from passnet.errors import InputError
 
@@ -105,7 +106,7 @@ def _lines(result: PairResult) -> list[str]:
     return lines
 
 
-@click.group("import")
+@click.group("import", cls=ExtensibleGroup)
 def import_group() -> None:
     """Make suites of the problems of other projects."""
 

@@ -10,8 +10,9 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
+from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_notes, say
-from passnet.errors import InputError
+from passnet.errors import InputError, no_such
 
 if TYPE_CHECKING:
     from passnet.bench.run_record import BenchRunInfo
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from passnet_site.leaderboard.rejudging import EntryVerification
 
 
-@click.group("leaderboard")
+@click.group("leaderboard", cls=ExtensibleGroup)
 def leaderboard_group() -> None:
     """Add runs to a leaderboard, check what others add, and judge it again."""
 
@@ -92,7 +93,7 @@ def _run_of(folder: Path, names: tuple[str, ...]) -> tuple[BenchRunInfo, list[Tr
     known = [candidate.name for candidate in info.candidates]
     missing = [name for name in names if name not in known]
     if missing:
-        raise InputError(f"{folder}: has no candidate {missing[0]}; it has {', '.join(known)}")
+        raise InputError(f"{folder}: {no_such('candidate', missing[0], known)}")
     candidates = tuple(each for each in info.candidates if each.name in names)
     hashes = {name: text for name, text in info.code_hashes.items() if name in names}
     info = replace(info, candidates=candidates, code_hashes=hashes)

@@ -13,7 +13,7 @@ from passnet.bench.scores import CandidateScore, Row, score_rows, untimed_candid
 from passnet.core.records.parquet import FileLimits, Format
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.core.records.untrusted import untrusted_digest
-from passnet.errors import InputError
+from passnet.errors import InputError, no_such
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import CandidateEntry, parse_candidate
 from passnet.judge.suite.suite import Suite
@@ -214,9 +214,7 @@ def entry_folders(leaderboard: Path, names: Sequence[str] = ()) -> list[Path]:
     paths = sorted(leaderboard.glob(f"*/{ENTRY_FILE}"))
     folders = {path.parent.name: path.parent for path in paths}
     if missing := [name for name in names if name not in folders]:
-        raise InputError(
-            f"{leaderboard}: has no entry {missing[0]!r}; it has {', '.join(folders) or 'none'}"
-        )
+        raise InputError(f"{leaderboard}: {no_such('entry', missing[0], folders)}")
     return [folders[name] for name in names] if names else list(folders.values())
 
 

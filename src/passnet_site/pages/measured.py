@@ -12,7 +12,8 @@ from passnet.core.records.untrusted import MAX_HASHED_BYTES, open_untrusted
 from passnet.errors import InputError, PassnetError
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import parse_candidate
-from passnet.judge.suite.suite import Suite, load_suite, shipped_suites
+from passnet.judge.suite.shipped import shipped_suites
+from passnet.judge.suite.suite import Suite, load_suite
 from passnet.judge.trial import Trial
 from passnet.passes.folder import is_pass_folder
 from passnet_site.leaderboard.entry import LeaderboardEntry, entry_folders, read_entry

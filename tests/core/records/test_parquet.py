@@ -17,7 +17,7 @@ from passnet.core.records.parquet import (
     write_shards,
 )
 from passnet.errors import InputError
-from passnet.judge.suite.suite import shipped_suites
+from passnet.judge.suite.shipped import shipped_suites
 
 
 @dataclass(frozen=True)

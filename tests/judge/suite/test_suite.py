@@ -15,7 +15,8 @@ from passnet.graph.canonical import op_sequence
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.files import GraphSample, write_sample
 from passnet.graph.values.inputs import make_inputs
-from passnet.judge.suite.suite import Suite, load_suite, make_suite, shipped_suites, write_suite
+from passnet.judge.suite.shipped import shipped_suites
+from passnet.judge.suite.suite import Suite, load_suite, make_suite, write_suite
 from passnet.judge.task import NetSource, TaskGraph
 from tests.graph.programs import graph_of, program_of
 

@@ -45,3 +45,16 @@ def test_news_of_an_item_under_way_counts_no_item(capfd: pytest.CaptureFixture[s
         while "turns" not in text and time.monotonic() < deadline:
             text += capfd.readouterr().err
     assert "writing passes: 0 of 1 after 0 s, 3 turns, 4,512 tokens, $0.02\n" in text
+
+
+def test_no_color_means_lines_in_place_of_a_bar_on_a_terminal(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    for shows_bar in (True, False):
+        with progress("judging demo", 1) as step:
+            step()
+        assert ("\x1b" in capfd.readouterr().err) == shows_bar
+        monkeypatch.setenv("NO_COLOR", "1")

@@ -124,7 +124,7 @@ def test_a_full_queue_tells_clients_when_to_come_back(tmp_path):
 
 REFUSED = {
     "no JSON": (b"{", 400, "not a valid Submission"),
-    "no such suite": (replace(submission(), suite="large"), 400, "no suite 'large' here"),
+    "no such suite": (replace(submission(), suite="large"), 400, "no suite 'large'; there are "),
     "no such task": (
         replace(submission(), suite="small", task="relu_add"), 400, "suite small has no task",
     ),

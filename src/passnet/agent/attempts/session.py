@@ -12,8 +12,7 @@ from passnet.agent.graph_text import graph_text
 from passnet.agent.settings import AgentSettings
 from passnet.errors import ActionError, PassFolderError
 from passnet.judge.desk.desk import JudgeDesk, StateJudge
-from passnet.judge.held_out import held_out_graphs
-from passnet.judge.suite.suite import Suite
+from passnet.judge.suite.suite import Suite, held_out_graphs
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files, created, deleted, read_files, replaced, view

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from passnet.errors import ActionError
+from passnet.errors import ActionError, no_such
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def parse_action(
     except (msgspec.DecodeError, RecursionError) as cause:
         raise ActionError(f"{tool}: the arguments are not JSON: {cause}") from cause
     if tool not in known:
-        raise ActionError(f"there is no tool {tool[:60]!r}; there are {', '.join(known)}")
+        raise ActionError(f"there is {no_such('tool', tool[:60], known)}")
     names = [field.name for field in fields(known[tool])]
     expected = ", ".join(names) or "no arguments"
     if not isinstance(values, dict):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from passnet.agent.attempts.session import Session
-from passnet.errors import InputError, did_you_mean
+from passnet.errors import InputError, no_such
 
 Author: TypeAlias = Callable[[Session, int], None]
 """Writes passes in a session, with a seed, until it submits."""
@@ -33,11 +33,8 @@ def program_author(name: str, most_evaluations: int) -> Author:
     kind, _, folder = name.partition(":")
     trained = {entry.name: entry for entry in entry_points(group=GROUP)}
     if kind not in trained:
-        names = ["library", *AUTHORS]
-        known = ", ".join([*names, *(f"{each}:FOLDER" for each in trained)])
-        raise InputError(
-            f"there is no author {name!r}; there are {known}{did_you_mean(name, names)}"
-        )
+        known = ["library", *AUTHORS, *(f"{each}:FOLDER" for each in trained)]
+        raise InputError(f"there is {no_such('author', name, known)}")
     if not folder:
         raise InputError(f"the author {kind} needs a checkpoint: give {kind}:FOLDER")
     opened: Author = trained[kind].load()(Path(folder))

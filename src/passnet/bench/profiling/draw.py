@@ -29,7 +29,8 @@ from passnet.graph.canonical import op_sequence
 from passnet.graph.spec import TensorSpec
 from passnet.graph.text.render import render_program
 from passnet.judge.suite.selection import input_mib
-from passnet.judge.suite.suite import Suite, load_suite, shipped_suites
+from passnet.judge.suite.shipped import shipped_suites
+from passnet.judge.suite.suite import Suite, load_suite
 from passnet.judge.task import TaskGraph
 
 T = TypeVar("T")

@@ -41,6 +41,8 @@ class DatasetQueryOptions:
 
     json: bool = opt.shared("json")
 
+    wide: bool = opt.shared("wide")
+
     csv: bool = False
     """Print the result as CSV."""
 
@@ -70,7 +72,7 @@ def query_command(options: DatasetQueryOptions) -> None:
         elif options.csv:
             _print_csv(table)
         else:
-            _print_rows(table, dataset.count(where))
+            _print_rows(table, dataset.count(where), options.wide)
 
 
 def _as_json(row: dict[str, Any]) -> dict[str, Any]:
@@ -94,12 +96,12 @@ def _print_csv(table: pa.Table) -> None:
         )
 
 
-def _print_rows(table: pa.Table, total: int) -> None:
+def _print_rows(table: pa.Table, total: int, wide: bool) -> None:
     from passnet.pages.tables.tables import Table
 
     rows = [tuple(_cell(*cell) for cell in row.items()) for row in table.to_pylist()]
     note = f"{table.num_rows} of {total} rows that match"
-    print_tables([Table("Rows", tuple(table.column_names), rows, note)])
+    print_tables([Table("Rows", tuple(table.column_names), rows, note)], wide)
 
 
 def _cell(name: str, value: Any) -> str:
@@ -118,6 +120,8 @@ class DatasetStatsOptions:
     page: Path | None = opt.shared("page")
 
     json: bool = opt.shared("json")
+
+    wide: bool = opt.shared("wide")
 
 
 @opt.command("stats")
@@ -138,7 +142,7 @@ def stats_command(options: DatasetStatsOptions) -> None:
     elif options.json:
         print_json(numbers)
     else:
-        print_tables(stats_tables(numbers))
+        print_tables(stats_tables(numbers), options.wide)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +154,8 @@ class DatasetShowOptions:
     fingerprint: str = opt.argument()
 
     json: bool = opt.shared("json")
+
+    wide: bool = opt.shared("wide")
 
 
 @opt.command("show")
@@ -179,7 +185,7 @@ def show_command(options: DatasetShowOptions) -> None:
             print_json(_as_json(dataset.table(where, COLUMNS).to_pylist()[0]))
             return
         [row] = dataset.rows(where)
-    print_tables(row_tables(row))
+    print_tables(row_tables(row), options.wide)
     say(row.program)
 
 

@@ -31,7 +31,7 @@ def _capture_settings() -> CaptureSettings:
 class ExtractOptions:
     """Options of `passnet extract`."""
 
-    entries: tuple[str, ...] = opt.argument(nargs=-1, required=False)
+    entries: tuple[str, ...] = opt.argument(nargs=-1, required=False, complete=opt.completion.nets)
 
     catalog: tuple[str, ...] = opt.field((), metavar="LIBRARY")
     """Capture all nets of this library or catalog file."""

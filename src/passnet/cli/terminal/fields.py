@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passnet.cli.terminal import completion
 from passnet.cli.terminal.parser import (
     PATH,
     OptionPart,
@@ -37,6 +38,7 @@ __all__ = [
     "OptionPart",
     "argument",
     "command",
+    "completion",
     "command_group",
     "field",
     "fields_of",
@@ -85,26 +87,42 @@ class Shared:
     json: bool = False
     """Print the result as JSON."""
 
+    wide: bool = False
+    """Print all columns of tables, also those that do not fit the terminal."""
+
     fail_under: float | None = field(None, metavar="AS")
     """Exit with 1 if a candidate's AS is below this; baselines count only if there is no other."""
 
-    suite: str = field("demo", metavar="SUITE")
+    suite: str = field("demo", metavar="SUITE", complete=completion.suites)
     """Use this suite: a shipped one by name, a Parquet file, or a folder of graphs, which is ./NAME
     if a shipped one has its name.
     """
 
-    tasks: tuple[str, ...] = field((), option="task", metavar="NAME")
+    tasks: tuple[str, ...] = field((), option="task", metavar="NAME", complete=completion.tasks)
     """Use only this task of the suite."""
 
     suites: tuple[Suite, ...] = field(
-        (), option="suite", metavar="SUITE", type=click.STRING, convert=_open_suites
+        (),
+        option="suite",
+        metavar="SUITE",
+        type=click.STRING,
+        convert=_open_suites,
+        complete=completion.suites,
     )
     """Look up tasks in this suite too, which does not ship with passnet."""
 
-    held_out: Suite | None = field(None, metavar="SUITE", type=click.STRING, convert=open_suite)
+    held_out: Suite | None = field(
+        None,
+        metavar="SUITE",
+        type=click.STRING,
+        convert=open_suite,
+        complete=completion.suites,
+    )
     """Reject passes that are wrong on this suite, which has other shapes of the same tasks."""
 
-    evaluation: tuple[str, ...] = field((), option="eval", metavar="SUITE")
+    evaluation: tuple[str, ...] = field(
+        (), option="eval", metavar="SUITE", complete=completion.suites
+    )
     """Keep training apart from this suite, which is for evaluation."""
 
     sandbox: Sandbox = field(
@@ -151,7 +169,7 @@ def suite(is_argument: bool = False, unless: str | None = None) -> Any:
     """
 
     def make(_: type, __: str) -> OptionPart:
-        words = (click.Argument(["suite"], default="demo"),)
+        words = (click.Argument(["suite"], default="demo", shell_complete=completion.suites),)
         names = words if is_argument else field_part(Shared, "suite").params
         tasks = field_part(Shared, "tasks")
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from passnet.errors import PassnetError, boundary
+from passnet.errors import PassnetError, boundary, no_such
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -14,7 +14,19 @@ ENTRY_POINTS = "passnet.commands"
 """Entry-point group of commands: `name = "module:command"`, or `"group.name"` within a group."""
 
 
-class ExtensibleGroup(click.Group):
+class AskingCommand(click.Command):
+    """A command that offers similar options for an unknown one."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words of the command."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as cause:
+            known = [name for each in self.get_params(ctx) for name in each.opts if name[0] == "-"]
+            raise click.UsageError(no_such("option", cause.option_name, known), ctx) from cause
+
+
+class ExtensibleGroup(AskingCommand, click.Group):
     """A group of commands, its own and those that other packages add to it."""
 
     @property
@@ -44,8 +56,8 @@ class ExtensibleGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand as cause:
-            names = self.list_commands(ctx)
-            raise click.exceptions.NoSuchCommand(args[0], possibilities=names, ctx=ctx) from cause
+            missing = no_such("command", args[0], self.list_commands(ctx))
+            raise click.UsageError(missing, ctx) from cause
 
 
 def _added(prefix: str) -> Mapping[str, "EntryPoint"]:

@@ -61,7 +61,7 @@ class Interruption:
             self._has_spoken = True
             end_descendants()
             reason = "interrupted" if self.signal == signal.SIGINT else "ended by SIGTERM"
-            clear = SHOW_CURSOR if sys.stderr.isatty() else ""
+            clear = SHOW_CURSOR if sys.stderr.isatty() and not os.environ.get("NO_COLOR") else ""
             text = f"{clear}passnet: {reason}; {_outlook(self._command)}\n"
             with suppress(OSError):
                 os.write(sys.stderr.fileno(), text.encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,47 +14,18 @@ if TYPE_CHECKING:
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.pages.tables.tables import Table
 
-MAX_WIDTH = 100
-"""Most columns of a table."""
-
-LONG_COLUMN = 24
-"""Fewest letters of a column whose cells fold."""
+WIDE = 10_000
+"""Columns on which every table fits."""
 
 
-def print_tables(tables: Iterable[Table]) -> None:
-    """Print tables; one that is wider than the terminal, or `MAX_WIDTH`, comes in blocks."""
-    from rich.console import Console
-
+def print_tables(tables: Iterable[Table], wide: bool = False) -> None:
+    """Print tables; columns that do not fit the terminal are hidden unless `wide`."""
+    from passnet.core.terminal.console import open_console
     from passnet.pages.tables.tables import print_table
 
-    console = Console()
-    width = min(console.width, MAX_WIDTH) if console.is_terminal else MAX_WIDTH
-    console = Console(width=width)
+    console = open_console(width=WIDE if wide else None)
     for table in tables:
-        for block in fitting_blocks(table, width):
-            print_table(console, block)
-
-
-def fitting_blocks(table: Table, width: int) -> Iterator[Table]:
-    """Divide a table into tables that fit a width; the first column is in all of them."""
-    from passnet.pages.tables.tables import SHORT_CELL, Table
-
-    columns = list(zip(table.heads, *table.rows, strict=True))
-    lengths = [max(map(len, column)) for column in columns]
-    widths = [length if length <= SHORT_CELL else LONG_COLUMN for length in lengths]
-    blocks: list[list[int]] = [[0]]
-    for index, needed in enumerate(widths[1:], start=1):
-        used = 1 + sum(widths[column] + 3 for column in blocks[-1])
-        if used + needed + 3 > width and len(blocks[-1]) > 1:
-            blocks.append([0])
-        blocks[-1].append(index)
-    for number, block in enumerate(blocks):
-        yield Table(
-            table.title if number == 0 else "",
-            tuple(table.heads[index] for index in block),
-            [tuple(row[index] for index in block) for row in table.rows],
-            table.note if number == len(blocks) - 1 else "",
-        )
+        print_table(console, table, "; --wide shows all columns")
 
 
 def print_json(value: Any) -> None:

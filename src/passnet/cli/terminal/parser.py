@@ -3,7 +3,8 @@ there. The string below a field is its help, as in `passnet.core.jobs.run_plan.R
 
 The name of an option is that of its field, without `num_`, `is_`, `has_` and without units. What a
 field cannot say otherwise is in its metadata: `option` (another name), `choices`, `least`, `most`,
-`metavar`, `type` (of click), `convert` (applied to the value), `default` (as the user writes it).
+`metavar`, `type` (of click), `convert` (applied to the value), `default` (as the user writes it),
+`complete` (of `completion`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import click
 
-from passnet.cli.terminal.groups import ExtensibleGroup
+from passnet.cli.terminal.completion import Completion
+from passnet.cli.terminal.groups import AskingCommand, ExtensibleGroup
+from passnet.errors import no_such
 
 PATH = click.Path(path_type=Path)
 
@@ -36,8 +39,22 @@ MAX_REAL = 1e9
 """Largest real number of an option; as seconds these are 31 years, which clocks can wait for."""
 
 
+class WholeRange(click.IntRange):
+    """Whole numbers of a range, whose bounds are described in words."""
+
+    name = "integer"
+
+    def _describe_range(self) -> str:
+        return bounds_in_words(self)
+
+
 class FiniteRange(click.FloatRange):
     """Real numbers of a range, up to `MAX_REAL`; nan, which compares with nothing, is none."""
+
+    name = "number"
+
+    def _describe_range(self) -> str:
+        return bounds_in_words(self)
 
     def __init__(self, low: float = 0, high: float = MAX_REAL, **ends: bool) -> None:
         super().__init__(low, high, **ends)
@@ -56,6 +73,45 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+def bounds_in_words(kind: click.IntRange | click.FloatRange, most: float = math.inf) -> str:
+    """Return the bounds of a range; an upper one of `most` or more goes without saying.
+
+    Examples:
+        >>> bounds_in_words(FiniteRange(min_open=True), MAX_REAL), bounds_in_words(FiniteRange())
+        ('above 0', '0 to 1000000000')
+        >>> bounds_in_words(WholeRange(1), MAX_WHOLE), bounds_in_words(FiniteRange(0, 1))
+        ('at least 1', '0 to 1')
+        >>> bounds_in_words(FiniteRange(0, 1, min_open=True, max_open=True))
+        'above 0, below 1'
+    """
+    low = f"{'above' if kind.min_open else 'at least'} {kind.min:.10g}"
+    if kind.max is None or kind.max >= most:
+        return low
+    if kind.min_open or kind.max_open:
+        return f"{low}, {'below' if kind.max_open else 'at most'} {kind.max:.10g}"
+    return f"{kind.min:.10g} to {kind.max:.10g}"
+
+
+class NamedChoice(click.Choice[str]):
+    """A choice of names that offers similar ones for an unknown one."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Return the sentence for a value that is none of the choices."""
+        return f"{no_such('choice', str(value), map(str, self.choices))}."
+
+
+class BoundedOption(click.Option):
+    """An option whose help names no bound that only keeps numbers apart from nonsense."""
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return the default and the bounds of the value."""
+        extra = super().get_help_extra(ctx)
+        if "range" in extra and isinstance(self.type, click.IntRange | click.FloatRange):
+            most = MAX_WHOLE if isinstance(self.type, click.IntRange) else MAX_REAL
+            extra["range"] = bounds_in_words(self.type, most)
+        return extra
+
+
 @dataclass(frozen=True)
 class OptionPart:
     """Parameters of a command, and the value that one field of its options gets from theirs."""
@@ -68,7 +124,7 @@ PartMaker: TypeAlias = Callable[[type, str], OptionPart]
 """Makes the part of a field from the dataclass and the field's name."""
 
 
-class OptionsCommand(click.Command):
+class OptionsCommand(AskingCommand):
     """A command that gets its options as one dataclass, the annotation of its only parameter.
 
     The dataclass is read, and settings that it refers to are imported, when the command is used.
@@ -152,13 +208,25 @@ def field(default: Any = dataclasses.MISSING, **metadata: Any) -> Any:
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def argument(nargs: int = 1, required: bool = True, metavar: str | None = None) -> Any:
+def argument(
+    nargs: int = 1,
+    required: bool = True,
+    metavar: str | None = None,
+    complete: Completion | None = None,
+) -> Any:
     """Return a field for words of the command line that follow no option."""
 
     def part(owner: type, name: str) -> OptionPart:
         kind = _click_type(_annotation(owner, name), {}, None)
-        settings = {"type": kind["type"], "nargs": nargs, "required": required, "metavar": metavar}
-        return OptionPart((click.Argument([name], **settings),), lambda values: values[name])
+        word = click.Argument(
+            [name],
+            type=kind["type"],
+            nargs=nargs,
+            required=required,
+            metavar=metavar,
+            shell_complete=complete,
+        )
+        return OptionPart((word,), lambda values: values[name])
 
     return dataclasses.field(metadata={"part": part})
 
@@ -228,13 +296,14 @@ def _option(owner: type, name: str, default: Any, metadata: Mapping[str, Any]) -
     elif default is not False and default not in (dataclasses.MISSING, None, ()):
         kind["default"] = default if convert is None or isinstance(default, int) else str(default)
     text = _docs(owner)[name]
-    return click.Option(
+    return BoundedOption(
         [f"--{word}", word.replace("-", "_")],
         help=f"{text[:-1]} (repeatable)." if kind.get("multiple") else text,
         required=default is dataclasses.MISSING and "default" not in metadata,
         show_default=True,
         callback=_callback(convert),
         metavar=metadata.get("metavar"),
+        shell_complete=metadata.get("complete"),
         **kind,
     )
 
@@ -253,7 +322,9 @@ def _option_name(field: str) -> str:
 def _callback(convert: Callable[[Any], Any] | None) -> Any:
     if convert is None:
         return None
-    return lambda _, __, value: None if value is None else convert(value)
+    return lambda ctx, _, value: (
+        value if value is None or ctx.resilient_parsing else convert(value)  # a shell completes
+    )
 
 
 def _click_type(annotation: Any, metadata: Mapping[str, Any], default: Any) -> dict[str, Any]:
@@ -268,13 +339,13 @@ def _click_type(annotation: Any, metadata: Mapping[str, Any], default: Any) -> d
     if kinds:
         return {**_click_type(kinds[0], metadata, None), "nargs": len(kinds)}
     if "choices" in metadata or get_origin(annotation) is Literal:
-        return {"type": click.Choice(metadata.get("choices") or get_args(annotation))}
+        return {"type": NamedChoice(metadata.get("choices") or get_args(annotation))}
     if annotation is bool:
         return {"is_flag": True}
     least = metadata.get("least", 0 if default == 0 else None)
     if annotation is int:
         low = 1 if least is None else least
-        return {"type": click.IntRange(low, metadata.get("most", MAX_WHOLE))}
+        return {"type": WholeRange(low, metadata.get("most", MAX_WHOLE))}
     if annotation is float:
         ends = {"min_open": least is None, "max_open": "below" in metadata}
         high = metadata.get("below", metadata.get("most", MAX_REAL))

@@ -75,7 +75,8 @@ def end_with_parent() -> None:
 
 def adopt_orphans(does_adopt: bool = True) -> None:
     """Adopt orphaned descendants, so that `end_descendants` reaches them, or stop doing so."""
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(does_adopt), 0, 0, 0)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(does_adopt), 0, 0, 0)
 
 
 def end_with_descendants(child: int) -> list[int]:
@@ -133,11 +134,10 @@ def end_descendants() -> None:
 def descendants(pid: int) -> list[int]:
     """Return the running descendants of a process."""
     by_parent: dict[int, list[int]] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            state, parent = stat_of(int(folder.name))
-            if state not in "ZX":
-                by_parent.setdefault(parent, []).append(int(folder.name))
+    for folder in Path("/proc").glob("[0-9]*"):  # none where there is no such folder
+        state, parent = stat_of(int(folder.name))
+        if state not in "ZX":
+            by_parent.setdefault(parent, []).append(int(folder.name))
     found = list(by_parent.get(pid, ()))
     for child in found:  # the list grows in the loop
         found += by_parent.get(child, ())

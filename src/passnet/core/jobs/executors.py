@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from passnet.core.jobs.actors import results_of
 from passnet.core.jobs.process import JobRunner
-from passnet.errors import InputError
+from passnet.errors import InputError, no_such
 
 I = TypeVar("I")  # noqa: E741 (an item)
 R = TypeVar("R")
@@ -30,7 +30,7 @@ class Executor(Protocol):
 def executor(name: str) -> Executor:
     """Return the executor of a name; raise InputError if there is none."""
     if name not in EXECUTORS:
-        raise InputError(f"no executor {name!r}; there are {', '.join(EXECUTORS)}")
+        raise InputError(no_such("executor", name, EXECUTORS))
     return globals()[EXECUTORS[name]]
 
 

@@ -1,7 +1,6 @@
 """The lock on a run's folder: one process at a time works in it."""
 
 import errno
-import fcntl
 import os
 import shlex
 import socket
@@ -57,6 +56,8 @@ def folder_lock(folder: Path) -> Iterator[None]:
 
 def _locked(path: Path) -> int:
     """Open the lock file, lock it where the file system can, and return its descriptor."""
+    import fcntl  # not on Windows, where runs can be read
+
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:

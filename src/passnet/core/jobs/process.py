@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import resource
 import select
 import signal
 import subprocess
@@ -274,6 +273,8 @@ def _kill(group: int) -> None:
 
 
 def _work(job: Job, folder: Path) -> None:
+    import resource  # not on Windows, where no job runs
+
     log = os.open(folder / LOG_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(log, 1)
     os.dup2(log, 2)

@@ -43,7 +43,7 @@ def cache_folder(name: str) -> Path:
     If that cannot be written to, or another user owns it or may write to it, it lies among the
     temporary files, under this user's number or else in a folder of this process alone.
     """
-    own = Path(tempfile.gettempdir()) / f"passnet-{os.geteuid()}"
+    own = Path(tempfile.gettempdir()) / f"passnet-{_user()}"
     for home in (Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "passnet"), own):
         folder = home / name
         with suppress(OSError):
@@ -52,6 +52,11 @@ def cache_folder(name: str) -> Path:
             if is_private(home) and is_private(folder) and os.access(folder, os.W_OK):
                 return folder
     return _process_folder(name)
+
+
+def _user() -> int:
+    """Return this user's number, which is 0 for all on Windows."""
+    return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
 @cache
@@ -65,7 +70,7 @@ def is_private(path: Path) -> bool:
     """Return whether a file or folder is this user's, and nobody else may write to it."""
     status = path.lstat()
     is_link = stat.S_ISLNK(status.st_mode)
-    return status.st_uid == os.geteuid() and not is_link and not status.st_mode & 0o022
+    return status.st_uid == _user() and not is_link and not status.st_mode & 0o022
 
 
 def cached_file(folder: Path, key: str, suffix: str) -> Path | None:

@@ -52,7 +52,8 @@ def _complaint(status: os.stat_result, most_bytes: int) -> str | None:
 
 
 def _open(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # a pipe that took its place blocks nobody
+    # A pipe that took its place blocks nobody; Windows knows no such flag, nor such pipes.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def read_untrusted(

@@ -1,5 +1,6 @@
 """Text for people at a terminal.
 
+console       the terminal, or a pipe; NO_COLOR
 progress      progress bars, or plain lines without a terminal
 visible_text  foreign text with unprintable characters made visible
 """

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TypeAlias
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -18,6 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from passnet.core.terminal.console import open_console
 from passnet.core.terminal.visible_text import visible
 
 ProgressStep: TypeAlias = Callable[..., None]
@@ -33,10 +33,11 @@ WIDTH = 100
 def progress(title: str, total: int, every_s: float = LINE_EVERY_S) -> Iterator[ProgressStep]:
     """Show a bar with a rate and expected end; yield the function that counts an item.
 
-    Without a terminal, print a line every `every_s` seconds instead, the first after that time.
+    Without a terminal, or with NO_COLOR, print a line every `every_s` seconds instead, the first
+    after that time.
     """
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    console = open_console(stderr=True)
+    if console.color_system is None:
         with _lines(title, total, every_s) as step:
             yield step
         return

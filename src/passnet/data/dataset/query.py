@@ -16,7 +16,7 @@ from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, Jo
 from passnet.core.records.parquet import shard_path
 from passnet.core.records.serialise import decode, encode, write_json
 from passnet.data.dataset.store import MANIFEST_FILE, SUBGRAPHS, SubgraphRow, read_manifest
-from passnet.errors import InputError, naming
+from passnet.errors import InputError, naming, no_such
 
 COLUMNS: tuple[str, ...] = tuple(SUBGRAPHS.schema.names)
 BRIEF: tuple[str, ...] = ("full", "kinds", "num_ops", "dtype", "domain", "num_places", "nets")
@@ -103,7 +103,7 @@ class Dataset:
         """
         unknown = [name for name in columns if name not in COLUMNS]
         if unknown:
-            raise InputError(f"no column {unknown[0]!r}; there are {', '.join(COLUMNS)}")
+            raise InputError(no_such("column", unknown[0], COLUMNS))
         return self._ask(where=where, columns=tuple(columns), limit=limit)
 
     def rows(self, where: str | None = None, limit: int | None = None) -> Iterator[SubgraphRow]:

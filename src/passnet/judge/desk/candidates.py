@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from passnet.errors import InputError, PassFolderError, did_you_mean, neighbours
+from passnet.errors import InputError, PassFolderError, did_you_mean, neighbours, no_such
 from passnet.judge.candidate import INDUCTOR_KINDS, CallMode, Candidate
 from passnet.judge.task import Task
 from passnet.passes.folder import (
@@ -69,10 +69,7 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
     unknown = [flag for flag in flags if flag not in FLAGS]
     if unknown:
         known = [f"@{flag}" for flag in FLAGS]
-        raise InputError(
-            f"candidate {text}: no flag @{unknown[0]}; there are {', '.join(known)}"
-            f"{did_you_mean(f'@{unknown[0]}', known)}"
-        )
+        raise InputError(f"candidate {text}: {no_such('flag', f'@{unknown[0]}', known)}")
     calls = [call for call in CALLS if call in flags]
     residuals = [residual for residual in RESIDUALS if residual in flags]
     for given, options in ((calls, CALLS), (residuals, RESIDUALS)):

@@ -1,6 +1,5 @@
 """The inspected pass folders of a run, each inspected once, in a limited process of its own."""
 
-import resource
 import signal
 import sys
 import threading
@@ -77,6 +76,8 @@ def ready(_: str) -> None:
 
 def inspect_to(payload: str, out: Path) -> None:
     """Inspect a folder in the process of a job, and write the `Inspection` to `out`."""
+    import resource  # not on Windows, where nothing is judged
+
     order = decode(payload, _Order)
     sys.setrecursionlimit(MAX_FRAMES)
     most_seconds = resource.getrlimit(resource.RLIMIT_CPU)[1]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from passnet.core.jobs.children import python_command, python_environment
-from passnet.errors import InputError
+from passnet.errors import InputError, no_such
 from passnet.judge.processes.confine import SYSTEM_WIDE, Confinement
 
 SandboxName: TypeAlias = Literal["bubblewrap", "unshare", "none"]
@@ -107,7 +107,7 @@ def find_sandbox(choice: str = "auto", ways: Sequence[Sandbox] = WAYS) -> Sandbo
     """
     names = ["auto", *dict.fromkeys(way.name for way in ways), "none"]
     if choice not in names:
-        raise InputError(f"no sandbox {choice!r}; there are {', '.join(names)}")
+        raise InputError(no_such("sandbox", choice, names))
     if choice == "none":
         return NO_SANDBOX
     failures = []

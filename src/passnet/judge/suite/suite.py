@@ -8,12 +8,13 @@ from pathlib import Path
 from passnet.core.records.parquet import FileLimits, Format
 from passnet.core.records.serialise import decode, encode
 from passnet.data.dataset.splits import Leak, RowKeys, SuiteKeys, leaks
-from passnet.errors import GraphError, InputError, SuiteError, did_you_mean, neighbours
+from passnet.errors import GraphError, InputError, SuiteError, did_you_mean, neighbours, no_such
 from passnet.graph.canonical import Fingerprints, fingerprints, op_sequence
 from passnet.graph.spec import Graph
 from passnet.graph.text.files import find_graphs, graph_from_row, read_sample
 from passnet.graph.text.parse import parse_program
 from passnet.graph.text.render import render_program
+from passnet.judge.suite.shipped import shipped_suites
 from passnet.judge.task import NetSource, Task, TaskGraph
 
 
@@ -92,10 +93,15 @@ def only_tasks(suite: Suite, names: Sequence[str]) -> Suite:
     all_names = [task.name for task in suite.tasks]
     for name in names:
         if name not in all_names:
-            hint = did_you_mean(name, all_names) or f"; it has {', '.join(all_names)}"
-            raise InputError(f"suite {suite.name} has no task {name!r}{hint}")
+            raise InputError(f"suite {suite.name} has {no_such('task', name, all_names)}")
     graphs = [graph for graph in suite.graphs if graph.task in names]
     return replace(make_suite(suite.name, graphs), notes=suite.notes, version=suite.version)
+
+
+def held_out_graphs(held_out: Suite | None, task: str) -> list[TaskGraph]:
+    """Return the graphs of a task in a suite of held-out shapes."""
+    tasks = held_out.tasks if held_out else ()
+    return [graph for unseen in tasks if unseen.name == task for graph in unseen.graphs]
 
 
 def write_suite(path: Path, suite: Suite) -> None:
@@ -141,20 +147,6 @@ def load_suite(where: str) -> Suite:
             f"Parquet file or a folder of graphs{hint}"
         )
     return _read(path)
-
-
-def shipped_suites() -> dict[str, Path]:
-    """Return name and file of every suite that ships; an earlier version is called NAME@1.0."""
-    folder = suites_folder()
-    paths = {path.stem: path for path in sorted(folder.glob("*.parquet"))}
-    earlier = sorted(folder.glob("*/*.parquet"))
-    return paths | {f"{path.stem}@{path.parent.name}": path for path in earlier}
-
-
-def suites_folder() -> Path:
-    """Return the folder of the suites that ship, in the package or in the checkout."""
-    package = Path(__file__).parents[2] / "suites"
-    return package if package.is_dir() else Path(__file__).parents[4] / "suites"
 
 
 def suite_of_hash(name: str, content_hash: str) -> Suite | None:

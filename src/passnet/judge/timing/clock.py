@@ -32,9 +32,9 @@ from passnet.judge.protocol.shared_memory import ControlPage
 from passnet.judge.score.tolerance import CORRECT_AT, LEVELS
 from passnet.judge.settings import TimingPlan
 from passnet.judge.timing import probes
-from passnet.judge.timing.estimate import low_mean, speedup
+from passnet.judge.timing.estimate import Rounds, low_mean, speedup
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
-from passnet.judge.timing.measurement import Measurement, Rounds, TimedSample, WorkerTiming
+from passnet.judge.timing.measurement import Measurement, TimedSample, WorkerTiming
 from passnet.judge.timing.measurement_findings import (
     disturbance,
     early_work,

@@ -1,10 +1,14 @@
 """Speedups with their intervals from rounds of times, and the reference against itself."""
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from passnet.core.records.dtypes import Array
+
+Rounds: TypeAlias = tuple[tuple[float, float], ...]
+"""Milliseconds a call in a worker's two turns of every round."""
 
 LOW_SHARE = 0.5
 """Share of the turns, the fastest ones, whose mean is the estimate: half of them shut out

@@ -1,14 +1,13 @@
 """The measurement of several workers: rounds of times, and observations besides."""
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 
 from passnet.core.records.dtypes import Array
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import Observed
-from passnet.judge.timing.estimate import self_ratio
+from passnet.judge.timing.estimate import Rounds, self_ratio
 from passnet.judge.timing.fresh_inputs import Draw
 from passnet.judge.timing.probes import SharedPair
 from passnet.judge.verdict.compare import Comparison, worse
@@ -18,8 +17,6 @@ UNSURE = ("early_work", "late_work", "physical_floor")
 """Findings that a busy machine can cause, though not again and again: the time that a way of
 calling takes by itself, known from few bursts, came out as 33 us in place of 20 in one of 128 cases
 beside four spinning processes."""
-Rounds: TypeAlias = tuple[tuple[float, float], ...]
-"""Milliseconds a call in a worker's two turns of every round."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ import numpy as np
 from passnet.judge.inspection.rules import RulesName
 from passnet.judge.processes.loaded_worker import LoadedWorker
 from passnet.judge.protocol.messages import Observed
-from passnet.judge.timing.estimate import low_mean, speedup
-from passnet.judge.timing.measurement import Rounds
+from passnet.judge.timing.estimate import Rounds, low_mean, speedup
 from passnet.judge.timing.roofline import Roofline
 from passnet.judge.verdict.findings import Finding, finding
 

@@ -16,7 +16,7 @@ from torch.utils._pytree import (
     tree_unflatten,
 )
 
-from passnet.errors import InputError
+from passnet.errors import InputError, no_such
 from passnet.optimizer.call.values import argument_names, is_dense, is_plain
 from passnet.optimizer.record import SizeRange
 
@@ -70,7 +70,7 @@ def named_ranges(
             numbers = [n for n, (names, _) in enumerate(tensors) if name in names]
             if not numbers:
                 known = dict.fromkeys(str(names[0]) for names, _ in tensors)
-                raise InputError(f"dynamic: no tensor {name!r}; there are {', '.join(known)}")
+                raise InputError(f"dynamic: {no_such('tensor', name, known)}")
             for number, (axis, ends) in product(numbers, value.items()):
                 size = _size(tensors[number][1], axis, f"{name}: ")
                 low, high = _ends(ends, f"{name}, axis {axis}", size)

@@ -25,6 +25,9 @@ SCORES: StatsColumns = {
     "AS final": lambda author: number(author.geomean_final_score),
 }
 
+LEAST_SCORES = ("AS mean", "not timed", "tasks", "errors", "submitted", "tasks solved %")
+"""The columns of `SCORES` that are worth least."""
+
 CONDUCT: StatsColumns = {
     "flipped %": lambda author: percent(author.flipped_ratio),
     "flips": lambda author: f"{author.flips_per_attempt:.2f}",
@@ -57,7 +60,7 @@ def stats_tables(stats: Sequence[AuthorStats]) -> list[Table]:
     )
     effort_note = "Means over attempts; the cost is the sum of those that are known."
     return [
-        _author_table("Attempts", stats, SCORES, scores_note),
+        _author_table("Attempts", stats, SCORES, scores_note, LEAST_SCORES),
         curve_table(stats),
         _author_table("Conduct", stats, CONDUCT, conduct_note),
         _author_table("Effort of an attempt", stats, EFFORT, effort_note),
@@ -66,10 +69,14 @@ def stats_tables(stats: Sequence[AuthorStats]) -> list[Table]:
 
 
 def _author_table(
-    title: str, stats: Sequence[AuthorStats], columns: StatsColumns, note: str
+    title: str,
+    stats: Sequence[AuthorStats],
+    columns: StatsColumns,
+    note: str,
+    least: tuple[str, ...] = (),
 ) -> Table:
     rows = [(author.name, *(cell(author) for cell in columns.values())) for author in stats]
-    return Table(title, ("author", *columns), [*rows], note)
+    return Table(title, ("author", *columns), [*rows], note, least)
 
 
 def curve_table(stats: Sequence[AuthorStats]) -> Table:

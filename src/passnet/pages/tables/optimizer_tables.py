@@ -69,7 +69,7 @@ def _form_table(record: OptimizedRecord, form: SignatureRecord) -> Table:
         f"{record.net} on {', '.join(form.inputs)}, {threads_in_words(record.num_threads)}",
         (
             *("backend", "ms", "eager's ms", "torch's ms", "over eager (95 %)"),
-            *("built in s", "error", ""),
+            *("built in s", "error", "outcome"),
         ),
         [*rows],
         f"{form.chosen} is used: {gain} times as fast as eager PyTorch. eager's ms: in the same "
@@ -78,6 +78,7 @@ def _form_table(record: OptimizedRecord, form: SignatureRecord) -> Table:
         f"returned net, with its interval.{' Times are means over sizes.' * bool(form.sizes)}"
         f"{_bought(form)}"
         f"{STEADINESS.get(form.steadiness or '', '')}",
+        ("torch's ms", "built in s", "error", "eager's ms"),
     )
 
 
@@ -106,10 +107,11 @@ def _range_table(form: SignatureRecord) -> Table:
     ]
     return Table(
         "Ranges of the net",
-        ("range", "ops", "places", "eager ms", "pass ms", "author", "saved ms", ""),
+        ("range", "ops", "places", "eager ms", "pass ms", "author", "saved ms", "outcome"),
         [*rows],
         "saved ms: in one place, by the lower bound of the interval. Passes with a star are in the "
         "backends with passes; the whole net decides if one of these is used.",
+        ("eager ms", "pass ms", "author", "ops"),
     )
 
 

@@ -133,6 +133,7 @@ def items_table(records: Sequence[ProfileRecord]) -> Table:
     table = Table(
         "Items, in microseconds",
         ("item", "ops", "eager", "compiled", "direct", "speedup", *PART_NAMES, "residue %"),
+        least=("residue %", *reversed(PART_NAMES), "direct", "ops", "compiled", "eager"),
     )
     for record in records[:MAX_ITEMS]:
         if record.parts is None or record.status == "failed":

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 from statistics import geometric_mean
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as RichTable
+from rich.text import Text
 
 from passnet.bench.groups import MARGIN, Group
 from passnet.bench.in_nets import InNet
 from passnet.bench.published import PublishedRun
 from passnet.bench.scores import NO_SHARES, CandidateScore, is_correct, is_near
+from passnet.judge.desk.candidates import BASELINES
 from passnet.judge.protocol.messages import plain_text
 from passnet.judge.score.share_score import share_score
 from passnet.judge.trial import MAX_TEXT, Trial
@@ -24,9 +25,10 @@ from passnet.pages.tables.cells import (
     number,
     percent,
 )
+from passnet.pages.tables.fitting import fitting_widths
 
-SHORT_CELL = 30
-"""Most letters of a cell that a terminal does not wrap."""
+NOTE_WIDTH = 100
+"""Most letters of a line of a note on a terminal."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,14 @@ class Table:
     heads: tuple[str, ...]
     rows: list[tuple[str, ...]] = field(default_factory=list)
     note: str = ""
+
+    least: tuple[str, ...] = ()
+    """Heads of columns that a narrow terminal leaves out, those of least worth first. After them it
+    leaves out columns from the right, and never the first.
+    """
+
+    def __post_init__(self) -> None:
+        assert {*self.least} <= {*self.heads}, "a column of least worth is none of the table"
 
 
 def total_table(scores: Sequence[CandidateScore], shares: Mapping[str, float] = NO_SHARES) -> Table:
@@ -67,6 +77,10 @@ def total_table(scores: Sequence[CandidateScore], shares: Mapping[str, float] = 
         "a share of the candidate's. G-Mean: speedup of correct trials; cold: the same with caches "
         "that other work has filled. CR: correct at t = -5; CR64: the same against float64. not "
         "ok: trials that failed, by status; unstable ones are in no score.",
+        least=(
+            *("its interval", "roof %", "cold", "fast_1 %", "CR64 %", "Sub. CR %", "AS pooled"),
+            *("S", "AS64", "trials", "Samp. CR %"),
+        ),
     )
     for score in scores:
         suite, columns = score.suite, score.suite.columns
@@ -100,7 +114,8 @@ def _with_column(table: Table, before: str, head: str, cells: Iterable[str], not
         return table
     rows = [(*row[:at], cell, *row[at:]) for row, cell in zip(table.rows, cells, strict=True)]
     heads = (*table.heads[:at], head, *table.heads[at:])
-    return replace(table, heads=heads, rows=rows, note=f"{table.note} {note}")
+    least = (head, *table.least)
+    return replace(table, heads=heads, rows=rows, note=f"{table.note} {note}", least=least)
 
 
 def sol_bounds(score: CandidateScore) -> str:
@@ -117,7 +132,13 @@ def task_overview(scores: Sequence[CandidateScore]) -> Table:
         ("task", *(score.candidate for score in scores)),
         [(task, *(_task_cell(score, task) for score in scores)) for task in tasks],
         note="In brackets AS64, where it differs. After the slash S.",
+        least=_baselines(score.candidate for score in scores),
     )
+
+
+def _baselines(candidates: Iterable[str]) -> tuple[str, ...]:
+    """Return the candidates that ship with passnet, which tell least about a run."""
+    return tuple(name for name in candidates if name.split("@")[0] in BASELINES)
 
 
 def _task_cell(scored: CandidateScore, task: str) -> str:
@@ -138,6 +159,7 @@ def group_table(by: str, groups: Sequence[Group]) -> Table:
         note=f"faster, slower: correct, with the whole 95 % interval of the speedup more than "
         f"{100 * MARGIN:.0f} % from 1. yet near: not correct, but no further from float64 than "
         "eager torch. Unstable trials are in none.",
+        least=("yet near %", "trials"),
     )
     for group in groups:
         shares = (group.faster, group.slower, group.failed, group.failed_nearer)
@@ -163,6 +185,7 @@ def net_table(records: Sequence[InNet]) -> Table:
         f"the whole 95 % interval; the geometric mean of {len(speedups)} nets is {mean}. share: of "
         "the net's time at these places. predicted: by Amdahl's law. again: Inductor alone over "
         "itself.",
+        least=("again", "places", "predicted", "share %", "on the task"),
     )
     for record in records:
         in_net = interval(record.speedup, record.low, record.high)
@@ -185,7 +208,8 @@ def task_tables(trials: Iterable[Trial]) -> list[Table]:
     for task, graphs in by_task.items():
         rooflines = [trial.roofline for each in graphs.values() for trial in each.values()]
         known = ("T_sol ms",) if any(rooflines) else ()
-        table = Table(task, ("graph", *known, "eager ms", *candidates))
+        heads = ("graph", *known, "eager ms", *candidates)
+        table = Table(task, heads, least=(*known, "eager ms", *_baselines(candidates)))
         for graph, by_candidate in graphs.items():
             limits = (trial.roofline for trial in by_candidate.values())
             sol_ms = [number(next((limit.ms for limit in limits if limit), None))][: len(known)]
@@ -263,23 +287,32 @@ def phase_table(trials: Iterable[Trial], wall_s: float) -> Table:
     )
 
 
-def print_table(console: Console, table: Table) -> None:
-    """Print a table to a terminal; the first column to the left, the others to the right."""
-    title, caption = _cell_text(table.title), _cell_text(table.note) or None
-    printed = RichTable(title=title, title_justify="left", caption=caption, caption_justify="left")
-    for index, head in enumerate(map(_cell_text, table.heads)):
+def print_table(console: Console, table: Table, hint: str = "") -> None:
+    """Print a table to a terminal; the first column to the left, the others to the right.
+
+    Columns that do not fit are left out, and named below the table, with a hint on how to see them.
+    """
+    rows = [[*map(_cell_text, row)] for row in (table.heads, *table.rows)]
+    least = [table.heads.index(head) for head in table.least]
+    widths = fitting_widths([*zip(*rows, strict=True)], least, console.width)
+    printed = RichTable()
+    for index, width in widths.items():
         side = "left" if index == 0 else "right"
-        is_short = all(len(row[index]) <= SHORT_CELL for row in table.rows)
-        printed.add_column(head, justify=side, overflow="fold", no_wrap=is_short)
-    for row in table.rows:
-        printed.add_row(*map(_cell_text, row))
+        printed.add_column(Text(rows[0][index]), justify=side, overflow="fold", width=width)
+    for row in rows[1:]:
+        printed.add_row(*(Text(row[index]) for index in widths))
+    hidden = [head for index, head in enumerate(rows[0]) if index not in widths]
+    below = f"hidden: {', '.join(hidden)}{hint}" if hidden else ""
+    if table.title:
+        console.print(Text(_cell_text(table.title), "table.title"))
     console.print(printed)
+    for line in filter(None, (_cell_text(table.note), below)):
+        console.print(Text(line, "table.caption"), width=min(console.width, NOTE_WIDTH))
 
 
 def _cell_text(text: str) -> str:
-    """Return text for a terminal's table, without markup and control characters."""
-    letters = (letter if letter.isprintable() or letter == "\n" else " " for letter in text)
-    return escape("".join(letters))
+    """Return text for a terminal's table, without control characters."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text)
 
 
 def _cell_markdown(text: str) -> str:

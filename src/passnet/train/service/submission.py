@@ -6,12 +6,18 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from passnet.core.records.serialise import encode
-from passnet.errors import ActionError, InputError, did_you_mean
+from passnet.errors import ActionError, InputError, no_such
 from passnet.judge.candidate import CallMode
-from passnet.judge.held_out import held_out_graphs
 from passnet.judge.score.status import MACHINES_FAULT
 from passnet.judge.settings import RunSettings
-from passnet.judge.suite.suite import Suite, SuiteRow, graph_of_row, make_suite, row_of_graph
+from passnet.judge.suite.suite import (
+    Suite,
+    SuiteRow,
+    graph_of_row,
+    held_out_graphs,
+    make_suite,
+    row_of_graph,
+)
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files, created
 
@@ -135,15 +141,14 @@ def judge_job(
             raise InputError(f"give graphs of task {submission.task}, or the suite that it is in")
         return JudgeJob(graphs, unseen, *how)
     if submission.suite not in suites:
-        names = ", ".join(suites) or "none"
         raise InputError(
-            f"no suite {submission.suite!r} here; there is {names}; send the graphs of the task, "
-            "or start the service with --suite"
+            f"{no_such('suite', submission.suite, suites)}; send the graphs of the task, or start "
+            "the service with --suite"
         )
     tasks = {task.name: task for task in suites[submission.suite].tasks}
     if submission.task not in tasks:
-        hint = did_you_mean(submission.task, list(tasks))
-        raise InputError(f"suite {submission.suite} has no task {submission.task!r}{hint}")
+        missing = no_such("task", submission.task, tasks)
+        raise InputError(f"suite {submission.suite} has {missing}")
     graphs = tuple(row_of_graph(graph) for graph in tasks[submission.task].graphs)
     unseen = tuple(row_of_graph(graph) for graph in held_out_graphs(held_out, submission.task))
     return JudgeJob(graphs, unseen, *how)

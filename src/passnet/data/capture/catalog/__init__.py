@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar, cast
 import torch
 
 from passnet.data.capture.catalog.file import build_function, load_catalog
+from passnet.data.capture.known_nets import LIBRARIES, RECIPES, remember_nets
 from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.data.capture.net import Net
 from passnet.data.capture.record import entry_file, is_file, split_entry
@@ -29,16 +30,6 @@ T = TypeVar("T")
 HUB = "hub"
 
 MAX_REASON_CHARACTERS = 300
-
-LIBRARIES = ("timm", "transformers", "torchvision", "hub")
-"""The modules of this folder, imported on use."""
-
-RECIPES = (
-    "diffusers", "smp", "x_transformers", "vit_pytorch", "monai", "torch_geometric", "ultralytics",
-    "open_clip", "neuralforecast", "kornia", "torch_rechub", "braindecode", "pypots", "torchaudio",
-    "speechbrain", "torchrl", "torchani", "fair_esm", "litgpt", "zuko", "neuraloperator",
-)  # fmt: skip
-"""The libraries whose catalog is a file of `RECIPE_FOLDER`, which only a checkout has."""
 
 RECIPE_FOLDER = Path(__file__).parents[5] / "recipes" / "catalog"
 
@@ -96,9 +87,11 @@ def library(name: str) -> Library:
 
 
 def names_of(name: str) -> list[str]:
-    """Return the entries of a library, each as `library/entry`."""
+    """Return the entries of a library, each as `library/entry`; shells can then complete them."""
     try:
-        return [f"{name}/{entry}" for entry in library(name).names()]
+        entries = [f"{name}/{entry}" for entry in library(name).names()]
+        remember_nets(name, entries)
+        return entries
     except ModuleNotFoundError as cause:
         is_ours = name in LIBRARIES or name in RECIPES
         extra = f"'passnet[{name.replace('_', '-')}]'" if is_ours else " ".join(packages_of(name))
