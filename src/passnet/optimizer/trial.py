@@ -88,7 +88,7 @@ DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 @dataclass(slots=True)
 class Budget:
-    """The time for one input signature, of which the last rounds have a part.
+    """The time for one input signature, with a part for the last rounds.
 
     Args:
         seconds: all of it.
@@ -124,7 +124,7 @@ class Budget:
 
 
 @dataclass
-class Trial:
+class BackendTrials:
     """The trial of all backends of a call: records so far, and backends that may be used."""
 
     call: NetCall
@@ -358,7 +358,7 @@ class Trial:
         return nets
 
     def with_expensive_sizes(self, times: SizeTimes) -> SizeTimes:
-        """Add a few calls of what is kept at sizes that were too expensive, the largest first.
+        """Time kept backends by a few calls at sizes too expensive to measure, the largest first.
 
         Without them the backend of the nearest size would serve all larger ones. They may exceed
         the deadline by a part of the budget.
@@ -383,7 +383,7 @@ class Trial:
         return replace(times, rounds=tuple(rounds))
 
     def last_times(self) -> tuple[SizeTimes, Steadiness]:
-        """Time what is kept, twice on a busy machine."""
+        """Time the kept backends, twice on a busy machine."""
         if self.away:
             with suppress(BackendError):
                 backend, home = self.plan[self.away], self.folder / self.away

@@ -19,7 +19,7 @@ from passnet.optimizer.size_times import SizeTimes
 from passnet.optimizer.trial import (
     GAIN_BY_SIZE,
     SHARE,
-    Trial,
+    BackendTrials,
     as_used,
     fastest_of,
     for_all,
@@ -49,7 +49,7 @@ def optimize_signature(
     """
     if call.refusal:
         return _refused(call, plan, progress), None
-    trial = Trial(call, folder, plan, settings, deadline, runner, may_fold)
+    trial = BackendTrials(call, folder, plan, settings, deadline, runner, may_fold)
     for name, backend in plan.items():
         record = trial.tried(name, backend, 1.0 if name == [*plan][-1] else SHARE)
         trial.records[name] = replace(record, says=record.says or backend.says)
@@ -108,7 +108,9 @@ def chosen_backend(signature: SignatureRecord, built: Mapping[str, BuiltBackend]
     return replace(backends[signature.chosen], by_size=by_size)
 
 
-def _by_size(call: NetCall, trial: Trial, times: SizeTimes, serves: str) -> tuple[SizeRecord, ...]:
+def _by_size(
+    call: NetCall, trial: BackendTrials, times: SizeTimes, serves: str
+) -> tuple[SizeRecord, ...]:
     """Return the times and the fastest backend at each size."""
     records = []
     for sizes, rounds in zip(trial.measured, times.rounds, strict=True):

@@ -52,7 +52,7 @@ class KernelCode:
 
 @cache
 def kernel_library() -> torch.library.Library:
-    """Return the library in which ops of kernels are defined, and let torch find them by name."""
+    """Return the library that defines ops of kernels, and let torch find them by name."""
     vars(torch.ops.passnet_kernel)["__getattr__"] = _make_named  # of a module, so it is asked first
     return torch.library.Library("passnet_kernel", "FRAGMENT")
 

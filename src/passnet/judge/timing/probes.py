@@ -125,7 +125,7 @@ def compare_places(
 
 
 def _index(probe: ProbedPlaces, place: int) -> list[int]:
-    """Return the index in its output of the value at a place of what was read."""
+    """Return the index of a read value in its output."""
     number, offset = divmod(place, probe.run)
     index = probe.indices[number].tolist()
     if offset:

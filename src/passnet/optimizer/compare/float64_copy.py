@@ -9,7 +9,7 @@ from passnet.optimizer.call.effects import bare_copy
 
 
 class _InFloat64(dict[str, Any]):
-    """Weights of a module, of which each float is converted as often as it is read."""
+    """Weights of a module; each float is converted as often as it is read."""
 
     def __getitem__(self, name: str) -> Any:
         weight = super().__getitem__(name)
