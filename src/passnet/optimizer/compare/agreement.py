@@ -209,8 +209,8 @@ class EagerComparison:
         return replace(first, bound=self._bound if wrong else None, index_bounds=bounds)
 
     def within(self, built: BuiltBackend, found: Agreement) -> Agreement:
-        """Return an agreement at other sizes with this call's: the larger error, and why the backend
-        is wrong within the bounds found.
+        """Return an agreement at other sizes with this call's: the larger error, and why the
+        backend is wrong within the bounds found.
         """
         left_out = {"large", "not finite"} if found.bound is not None else set()
         left_out |= {"indices", "mask"} if found.index_bounds else set()
