@@ -123,7 +123,7 @@ def test_the_score_against_the_hardware_is_made_from_the_records(tmp_path: Path)
     assert result["sol_interval"]["tasks"] == [0.0, pytest.approx(4 / 11)]
     low, high = result["sol_interval"]["repeats"]
     assert 0.17 < low < result["sol"] < high < 0.19
-    shown = passnet("bench", "score", path).stdout
+    shown = passnet("bench", "score", path, "--wide").stdout
     low, high = result["sol_interval"]["both"]
     assert all(text in shown for text in ("0.182", " / 0.36", f"{low:.3f} – {high:.3f}"))
 

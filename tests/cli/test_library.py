@@ -81,7 +81,7 @@ def test_passes_go_from_library_to_library(library: PassLibrary, tmp_path: Path)
     assert json.loads(merged.stdout) == {str(out): 1}
     [entry] = PassLibrary(tmp_path / "new").entries()
     assert entry.origin == "elsewhere"
-    assert "(elsewhere)" in "".join(run("list", tmp_path / "new").stdout.split())
+    assert "(elsewhere)" in "".join(run("list", tmp_path / "new", "--wide").stdout.split())
     removed = run("remove", tmp_path / "new", entry.digest[:6])
     assert removed.stdout == f"removed {entry.digest[:12]}\n"
     nothing = run("export", tmp_path / "new", "--out", tmp_path / "none")

@@ -148,7 +148,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"nonsense": 1},
         InputError,
-        "no option 'nonsense'; its options are passes, library, residual, report",
+        "no option 'nonsense'; there are passes, library, residual, report",
     ),
     ({"residual": "jit"}, InputError, "residual is 'jit'; choose eager, inductor or inlined"),
     ({"passes": "nowhere"}, PassFolderError, "nowhere: no such folder"),

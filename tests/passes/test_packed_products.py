@@ -265,10 +265,10 @@ def test_sizes_may_vary() -> None:
 def test_nothing_in_a_batch() -> None:
     load_op()
     weights = [torch.randn(4, 3, 3, 3), torch.randn(4)]
-    op, form = torch.ops.passnet_packed.product.default, "2 1 1 0 0 1 1 1 1 0 0.0 relu none"
+    op, form = torch.ops.passnet_packed.product.default, "2 1 1 0 0 1 1 1 1 0 0.0 relu none 32"
     assert op(torch.randn(0, 3, 5, 5), weights, None, form).shape == (0, 4, 3, 3)
     weights = [torch.randn(4, 3)]
-    assert op(torch.randn(2, 0, 3), weights, None, "0 1 0 0 0.0 gelu none").shape == (2, 0, 4)
+    assert op(torch.randn(2, 0, 3), weights, None, "0 1 0 0 0.0 gelu none 32").shape == (2, 0, 4)
 
 
 @pytest.mark.slow
