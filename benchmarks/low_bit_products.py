@@ -41,7 +41,7 @@ def weights() -> list[torch.Tensor]:
 
 
 def ways(own: list[torch.Tensor], rows: dict[int, torch.Tensor]) -> Iterator[Way]:
-    """Yield a name, the bytes that are read, and a call, of each way that is installed."""
+    """Yield a name, the bytes that are read, and a call, of each way."""
     count = sum(weight.numel() for weight in own)
     pairs = [(rows[weight.shape[1]], weight) for weight in own]
     yield "float32, torch", 4 * count, lambda: [torch.nn.functional.linear(x, w) for x, w in pairs]
@@ -68,7 +68,8 @@ def ways(own: list[torch.Tensor], rows: dict[int, torch.Tensor]) -> Iterator[Way
             _onnxruntime(own, rows, bits, accuracy),
         )
     for mode in ("INT8_SYM", "INT4_SYM"):
-        yield f"{mode[3]} bits, OpenVINO, NNCF's {mode}", count, _openvino(own, rows, mode)
+        num_bytes = count * int(mode[3]) // 8
+        yield f"{mode[3]} bits, OpenVINO, NNCF's {mode}", num_bytes, _openvino(own, rows, mode)
 
 
 def _int8_of_torch(weight: torch.Tensor) -> Any:

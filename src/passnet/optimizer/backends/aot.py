@@ -1,13 +1,14 @@
 """AOTInductor: a package that a child process compiles, or this one where it has passes."""
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.export import ExportedProgram
 from torch.utils._pytree import tree_leaves
 
 from passnet.errors import BackendError
@@ -47,23 +48,35 @@ def _make_aot(
     return partial(_compile_package, folder, options)
 
 
-def _make_packed(call: NetCall, folder: Path, name: str) -> MakeFile:
+def packed_backend(
+    says: str,
+    program_of: Callable[[NetCall], ExportedProgram],
+    with_passes: bool = False,
+    **fields: Any,
+) -> Backend:
+    """Return a backend of a program whose weights are packed; `with_passes` for Dynamo's graph."""
+    load = partial(_load_packed, with_passes=with_passes)
+    make = partial(_make_packed, program_of=program_of)
+    return Backend(says, load, load, is_inductor=True, make=make, **fields)
+
+
+def _make_packed(
+    call: NetCall, folder: Path, name: str, program_of: Callable[[NetCall], ExportedProgram]
+) -> MakeFile:
     if not call.is_on_cpu:
         raise BackendError("weights are packed on a CPU alone")
-    program = packed_program(call)
+    program = program_of(call)
     save_program(call, folder, program)
     torch.save(dict(program.constants), folder / CONSTANTS_FILE)
-    return partial(compile_packed, folder)
+    return partial(_compile_packed, folder)
 
 
-def compile_packed(folder: Path) -> None:
-    """Compile a program whose weights are packed, in a child."""
+def _compile_packed(folder: Path) -> None:
     load_op()
     _compile_package(folder, {})
 
 
-def load_packed(call: NetCall, folder: Path, name: str, with_passes: bool = True) -> BuiltBackend:
-    """Load a package whose weights are packed; `with_passes` for a graph of Dynamo's."""
+def _load_packed(call: NetCall, folder: Path, name: str, with_passes: bool) -> BuiltBackend:
     load_op()
     return _load_aot(call, folder, name, is_frozen=False, with_passes=with_passes)
 
@@ -186,13 +199,8 @@ BACKENDS: Mapping[str, Backend] = {
     "aot_autotune_frozen": _aot(
         "AOTInductor with freezing and max_autotune", freezing=True, max_autotune=True
     ),
-    "aot_packed": Backend(
-        "AOTInductor, weights packed once",
-        load_packed,
-        load_packed,
-        is_inductor=True,
-        make=_make_packed,
-        is_of_one_size=True,
+    "aot_packed": packed_backend(
+        "AOTInductor, weights packed once", packed_program, with_passes=True, is_of_one_size=True
     ),
     "aot_bf16": _aot(
         "AOTInductor with freezing, products in bfloat16", precision="bf16", freezing=True

@@ -6,8 +6,6 @@ are computed in bfloat16 (`passes/include/low_bit_products.h`).
 
 import copy
 from collections.abc import Mapping
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,11 +13,10 @@ import torch.fx
 from torch.export import ExportedProgram
 
 from passnet.errors import BackendError
-from passnet.optimizer.backends.aot import CONSTANTS_FILE, compile_packed, load_packed
+from passnet.optimizer.backends.aot import packed_backend
 from passnet.optimizer.backends.backend import Backend
-from passnet.optimizer.backends.in_child import MakeFile, save_program
-from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.decoding.fused_attention import fuse_attention_of_parts
+from passnet.optimizer.record import Precision
 from passnet.passes.apply.packed_products import load_op, product_form
 
 _ATEN = torch.ops.aten
@@ -84,20 +81,12 @@ def _is_weight(node: Any, held: set[str], rank: int) -> bool:
     return is_plain and value.dim() == rank and value.is_contiguous()
 
 
-def _make(call: NetCall, folder: Path, name: str, bits: int) -> MakeFile:
-    if not call.is_on_cpu:
-        raise BackendError("weights are packed on a CPU alone")
-    program = low_bit_program(call.exported_flat, bits)
-    save_program(call, folder, program)
-    torch.save(dict(program.constants), folder / CONSTANTS_FILE)
-    return partial(compile_packed, folder)
-
-
-def _low_bits(bits: int, precision: Any) -> Backend:
-    says = f"AOTInductor, weights packed once in {bits} bits"
-    load = partial(load_packed, with_passes=False)
-    make = partial(_make, bits=bits)
-    return Backend(says, load, load, is_inductor=True, make=make, precision=precision)
+def _low_bits(bits: int, precision: Precision) -> Backend:
+    return packed_backend(
+        f"AOTInductor, weights packed once in {bits} bits",
+        lambda call: low_bit_program(call.exported_flat, bits),
+        precision=precision,
+    )
 
 
 BACKENDS: Mapping[str, Backend] = {

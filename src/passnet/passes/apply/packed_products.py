@@ -133,7 +133,8 @@ class _Product:
 
 def product_form(has_bias: bool, bits: int) -> str:
     """Return what the op is told of a product by weights in so many bits."""
-    return f"0 1 {int(has_bias)} 0 0.0 none none {bits}"  # in the order of `_Product.form`
+    nodes: Any = None  # which it is not told
+    return _Product(0, nodes, nodes, nodes, has_bias=has_bias, bits=bits).form()
 
 
 def pack_products(module: torch.fx.GraphModule, weight_bits: int = 32) -> int:
