@@ -1,6 +1,7 @@
 """Passes in the nets that their tasks came from: places, figures, and a run."""
 
 import json
+import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -10,11 +11,11 @@ from passnet.bench.environment import describe_environment
 from passnet.bench.in_nets import (
     AGAIN,
     ALONE,
-    PASSES,
     InNet,
     PassesInNets,
     TaskInNet,
     candidate_in,
+    candidates_in,
     find_places,
     keep_in_nets,
     pass_folders,
@@ -115,15 +116,15 @@ def test_figures() -> None:
     graph = small_graph().graph
     on_task, in_net = TaskGraph("t--task", "t--task", graph), TaskGraph("t", "t", graph)
     trials = [
-        *(trial("t--task", ALONE, 1.0, 0.4), trial("t--task", PASSES, 2.0, 0.2, 1)),
+        *(trial("t--task", ALONE, 1.0, 0.4), trial("t--task", "mine", 2.0, 0.2, 1)),
         *(
             trial("t", ALONE, 1.5, 4.0),
             trial("t", AGAIN, 1.53, 3.9),
-            trial("t", PASSES, 1.65, 3.6, 3),
+            trial("t", "mine", 1.65, 3.6, 3),
         ),
     ]
     by_name = {(each.graph, each.candidate): each for each in trials}
-    record = record_of(TaskInNet("t", "net", on_task, in_net), by_name)
+    record = record_of(TaskInNet("t", "net", on_task, in_net), by_name, "mine")
     assert (record.num_matches, record.task_speedup) == (3, 2.0)
     assert record.share == pytest.approx(0.3)  # three times 0.4 ms of 4 ms
     assert record.predicted == pytest.approx(1 / 0.85)
@@ -156,6 +157,16 @@ def test_passes_of_a_run_are_those_that_it_judged(folder: Path) -> None:
         candidate_in(folder, suite)
 
 
+def test_candidates_are_told_apart_by_the_names_of_their_folders(folder: Path) -> None:
+    suite = load_suite(folder / "tasks.parquet")
+    shutil.copytree(folder / "passes", folder / "inductor")
+    found = candidates_in([folder / "passes"], suite)
+    assert list(found) == [folder.name]
+    for paths in ([folder / "passes"] * 2, [folder / "inductor"]):
+        with pytest.raises(InputError, match="another candidate is called"):
+            candidates_in(paths, suite)
+
+
 def test_what_passes_did_is_kept_by_their_content(tmp_path: Path) -> None:
     place = InNet("t", "net", "ok", 1, speedup=2.0)
     first, other = (
@@ -170,15 +181,27 @@ def test_what_passes_did_is_kept_by_their_content(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_goes_on(folder: Path) -> None:
-    options = ("apply", folder / "passes", "--suite", folder / "tasks.parquet", *QUICK)
+    shutil.copytree(folder / "passes", folder / "second")
+    options = (
+        "apply",
+        folder / "passes",
+        folder / "second",
+        "--suite",
+        folder / "tasks.parquet",
+        *QUICK,
+    )
     options = (*options, "--graphs", folder / "graphs", "--out", folder / "run")
     first = passnet("bench", *options, "--json")
     assert first.returncode == 0, first.stderr
-    [record] = json.loads(first.stdout)
+    record, second = json.loads(first.stdout)
+    assert (record.pop("candidate"), second["candidate"]) == (folder.name, "second")
+    assert (second["status"], second["num_matches"]) == ("ok", 2)
     assert (record["error"], record["status"], record["num_matches"]) == (None, "ok", 2)
     assert record["net"] == "timm/net"
     assert record["speedup"] > 0 and record["share"] > 0
     again = passnet("bench", *options, "--resume")
     assert "timm/net" in again.stdout and again.returncode == 0
-    [kept] = read_in_nets(folder / "run")
-    assert [asdict(place) for place in kept.places] == [record]
+    kept = read_in_nets(folder / "run")  # of the same passes, so the last is kept
+    assert [asdict(place) for each in kept for place in each.places] == [
+        {key: value for key, value in second.items() if key != "candidate"}
+    ]

@@ -33,8 +33,8 @@ from passnet.judge.suite.suite import Suite, make_suite
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 
-PASSES, ALONE, AGAIN = "passes", "inductor", "inductor again"
-"""The candidates, by their names in the run."""
+ALONE, AGAIN = "inductor", "inductor again"
+"""Inductor alone, by its names in the run."""
 
 PASSES_FOLDER, IN_NETS_FILE = "passes", "in_nets.json"
 
@@ -83,10 +83,11 @@ class InNet:
 
 @dataclass(frozen=True, slots=True)
 class PassesInNets:
-    """What passes did in nets; `code_hash` is of all pass folders of their candidate."""
+    """What the passes of a candidate did in nets; `code_hash` is of all its pass folders."""
 
     code_hash: str
     places: tuple[InNet, ...]
+    candidate: str = ""
 
     @property
     def score(self) -> float | None:
@@ -139,6 +140,26 @@ def candidate_in(path: Path, suite: Suite, name: str | None = None) -> Candidate
     return entry
 
 
+def candidates_in(
+    paths: Sequence[Path], suite: Suite, name: str | None = None
+) -> dict[str, tuple[Path, CandidateEntry]]:
+    """Return each path and its candidate, as `candidate_in` reads it, by name.
+
+    The name is that of the folder, or of what holds it if it is called `passes`.
+
+    Raises:
+        InputError: two have one name, or one that Inductor alone has.
+    """
+    found: dict[str, tuple[Path, CandidateEntry]] = {}
+    for path in paths:
+        whole = path.resolve()
+        own = whole.parent.name if whole.name == PASSES_FOLDER else whole.name
+        if own in found or own in (ALONE, AGAIN):
+            raise InputError(f"{path}: another candidate is called {own} too; rename the folder")
+        found[own] = path, candidate_in(path, suite, name)
+    return found
+
+
 def pass_folders(suite: Suite, candidate: CandidateEntry) -> dict[str, Path]:
     """Return a candidate's pass folder by task; raise InputError if there is none."""
     given = {task.name: candidate.for_task(task.name) for task in suite.tasks}
@@ -189,7 +210,7 @@ def find_places(
         for net in own:
             of_net = (each for each in task.graphs if each.source and each.source.net == net)
             graph, whole = next(of_net, None), read[nets[net]]
-            small = graph.graph if graph else _cut_out(task, whole)
+            small = _cut_out(task, graph or task.graphs[0], whole)
             source = graph.source if graph else None
             name = f"{task.name}--{net.replace('/', '.')}"
             on_task = TaskGraph(f"{name}--task", f"{name}--task", small, source)
@@ -205,16 +226,18 @@ def find_places(
 
 def apply_in_nets(
     places: Sequence[TaskInNet],
-    folders: Mapping[str, Path],
+    candidates: Mapping[str, Mapping[str, Path]],
     out: Path,
     settings: RunSettings,
     plan: RunPlan,
-) -> list[InNet]:
-    """Return a record for each place, judged now or, with `plan.resume`, before.
+) -> dict[str, list[InNet]]:
+    """Return each candidate's record of each place where it has a pass folder, judged now or, with
+    `plan.resume`, before.
 
     Args:
         places: tasks in nets.
-        folders: pass folder of each task.
+        candidates: pass folder of each task, by name of the candidate; a name is one of a folder,
+            and not that of Inductor alone.
         out: the run folder.
         settings: settings of the judge.
         plan: a plan whose items are two graphs for each place.
@@ -222,17 +245,18 @@ def apply_in_nets(
     Raises:
         InputError: `out` holds another run.
     """
-    _copy_passes(out / PASSES_FOLDER, places, folders)
     whole = as_suite(places)
-    with_passes = parse_candidate(f"{out / PASSES_FOLDER}@inlined", whole.tasks)
-    entries = [
-        CandidateEntry(Candidate(ALONE, "inductor")),
-        CandidateEntry(Candidate(AGAIN, "inductor")),
-        replace(with_passes, template=replace(with_passes.template, name=PASSES)),
-    ]
+    entries = [CandidateEntry(Candidate(name, "inductor")) for name in (ALONE, AGAIN)]
+    for name, folders in candidates.items():
+        _copy_passes(out / PASSES_FOLDER / name, places, folders)
+        with_passes = parse_candidate(f"{out / PASSES_FOLDER / name}@inlined", whole.tasks)
+        entries.append(replace(with_passes, template=replace(with_passes.template, name=name)))
     trials = run_suite(whole, entries, settings, out, plan)
     by_name = {(trial.graph, trial.candidate): trial for trial in trials}
-    return [record_of(place, by_name) for place in places]
+    return {
+        name: [record_of(place, by_name, name) for place in places if place.task in folders]
+        for name, folders in candidates.items()
+    }
 
 
 def as_suite(places: Sequence[TaskInNet]) -> Suite:
@@ -283,10 +307,11 @@ def _mib(row: GraphRow) -> float:
     return sum(spec.num_elements * storage(spec.dtype).itemsize for spec in specs) / 2**20
 
 
-def _cut_out(task: Task, net: Graph) -> Graph:
+def _cut_out(task: Task, graph: TaskGraph, net: Graph) -> Graph:
     """Return the ops of a task as they stand in a net, at the place of median size.
 
-    Where none can be cut out, it is the task's first graph, which may have other sizes and dtypes.
+    Where none can be cut out, it is one of the task's graphs, which may have other sizes and
+    dtypes.
     """
     ops = op_sequence(task.graphs[0].graph.program)
     program = single_assignment(net.program)
@@ -296,7 +321,7 @@ def _cut_out(task: Task, net: Graph) -> Graph:
         with suppress(CutError):
             cuts.append(cut_range(parent, start, start + len(ops)))
     cuts.sort(key=lambda cut: sum(spec.num_elements for spec in cut.tensors))
-    return cuts[len(cuts) // 2] if cuts else task.graphs[0].graph
+    return cuts[len(cuts) // 2] if cuts else graph.graph
 
 
 def _read_graphs(nets: Iterable[_CapturedNet]) -> dict[_CapturedNet, Graph]:
@@ -328,7 +353,7 @@ def _copy_passes(out: Path, places: Sequence[TaskInNet], folders: Mapping[str, P
     """Copy the pass folder of each task to the names of its graphs; a sandbox shows `out` alone."""
     shutil.rmtree(out, ignore_errors=True)
     for place in places:
-        for graph in (place.on_task, place.in_net):
+        for graph in (place.on_task, place.in_net) if place.task in folders else ():
             shutil.copytree(folders[place.task], out / graph.task)
 
 
@@ -344,15 +369,15 @@ def read_in_nets(folder: Path) -> list[PassesInNets]:
     return read_json(path, list[PassesInNets]) if path.is_file() else []
 
 
-def record_of(place: TaskInNet, trials: Mapping[tuple[str, str], Trial]) -> InNet:
-    """Return the figures of a place, from the trials of its graphs by name and candidate."""
-    with_passes = trials[place.in_net.name, PASSES]
+def record_of(place: TaskInNet, trials: Mapping[tuple[str, str], Trial], candidate: str) -> InNet:
+    """Return a candidate's figures of a place, from trials by name of graph and of candidate."""
+    with_passes = trials[place.in_net.name, candidate]
     alone, again = (trials[place.in_net.name, name] for name in (ALONE, AGAIN))
     task_alone = trials[place.on_task.name, ALONE]
     num_matches = sum(with_passes.matches.values())
     failure = next((own.error for own in (with_passes, alone) if own.error), None)
     record = InNet(place.task, place.net, with_passes.status, num_matches, error=failure)
-    if on_task := _ratio(trials[place.on_task.name, PASSES], task_alone):
+    if on_task := _ratio(trials[place.on_task.name, candidate], task_alone):
         record = replace(record, task_speedup=on_task[0])
     if same := _ratio(again, alone):
         record = replace(record, again=same[0])

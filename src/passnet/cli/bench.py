@@ -145,7 +145,7 @@ def _print_run(
 class BenchApplyOptions:
     """Options of `passnet bench apply`."""
 
-    passes: Path = opt.argument()
+    passes: tuple[Path, ...] = opt.argument(nargs=-1)
 
     candidate: str | None = None
     """Take this candidate, where PASSES is a run of several."""
@@ -180,8 +180,9 @@ def bench_apply(options: BenchApplyOptions) -> None:
     """Put the passes in PASSES into the nets that their tasks came from.
 
     PASSES holds a pass folder for each task, under its name, or is a run, which then keeps the
-    result for its page. Inductor compiles each net with and without it, in the judge's sandbox;
-    both are timed in turns, and so are both on the task. Exits with 1 if no net could be timed.
+    result for its page; several are told apart by the names of their folders. Inductor compiles
+    each net with and without them, in the judge's sandbox; all are timed in turns, and so are all
+    on the task. Exits with 1 if no net could be timed.
     """
     from dataclasses import asdict
 
@@ -189,7 +190,7 @@ def bench_apply(options: BenchApplyOptions) -> None:
         IN_NETS_FILE,
         PassesInNets,
         apply_in_nets,
-        candidate_in,
+        candidates_in,
         find_places,
         keep_in_nets,
         pass_folders,
@@ -200,26 +201,30 @@ def bench_apply(options: BenchApplyOptions) -> None:
 
     print_notes(options.suite.notes, options.sandbox)
     settings = replace(options.settings, sandbox=options.sandbox.name)
-    passes, out = options.passes, options.out
-    entry = candidate_in(passes, options.suite, options.candidate)
-    folders = pass_folders(options.suite, entry)
-    tasks = [task for task in options.suite.tasks if task.name in folders]
+    out = options.out
+    entries = candidates_in(options.passes, options.suite, options.candidate)
+    folders = {name: pass_folders(options.suite, entry) for name, (_, entry) in entries.items()}
+    tasks = [
+        task for task in options.suite.tasks if any(task.name in own for own in folders.values())
+    ]
     places, notes = find_places(tasks, options.graphs, options.nets, options.max_mib)
-    print_notes([*entry.notes, *notes])
+    print_notes([*(note for _, entry in entries.values() for note in entry.notes), *notes])
     with progress("judging in nets", 2 * len(places)) as step:
         plan = replace(options.plan, progress=step)
         records = apply_in_nets(places, folders, out, settings, plan)
-    found = PassesInNets(entry.code_hash or "", tuple(records))
-    kept = [out, *([passes] if (passes / RUN_FILE).is_file() else [])]
-    for folder in kept:
-        keep_in_nets(found, folder)
+    for name, (path, entry) in entries.items():
+        found = PassesInNets(entry.code_hash or "", tuple(records[name]), name)
+        kept = [out, *([path] if (path / RUN_FILE).is_file() else [])]
+        for folder in kept:
+            keep_in_nets(found, folder)
+        if not options.json:
+            print_tables([net_table(records[name], name)], options.wide)
+            say(f"written to {' and '.join(map(str, kept))}: {IN_NETS_FILE}")
+    every = [(name, record) for name, own in records.items() for record in own]
     if options.json:
-        print_json([asdict(record) for record in records])
-    else:
-        print_tables([net_table(records)], options.wide)
-        say(f"written to {' and '.join(map(str, kept))}: {IN_NETS_FILE}")
-    if not any(record.speedup for record in records):
-        fail(f"none of {len(records)} nets could be timed; {out} says why")
+        print_json([{"candidate": name, **asdict(record)} for name, record in every])
+    if not any(record.speedup for _, record in every):
+        fail(f"none of {len(places)} nets could be timed; {out} says why")
 
 
 @dataclass(frozen=True, kw_only=True)

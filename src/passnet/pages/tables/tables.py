@@ -169,14 +169,14 @@ def group_table(by: str, groups: Sequence[Group]) -> Table:
     return table
 
 
-def net_table(records: Sequence[InNet]) -> Table:
-    """Return a row for each pass folder in each net."""
+def net_table(records: Sequence[InNet], candidate: str = "passes") -> Table:
+    """Return a row for each pass folder of a candidate in each net."""
     speedups = [record.speedup for record in records if record.speedup]
     won = [record for record in records if record.speedup and record.is_won_on_task]
     kept = sum(record.is_won_in_net for record in won)
     mean = number(geometric_mean(speedups) if speedups else None)
     table = Table(
-        "In the nets that tasks came from, over Inductor alone",
+        f"{candidate} in the nets that tasks came from, over Inductor alone",
         (
             *("task", "net", "places", "on the task", "share %", "predicted", "in the net"),
             *("again", "status"),

@@ -1,0 +1,163 @@
+"""How often a win on a task is one in the net: tasks as they stand in nets, solved, put back there.
+
+Run it with `python -m recipes.in_nets passbench-v1-small FOLDER`; it takes hours on a core and goes
+on where it was stopped. Nothing else may run on that core.
+
+1. `tasks.parquet`: each task of the suite that a captured net of at most 64 MiB holds, with the
+   sizes and the dtype that it has there; passes of the suite's own graphs would fit few nets, as
+   they are guarded by shapes;
+2. `compiler`, `search` and `trained` write passes for these tasks, each in a folder of its name;
+   `library` has, for each task, the shipped passes that its net holds a place for;
+3. `passnet bench apply` times all of them in the nets, in one run;
+4. the counts of the study are printed.
+"""
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from math import sqrt
+from pathlib import Path
+from statistics import geometric_mean
+
+from passnet.bench.in_nets import PassesInNets, TaskInNet, find_places, read_in_nets
+from passnet.core.records.serialise import make_folder, write_text
+from passnet.graph.canonical import op_sequence
+from passnet.judge.suite.suite import load_suite, make_suite, write_suite
+from passnet.judge.task import NetSource, TaskGraph
+from passnet.passes.files import Files
+from passnet.passes.folder import LIST_FILE
+from passnet.passes.library.entries import shipped_library
+from passnet.passes.library.store import PassLibrary
+
+CAPTURES = Path(__file__).parents[1] / "captures"
+MAX_MIB = 64.0
+AUTHORS: Mapping[str, Sequence[str]] = {
+    "compiler": ("--author", "compiler"),
+    "search": ("--author", "search", "--turns", "5"),
+    "trained": ("--author", "trained", "--attempts", "4"),
+}
+WRITING = ("--call", "guarded", "--rules", "open", "--seconds", "0.1")
+TASKS_FILE = "tasks.parquet"
+
+
+def main(suite: str, folder: Path, names: Sequence[str]) -> None:
+    """Make what is missing of the study, and print its counts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tasks = folder / TASKS_FILE
+    if not tasks.exists():
+        write_suite(tasks, make_suite(tasks.stem, tasks_in_nets(suite, CAPTURES)))
+    for name in names:
+        if name in AUTHORS:
+            _passnet("agent", "run", "--suite", tasks, "--out", folder / name, "--resume",
+                     *AUTHORS[name], *WRITING, log=folder / f"{name}.log")  # fmt: skip
+        else:
+            write_library_passes(tasks, folder / name)
+    passes = [folder / name / "passes" for name in names]
+    _passnet("bench", "apply", *passes, "--suite", tasks, "--graphs", CAPTURES, "--resume",
+             "--out", folder / "run", "--seconds", "0.3", log=folder / "apply.log")  # fmt: skip
+    print("\n".join(table_rows(read_in_nets(folder / "run"), folder)))
+
+
+def tasks_in_nets(suite: str, captures: Path) -> list[TaskGraph]:
+    """Return the tasks of a suite as they stand in a net each."""
+    places, _ = find_places(load_suite(suite).tasks, captures, 1, MAX_MIB, is_held=True)
+    return [_as_task(place) for place in places]
+
+
+def _as_task(place: TaskInNet) -> TaskGraph:
+    source = NetSource(place.net, place.net.partition("/")[0], "", 0, 0)
+    return TaskGraph(place.task, f"{place.task}--in-net", place.on_task.graph, source)
+
+
+def write_library_passes(tasks: Path, out: Path) -> None:
+    """Write a pass folder for each task, with all shipped passes whose ops its net holds.
+
+    Their guards decide which of them apply there.
+    """
+    places, _ = find_places(load_suite(tasks).tasks, CAPTURES, 1, MAX_MIB)
+    shipped = shipped_library()
+    assert shipped is not None, "the tree has a library"
+    library = PassLibrary(shipped)
+    for place in places:
+        whole = _text(op_sequence(place.in_net.graph.program))
+        held = [entry for entry in library.entries() if _text(entry.ops) in whole]
+        if held:
+            _write_together([library.files(entry) for entry in held], out / "passes" / place.task)
+
+
+def _write_together(folders: Sequence[Files], out: Path) -> None:
+    """Write several pass folders as one; their modules get numbers."""
+    names: list[str] = []
+    make_folder(out)
+    for number, files in enumerate(folders):
+        for path, text in files.items():
+            if path == LIST_FILE:
+                names.extend(f"N{number}_{name}" for name in json.loads(text))
+            else:
+                own = f"from pass_dir import N{number}_sources_0 as sources_0"
+                text = text.replace("from pass_dir import sources_0", own)
+                write_text(out / f"N{number}_{path}", text)
+    write_text(out / LIST_FILE, json.dumps(names))
+
+
+def table_rows(found: Sequence[PassesInNets], folder: Path) -> Iterator[str]:
+    """Return the lines of a page's table: a candidate, its tasks in nets, how many are faster than
+    Inductor alone on the task, how many of these are in the net, and how many are slower there.
+
+    Faster and slower in a net mean with the whole interval. The share that survives has its Wilson
+    interval.
+    """
+    for own in found:
+        places = [place for place in own.places if place.speedup and place.task_speedup]
+        won = [place for place in places if place.is_won_on_task]
+        kept = sum(place.is_won_in_net for place in won)
+        lost = sum(place.high is not None and place.high < 1 for place in won)
+        low, high = wilson(kept, len(won))
+        means = [geometric_mean(values) if values else math.nan for values in (
+            [place.task_speedup or 1.0 for place in places],
+            [place.predicted or 1.0 for place in places],
+            [place.speedup or 1.0 for place in places],
+            [place.again or 1.0 for place in places],
+        )]  # fmt: skip
+        cells = (
+            own.candidate, str(len(own.places)), str(len(places)), str(len(won)), str(kept),
+            f"{100 * low:.0f} – {100 * high:.0f}", str(lost), *(f"{mean:.3f}" for mean in means),
+        )  # fmt: skip
+        yield f"| {' | '.join(cells)} |"
+
+
+def wilson(count: int, total: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share (Wilson, 1927); the whole range of none."""
+    if not total:
+        return 0.0, 1.0
+    z, share = 1.96, count / total
+    middle = share + z * z / (2 * total)
+    width = z * sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    scale = 1 + z * z / total
+    return max(0.0, (middle - width) / scale), min(1.0, (middle + width) / scale)
+
+
+def _text(ops: Sequence[str]) -> str:
+    return "".join(f" {op} " for op in ops)
+
+
+def _passnet(*words: object, log: Path) -> None:
+    """Run a command of passnet, and add its output to a file; raise SystemExit if it failed."""
+    with log.open("ab") as out:
+        code = subprocess.run(
+            [sys.executable, "-m", "passnet.cli", *map(str, words)], stdout=out, stderr=out
+        ).returncode
+    if code:
+        raise SystemExit(f"passnet {words[0]} {words[1]} failed; {log} says why")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suite")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", action="append", choices=(*AUTHORS, "library"), default=[])
+    words = parser.parse_args()
+    main(words.suite, words.folder, words.only or (*AUTHORS, "library"))
