@@ -109,7 +109,7 @@ class TaskInNet:
     def num_places(self) -> int:
         """The number of times that the net's op sequence holds the task's, without overlap."""
         whole, part = (op_sequence(g.graph.program) for g in (self.in_net, self.on_task))
-        return sum(1 for _ in _starts(whole, part))
+        return sum(1 for _ in starts_of(whole, part))
 
 
 def candidate_in(path: Path, suite: Suite, name: str | None = None) -> CandidateEntry:
@@ -317,7 +317,7 @@ def _cut_out(task: Task, graph: TaskGraph, net: Graph) -> Graph:
     program = single_assignment(net.program)
     parent = parent_of(program, inferred_specs(Graph(program, net.tensors)))
     cuts: list[Graph] = []
-    for start in _starts(op_sequence(program), ops):
+    for start in starts_of(op_sequence(program), ops):
         with suppress(CutError):
             cuts.append(cut_range(parent, start, start + len(ops)))
     cuts.sort(key=lambda cut: sum(spec.num_elements for spec in cut.tensors))
@@ -335,7 +335,7 @@ def _read_graphs(nets: Iterable[_CapturedNet]) -> dict[_CapturedNet, Graph]:
     return graphs
 
 
-def _starts(whole: Sequence[str], part: Sequence[str]) -> Iterator[int]:
+def starts_of(whole: Sequence[str], part: Sequence[str]) -> Iterator[int]:
     """Yield where an op sequence holds another one, without overlap."""
     start = 0
     while start + len(part) <= len(whole):
