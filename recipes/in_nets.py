@@ -3,8 +3,8 @@
 Run it with `python -m recipes.in_nets passbench-v1-small FOLDER`; it takes hours on a core and goes
 on where it was stopped. Nothing else may run on that core.
 
-1. `tasks.parquet`: each task of the suite that a captured net of at most 64 MiB holds, with the
-   sizes and the dtype that it has there; passes of the suite's own graphs would fit few nets, as
+1. `tasks.parquet`: sixty tasks of the suite that captured nets of at most 64 MiB hold, with the
+   sizes and the dtype that they have there; passes of the suite's own graphs would fit few nets, as
    they are guarded by shapes;
 2. `compiler`, `search` and `trained` write passes for these tasks, each in a folder of its name;
    `library` has, for each task, the shipped passes that its net holds a place for;
@@ -13,6 +13,7 @@ on where it was stopped. Nothing else may run on that core.
 """
 
 import argparse
+import hashlib
 import json
 import math
 import subprocess
@@ -43,12 +44,12 @@ WRITING = ("--call", "guarded", "--rules", "open", "--seconds", "0.1")
 TASKS_FILE = "tasks.parquet"
 
 
-def main(suite: str, folder: Path, names: Sequence[str]) -> None:
+def main(suite: str, folder: Path, names: Sequence[str], num_tasks: int) -> None:
     """Make what is missing of the study, and print its counts."""
     folder.mkdir(parents=True, exist_ok=True)
     tasks = folder / TASKS_FILE
     if not tasks.exists():
-        write_suite(tasks, make_suite(tasks.stem, tasks_in_nets(suite, CAPTURES)))
+        write_suite(tasks, make_suite(tasks.stem, tasks_in_nets(suite, CAPTURES, num_tasks)))
     for name in names:
         if name in AUTHORS:
             _passnet("agent", "run", "--suite", tasks, "--out", folder / name, "--resume",
@@ -61,10 +62,11 @@ def main(suite: str, folder: Path, names: Sequence[str]) -> None:
     print("\n".join(table_rows(read_in_nets(folder / "run"), folder)))
 
 
-def tasks_in_nets(suite: str, captures: Path) -> list[TaskGraph]:
-    """Return the tasks of a suite as they stand in a net each."""
+def tasks_in_nets(suite: str, captures: Path, num_tasks: int) -> list[TaskGraph]:
+    """Return tasks of a suite as they stand in a net each; which of them, a hash of names says."""
     places, _ = find_places(load_suite(suite).tasks, captures, 1, MAX_MIB, is_held=True)
-    return [_as_task(place) for place in places]
+    places.sort(key=lambda place: hashlib.sha256(place.task.encode()).digest())
+    return [_as_task(place) for place in places[:num_tasks]]
 
 
 def _as_task(place: TaskInNet) -> TaskGraph:
@@ -159,5 +161,6 @@ if __name__ == "__main__":
     parser.add_argument("suite")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", action="append", choices=(*AUTHORS, "library"), default=[])
+    parser.add_argument("--tasks", type=int, default=60)
     words = parser.parse_args()
-    main(words.suite, words.folder, words.only or (*AUTHORS, "library"))
+    main(words.suite, words.folder, words.only or (*AUTHORS, "library"), words.tasks)
