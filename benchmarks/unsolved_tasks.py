@@ -77,7 +77,7 @@ def _lines(path: Path) -> Iterator[dict]:
 
 def table(tasks: Sequence[Known]) -> Table:
     """Return the share of solved tasks by each figure."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, figure, starts in FIGURES:
         for start, stop in zip(starts, [*starts[1:], None], strict=True):
             own = [t for t in tasks if start <= figure(t) and (stop is None or figure(t) < stop)]

@@ -79,7 +79,7 @@ def write_library_passes(tasks: Path, out: Path) -> None:
 
     Their guards decide which of them apply there.
     """
-    places, _ = find_places(load_suite(tasks).tasks, CAPTURES, 1, MAX_MIB)
+    places, _ = find_places(load_suite(str(tasks)).tasks, CAPTURES, 1, MAX_MIB)
     shipped = shipped_library()
     assert shipped is not None, "the tree has a library"
     library = PassLibrary(shipped)

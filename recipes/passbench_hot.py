@@ -41,7 +41,8 @@ from passnet.graph.fx.build import build
 from passnet.graph.spec import retarget
 from passnet.graph.text.files import graph_from_row
 from passnet.graph.values.cost import torch_arguments
-from passnet.judge.settings import RunSettings
+from passnet.judge.processes.sandbox import find_sandbox
+from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.judge.suite.selection import SelectionPlan, input_mib
 from passnet.judge.suite.suite import load_suite, make_suite, write_suite
 from passnet_audit.suites.assembly import AssemblyPlan, AssemblyWork, assemble
@@ -185,11 +186,12 @@ def class_of(ops: Sequence[str]) -> str:
 def weigh(folder: Path) -> None:
     """Measure the shares of the admitted tasks, and write those of at least `LEAST_SHARE`."""
     work = folder / "work"
-    admitted = load_suite(work / "admitted.parquet")
+    admitted = load_suite(str(work / "admitted.parquet"))
     places, _ = find_places(admitted.tasks, work / "graphs", 2, MAX_MIB, is_held=True)
+    settings = RunSettings(JudgeSettings(timing=TimingPlan(0.3)), sandbox=find_sandbox("auto").name)
     with progress("timing in nets", 2 * len(places)) as step:
         plan = RunPlan(resume=True, progress=step)
-        time_in_nets(places, work / "shares", RunSettings(seconds=0.3), plan)
+        time_in_nets(places, work / "shares", settings, plan)
     found = shares_in_run(admitted, places, work / "shares")
     largest: dict[str, float] = defaultdict(float)
     for each in found.nets:

@@ -92,7 +92,7 @@ class PassesInNets:
     @property
     def score(self) -> float | None:
         """The geometric mean of the nets' speedups over Inductor alone, where they were timed."""
-        speedups = [place.speedup for place in self.places if place.speedup]
+        speedups = [site.speedup for site in self.places if site.speedup]
         return geometric_mean(speedups) if speedups else None
 
 
@@ -205,7 +205,7 @@ def find_places(
             notes.append(f"task {task.name}: all of its nets are larger than {max_mib:g} MiB")
         chosen[task] = small[:num_nets]
     read = _read_graphs({nets[net] for own in chosen.values() for net in own})
-    places = []
+    sites = []
     for task, own in chosen.items():
         for net in own:
             of_net = (each for each in task.graphs if each.source and each.source.net == net)
@@ -215,17 +215,17 @@ def find_places(
             name = f"{task.name}--{net.replace('/', '.')}"
             on_task = TaskGraph(f"{name}--task", f"{name}--task", small, source)
             in_net = TaskGraph(name, name, whole, source)
-            places.append(TaskInNet(task.name, net, on_task, in_net))
-    if not places:
+            sites.append(TaskInNet(task.name, net, on_task, in_net))
+    if not sites:
         raise InputError(
             f"{graphs} has no net of at most {max_mib:g} MiB that holds the ops of one of these "
             "tasks"
         )
-    return places, notes
+    return sites, notes
 
 
 def apply_in_nets(
-    places: Sequence[TaskInNet],
+    sites: Sequence[TaskInNet],
     candidates: Mapping[str, Mapping[str, Path]],
     out: Path,
     settings: RunSettings,
@@ -235,7 +235,7 @@ def apply_in_nets(
     `plan.resume`, before.
 
     Args:
-        places: tasks in nets.
+        sites: tasks in nets.
         candidates: pass folder of each task, by name of the candidate; a name is one of a folder,
             and not that of Inductor alone.
         out: the run folder.
@@ -245,23 +245,23 @@ def apply_in_nets(
     Raises:
         InputError: `out` holds another run.
     """
-    whole = as_suite(places)
+    whole = as_suite(sites)
     entries = [CandidateEntry(Candidate(name, "inductor")) for name in (ALONE, AGAIN)]
     for name, folders in candidates.items():
-        _copy_passes(out / PASSES_FOLDER / name, places, folders)
+        _copy_passes(out / PASSES_FOLDER / name, sites, folders)
         with_passes = parse_candidate(f"{out / PASSES_FOLDER / name}@inlined", whole.tasks)
         entries.append(replace(with_passes, template=replace(with_passes.template, name=name)))
     trials = run_suite(whole, entries, settings, out, plan)
     by_name = {(trial.graph, trial.candidate): trial for trial in trials}
     return {
-        name: [record_of(place, by_name, name) for place in places if place.task in folders]
+        name: [record_of(site, by_name, name) for site in sites if site.task in folders]
         for name, folders in candidates.items()
     }
 
 
-def as_suite(places: Sequence[TaskInNet]) -> Suite:
+def as_suite(sites: Sequence[TaskInNet]) -> Suite:
     """Return the graphs of tasks and of nets as a suite."""
-    both = [graph for place in places for graph in (place.on_task, place.in_net)]
+    both = [graph for site in sites for graph in (site.on_task, site.in_net)]
     return make_suite("in nets", both)
 
 
@@ -349,12 +349,12 @@ def _text(ops: Sequence[str]) -> str:
     return "".join(f" {op} " for op in ops)
 
 
-def _copy_passes(out: Path, places: Sequence[TaskInNet], folders: Mapping[str, Path]) -> None:
+def _copy_passes(out: Path, sites: Sequence[TaskInNet], folders: Mapping[str, Path]) -> None:
     """Copy the pass folder of each task to the names of its graphs; a sandbox shows `out` alone."""
     shutil.rmtree(out, ignore_errors=True)
-    for place in places:
-        for graph in (place.on_task, place.in_net) if place.task in folders else ():
-            shutil.copytree(folders[place.task], out / graph.task)
+    for site in sites:
+        for graph in (site.on_task, site.in_net) if site.task in folders else ():
+            shutil.copytree(folders[site.task], out / graph.task)
 
 
 def keep_in_nets(found: PassesInNets, folder: Path) -> None:
@@ -369,15 +369,15 @@ def read_in_nets(folder: Path) -> list[PassesInNets]:
     return read_json(path, list[PassesInNets]) if path.is_file() else []
 
 
-def record_of(place: TaskInNet, trials: Mapping[tuple[str, str], Trial], candidate: str) -> InNet:
+def record_of(site: TaskInNet, trials: Mapping[tuple[str, str], Trial], candidate: str) -> InNet:
     """Return a candidate's figures of a place, from trials by name of graph and of candidate."""
-    with_passes = trials[place.in_net.name, candidate]
-    alone, again = (trials[place.in_net.name, name] for name in (ALONE, AGAIN))
-    task_alone = trials[place.on_task.name, ALONE]
+    with_passes = trials[site.in_net.name, candidate]
+    alone, again = (trials[site.in_net.name, name] for name in (ALONE, AGAIN))
+    task_alone = trials[site.on_task.name, ALONE]
     num_matches = sum(with_passes.matches.values())
     failure = next((own.error for own in (with_passes, alone) if own.error), None)
-    record = InNet(place.task, place.net, with_passes.status, num_matches, error=failure)
-    if on_task := _ratio(trials[place.on_task.name, candidate], task_alone):
+    record = InNet(site.task, site.net, with_passes.status, num_matches, error=failure)
+    if on_task := _ratio(trials[site.on_task.name, candidate], task_alone):
         record = replace(record, task_speedup=on_task[0])
     if same := _ratio(again, alone):
         record = replace(record, again=same[0])

@@ -63,19 +63,19 @@ class SuiteShares:
 
 
 def time_in_nets(
-    places: Sequence[TaskInNet], out: Path, settings: RunSettings, plan: RunPlan
+    sites: Sequence[TaskInNet], out: Path, settings: RunSettings, plan: RunPlan
 ) -> None:
     """Judge and time Inductor on each task and in each net; `out` is a run of these places."""
     entry = CandidateEntry(Candidate(ALONE, "inductor"))
-    run_suite(as_suite(places), [entry], settings, out, plan)
+    run_suite(as_suite(sites), [entry], settings, out, plan)
 
 
-def shares_in_run(suite: Suite, places: Sequence[TaskInNet], run: Path) -> SuiteShares:
+def shares_in_run(suite: Suite, sites: Sequence[TaskInNet], run: Path) -> SuiteShares:
     """Return the shares of a suite's tasks, as far as a run has timed Inductor in their nets.
 
     Args:
         suite: the tasks.
-        places: tasks in nets, of which the run may lack some.
+        sites: tasks in nets, of which the run may lack some.
         run: a run folder of `time_in_nets` or `in_nets.apply_in_nets`.
 
     Raises:
@@ -89,11 +89,11 @@ def shares_in_run(suite: Suite, places: Sequence[TaskInNet], run: Path) -> Suite
         if candidate == ALONE and trial.status == "ok" and trial.candidate_ms
     }
     nets = []
-    for place in places:
-        task_ms, net_ms = (times_ms.get(each.name) for each in (place.on_task, place.in_net))
-        if task_ms and net_ms and place.num_places:
-            share = min(1.0, place.num_places * task_ms / net_ms)
-            nets.append(NetShare(place.task, place.net, place.num_places, share))
+    for site in sites:
+        task_ms, net_ms = (times_ms.get(each.name) for each in (site.on_task, site.in_net))
+        if task_ms and net_ms and site.num_places:
+            share = min(1.0, site.num_places * task_ms / net_ms)
+            nets.append(NetShare(site.task, site.net, site.num_places, share))
     if not nets:
         raise InputError(f"{run}: has not timed Inductor on a task of {suite.name} and in its net")
     hardware = hardware_text(info.environment, info.settings)
