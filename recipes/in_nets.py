@@ -34,11 +34,12 @@ from passnet.passes.library.entries import shipped_library
 from passnet.passes.library.store import PassLibrary
 
 CAPTURES = Path(__file__).parents[1] / "captures"
+LLM = Path(__file__).parents[1] / "training" / "llm"
 MAX_MIB = 64.0
 AUTHORS: Mapping[str, Sequence[str]] = {
     "compiler": ("--author", "compiler"),
     "search": ("--author", "search", "--turns", "5"),
-    "trained": ("--author", "trained", "--attempts", "4"),
+    "trained": ("--author", "trained", "--checkpoint", str(LLM), "--attempts", "4"),
 }
 WRITING = ("--call", "guarded", "--rules", "open", "--seconds", "0.1")
 TASKS_FILE = "tasks.parquet"
