@@ -39,7 +39,7 @@ MAX_MIB = 64.0
 AUTHORS: Mapping[str, Sequence[str]] = {
     "compiler": ("--author", "compiler"),
     "search": ("--author", "search", "--turns", "5"),
-    "trained": ("--author", "trained", "--checkpoint", str(LLM), "--attempts", "4"),
+    "trained": ("--author", "trained", "--checkpoint", str(LLM)),
 }
 WRITING = ("--call", "guarded", "--rules", "open", "--seconds", "0.1")
 TASKS_FILE = "tasks.parquet"
