@@ -7,7 +7,7 @@ on where it was stopped. Nothing else may run on that core.
    sizes and the dtype that they have there; passes of the suite's own graphs would fit few nets, as
    they are guarded by shapes;
 2. `compiler`, `search` and `trained` write passes for these tasks, each in a folder of its name;
-   `library` has, for each task, the shipped passes that its net holds a place for;
+   `library` has, for each task, the shipped passes of ranges that its net holds;
 3. `passnet bench apply` times all of them in the nets, in one run;
 4. the counts of the study are printed.
 """
@@ -19,19 +19,30 @@ import math
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import sqrt
 from pathlib import Path
 from statistics import geometric_mean
 
-from passnet.bench.in_nets import PassesInNets, TaskInNet, find_places, read_in_nets
+from passnet.bench.in_nets import (
+    PassesInNets,
+    TaskInNet,
+    find_places,
+    read_in_nets,
+    starts_of,
+)
 from passnet.core.records.serialise import make_folder, write_text
+from passnet.core.terminal.progress import progress
+from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
+from passnet.errors import PassnetError
 from passnet.graph.canonical import op_sequence
+from passnet.graph.spec import Graph
 from passnet.judge.suite.suite import load_suite, make_suite, write_suite
 from passnet.judge.task import NetSource, TaskGraph
 from passnet.passes.files import Files
 from passnet.passes.folder import LIST_FILE
-from passnet.passes.library.entries import shipped_library
-from passnet.passes.library.store import PassLibrary
+from passnet.passes.library.entries import PassEntry, shipped_library
+from passnet.passes.library.store import PassLibrary, range_key
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 LLM = Path(__file__).parents[1] / "training" / "llm"
@@ -76,19 +87,33 @@ def _as_task(place: TaskInNet) -> TaskGraph:
 
 
 def write_library_passes(tasks: Path, out: Path) -> None:
-    """Write a pass folder for each task, with all shipped passes whose ops its net holds.
-
-    Their guards decide which of them apply there.
+    """Write a pass folder for each task whose net holds a range of a shipped pass, with all those
+    passes.
     """
     places, _ = find_places(load_suite(str(tasks)).tasks, CAPTURES, 1, MAX_MIB)
     shipped = shipped_library()
     assert shipped is not None, "the tree has a library"
     library = PassLibrary(shipped)
-    for place in places:
-        whole = _text(op_sequence(place.in_net.graph.program))
-        held = [entry for entry in library.entries() if _text(entry.ops) in whole]
-        if held:
-            _write_together([library.files(entry) for entry in held], out / "passes" / place.task)
+    entries = {entry.range: entry for entry in library.entries()}
+    with progress("looking for ranges of the library", len(places)) as step:
+        for place in places:
+            held = [entries[name] for name in sorted(_ranges(place.in_net.graph, entries))]
+            if held:
+                files = [library.files(entry) for entry in held]
+                _write_together(files, out / "passes" / place.task)
+            step(place.net)
+
+
+def _ranges(net: Graph, entries: Mapping[str, PassEntry]) -> set[str]:
+    """Return the ranges of entries that a net holds with their shapes and dtypes."""
+    program = single_assignment(net.program)
+    parent = parent_of(program, inferred_specs(Graph(program, net.tensors)))
+    whole, found = op_sequence(program), set()
+    for ops in {entry.ops for entry in entries.values()}:
+        for start in starts_of(whole, ops) if _text(ops) in _text(whole) else ():
+            with suppress(PassnetError):
+                found.add(range_key(cut_range(parent, start, start + len(ops))).fingerprint)
+    return found & entries.keys()
 
 
 def _write_together(folders: Sequence[Files], out: Path) -> None:

@@ -176,7 +176,7 @@ def find_places(
     max_mib: float = 64,
     is_held: bool = False,
 ) -> tuple[list[TaskInNet], list[str]]:
-    """Return tasks, each in some nets that hold it, and notes.
+    """Return tasks, each in some nets that hold it, the net of the fewest ops first, and notes.
 
     Args:
         tasks: tasks, whose graphs name the nets that they came from.
@@ -221,6 +221,7 @@ def find_places(
             f"{graphs} has no net of at most {max_mib:g} MiB that holds the ops of one of these "
             "tasks"
         )
+    sites.sort(key=lambda site: len(site.in_net.graph.program.ops))
     return sites, notes
 
 
