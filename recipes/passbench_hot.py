@@ -11,7 +11,7 @@ core and goes on where it was stopped. FOLDER gets the suite and the shares of i
 4. `rows`: the op sequences with the largest shares, of each class of ops as many as `ROOM` says;
 5. `admitted.parquet`: those whose subgraphs are admitted (docs/suites.md);
 6. `shares`: the time of each task and of up to two of its nets, both compiled by Inductor. Tasks
-   below 5 % in all of them are left out.
+   below 5 % in all of them are left out, and those that the training data knows.
 """
 
 import argparse
@@ -37,6 +37,7 @@ from passnet.data.dataset.store import (
     read_dataset,
     write_dataset,
 )
+from passnet.graph.canonical import fingerprints
 from passnet.graph.fx.build import build
 from passnet.graph.spec import retarget
 from passnet.graph.text.files import graph_from_row
@@ -45,10 +46,13 @@ from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.judge.suite.selection import SelectionPlan, input_mib
 from passnet.judge.suite.suite import load_suite, make_suite, write_suite
+from passnet.judge.task import Task
 from passnet_audit.suites.assembly import AssemblyPlan, AssemblyWork, assemble
+from passnet_loops.data.build import read_training
 from recipes.passbench_v1 import balanced_sample, describe, domain_shares
 
-SUITE = "passbench-v1-hot"
+SUITE, VERSION = "passbench-v1-hot", "1.0"
+TRAINING = Path(__file__).parents[1] / "training"
 KIND = "fusible"
 """Classical subgraphs count as this kind too, as tasks here are chosen by their time."""
 NUM_TASKS = 60
@@ -196,12 +200,28 @@ def weigh(folder: Path) -> None:
     largest: dict[str, float] = defaultdict(float)
     for each in found.nets:
         largest[each.task] = max(largest[each.task], each.share)
-    tasks = [task for task in admitted.tasks if largest[task.name] >= LEAST_SHARE]
+    known = _known_to(TRAINING)
+    tasks = [
+        task
+        for task in admitted.tasks
+        if largest[task.name] >= LEAST_SHARE and not known & _keys(task)
+    ]
     suite = make_suite(SUITE, [graph for task in tasks for graph in task.graphs])
-    write_suite(folder / f"{SUITE}.parquet", suite)
-    places = [place for place in places if largest[place.task] >= LEAST_SHARE]
+    write_suite(folder / f"{SUITE}.parquet", replace(suite, version=VERSION))
+    names = {task.name for task in tasks}
+    places = [place for place in places if place.task in names]
     write_json(folder / f"{SUITE}.{SHARES_FILE}", shares_in_run(suite, places, work / "shares"))
     print(f"{SUITE}: {len(tasks)} of {len(admitted.tasks)} tasks, {suite.content_hash}")
+
+
+def _known_to(training: Path) -> set[object]:
+    """Return the op sequences and the structures of training data, as no benchmark shares one."""
+    rows = read_training(training)[1]
+    return {row.op_sequence for row in rows} | {row.structure for row in rows}
+
+
+def _keys(task: Task) -> set[object]:
+    return {task.ops, *(fingerprints(graph.graph).structure for graph in task.graphs)}
 
 
 def _text(ops: Sequence[str]) -> str:
