@@ -137,7 +137,9 @@ class Shared:
     seed: int = 0
     """Seed random choices with this number."""
 
-    source_licenses: tuple[str, ...] = field((), option="source-license", choices=CHOICES)
+    source_licenses: tuple[str, ...] = field(
+        (), option="source-license", metavar="LICENCE", choices=CHOICES
+    )
     """Take only rows whose nets are all of libraries under this licence; see docs/licences.md."""
 
     budget: float | None = field(None, type=str, convert=seconds_of)
