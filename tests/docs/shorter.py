@@ -192,7 +192,7 @@ BEFORE: dict[str, tuple[tuple[str, str], ...]] = {
         (
             "import torch",
             "passnet optimize my_nets.py:make --author compiler --library tuned/library"
-            " --out tuned/net --seconds 0.05 --budget 60s --backend graph --backend passes",
+            " --out tuned/net --seconds 0.05 --budget 5m --backend graph --backend passes",
         ),
     ),
     "docs/profiling.md": (

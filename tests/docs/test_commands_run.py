@@ -1,7 +1,5 @@
 """The commands and Python blocks of every page, run in its order in a folder of its own; slow."""
 
-import json
-import os
 import shlex
 import shutil
 import subprocess
@@ -15,6 +13,7 @@ from passnet.data.dataset.query import Dataset
 from passnet.judge.suite.suite import load_suite
 from tests.conftest import ROOT
 from tests.docs.page_passes import write_passes_of_the_page
+from tests.docs.page_process import PageProcess, environment
 from tests.docs.pages import PAGES, Command, Step, page_name, steps
 from tests.docs.shorter import (
     BEFORE,
@@ -94,10 +93,6 @@ def world(tmp_path: Path, page: Path, request: pytest.FixtureRequest) -> Path:
     return tmp_path
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-
-
 def run(folder: Path, words: Sequence[str]) -> None:
     """Run a command in a folder; it must succeed."""
     program = {"passnet": [sys.executable, "-m", "passnet.cli"], "python": [sys.executable]}
@@ -106,34 +101,6 @@ def run(folder: Path, words: Sequence[str]) -> None:
         argv, cwd=folder, env=env, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
     )
     assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
-
-
-class PageProcess:
-    """A process that runs the Python blocks of a page, one after another, with shared names."""
-
-    def __init__(self, folder: Path) -> None:
-        self._printed = folder / "printed.txt"
-        with self._printed.open("w") as printed:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.docs.page_process"], cwd=folder, env=environment(),
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=printed, text=True,
-            )  # fmt: skip
-
-    def run(self, block: str) -> None:
-        """Run a block; it must not raise."""
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(json.dumps(block) + "\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        assert answer == "done\n", f"{block}\n{self._printed.read_text()[-4000:]}"
-
-    def __enter__(self) -> "PageProcess":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._process as process:
-            if process.stdin:
-                process.stdin.close()
 
 
 def words_to_run(folder: Path, command: Command) -> list[str]:
