@@ -145,6 +145,10 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     ("--out site-of-entries", "needs entries; docs/leaderboard.md runs it with some"),
     ("judge serve", "serves until it is stopped; tests/train/service runs it"),
     ("recipes/captures.py", "captures whole libraries; tests/recipes runs it"),
+    (
+        "upload release --repo",
+        "uploads to a hub; tests/recipes/test_upload.py runs it against a local server",
+    ),
     ("integrations.harbor", "needs a wheel; tests/integrations runs it"),
 )
 """Parts of commands that are only parsed -> the reason."""
