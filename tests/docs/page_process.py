@@ -4,7 +4,6 @@ Each line of its input is a block as JSON, and each line of its output says that
 blocks print goes to the error stream.
 """
 
-import contextlib
 import json
 import os
 import subprocess
@@ -48,13 +47,13 @@ class PageProcess:
 
 def run_blocks() -> None:
     """Run the blocks of the input."""
-    answers = sys.stdout
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # of this process and of what blocks start
     names = {"__name__": "__main__"}
     for number, line in enumerate(sys.stdin):
         file = Path(f"block_{number}.py").absolute()  # where inspect and torch read the source
         file.write_text(json.loads(line), encoding="utf-8")
-        with contextlib.redirect_stdout(sys.stderr):
-            exec(compile(file.read_text(encoding="utf-8"), file, "exec"), names)
+        exec(compile(file.read_text(encoding="utf-8"), file, "exec"), names)
         print("done", file=answers, flush=True)
 
 
