@@ -237,11 +237,6 @@ BLOCKS_RUN_ELSEWHERE: dict[str, str] = {
 }
 """Pages whose Python blocks a test of their own runs -> that test."""
 
-_TORCHVISION = """
-from passnet.data.capture.mismatched_wheels import import_torchvision
-import_torchvision()
-"""
-
 _SERVICE = """
 import atexit, subprocess, sys, time
 from pathlib import Path
@@ -285,8 +280,11 @@ kernels.get_local_kernel = get_local_kernel
 
 PREAMBLES: dict[str, tuple[str, Exchange]] = {
     "README.md": (
-        _TORCHVISION,
-        {"optimize(net, x, ": 'optimize(net, x, backends=("graph",), seconds=0.1, '},
+        "",
+        {
+            "optimize(net, x)": 'optimize(net, x, backends=("graph",), seconds=0.1)',
+            "optimize(net, x, out": 'optimize(net, x, backends=("graph",), seconds=0.1, out',
+        },
     ),
     "docs/environments.md": (
         _SERVICE + _STAND_IN_TRL,
