@@ -227,7 +227,7 @@ CORPORA = (
 
 BLOCKS_NOT_RUN: tuple[tuple[str, str], ...] = (
     ("@triton.jit", "needs Triton"),
-    ("LLM(model", "needs vLLM, whose wheels need CUDA"),
+    ("LLM(", "needs vLLM, whose wheels need CUDA"),
 )
 """Parts of Python blocks that are only compiled -> the reason."""
 
