@@ -57,6 +57,7 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
             "",
         ),
     ),
+    ("passnet extract 'timm/resnet18*' ", ({"'timm/resnet18*'": "timm/test_resnet"}, "")),
     ("passnet extract --catalog timm ", ({"--catalog timm": "timm/test_resnet"}, "")),
     ("passnet dataset merge runs/timm runs/hub", ({"runs/hub": "runs/nets"}, "")),
     ("passnet dataset sample captures ", ({"captures": "runs/own"}, "")),
