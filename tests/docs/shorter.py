@@ -238,6 +238,12 @@ BLOCKS_RUN_ELSEWHERE: dict[str, str] = {
 }
 """Pages whose Python blocks a test of their own runs -> that test."""
 
+_TORCHVISION = """
+from passnet.data.capture.mismatched_wheels import import_torchvision
+import_torchvision()
+"""
+"""Imports torchvision also where its wheel does not fit torch; docs/capture.md says more."""
+
 _SERVICE = """
 import atexit, subprocess, sys, time
 from pathlib import Path
@@ -295,7 +301,7 @@ PREAMBLES: dict[str, tuple[str, Exchange]] = {
     "docs/library.md": (_STAND_IN_KERNELS, {}),
     "docs/mining.md": ("", {'device="cuda"': 'device="cpu"'}),
     "docs/optimize.md": (
-        "",
+        _TORCHVISION,
         {
             f"{more})\n": f'{more}, backends=("graph",), seconds=0.1)\n'
             for more in (
