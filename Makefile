@@ -8,7 +8,7 @@ BIN := .venv/bin
 # Commands that tests start load compiled files, also where the environment says not to write any.
 RUN := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)
 
-.PHONY: demo train-demo test-quick test test-all fuzz lint bench gpu clean
+.PHONY: demo train-demo test-quick test test-all fuzz lint docs bench gpu clean
 
 # With torch fixed, no other package can replace it by a larger build.
 .venv/core: pyproject.toml
@@ -78,6 +78,14 @@ lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyrefly check
+
+.venv/docs: .venv/core
+	$(BIN)/pip install -q $(PIP_ARGS) -c .venv/constraints.txt -e '.[docs]'
+	touch $@
+
+# The documentation as a site, with the reference of the API, in runs/docs; a warning ends it.
+docs: .venv/docs
+	$(BIN)/python -m mkdocs build --strict -d runs/docs
 
 # Which tables to print. There are also `calls`, and `variants`, `agent` and `jobs`, which take long, and
 # `python -m benchmarks.query DATASET`.

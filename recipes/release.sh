@@ -3,8 +3,9 @@
 #
 #   recipes/release.sh [OPTIONS OF PIP INSTALL]
 #
-# dist then holds both wheels, SHA256SUMS, and packages.json: all that was installed beside them, as
-# `pip inspect` lists it. Nothing is published. PYTHON and TORCH name the Python and torch to use.
+# dist then holds both wheels, SHA256SUMS, and sbom.json: all that was installed with them, with
+# versions and licences, as CycloneDX. Nothing is published. PYTHON and TORCH name the Python and torch
+# to use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -26,7 +27,7 @@ fi
 
 rm -rf "$dist"
 "$python" -m venv "$work/build"
-"$work/build/bin/pip" install -q hatchling
+"$work/build/bin/pip" install -q hatchling 'cyclonedx-bom>=7,<8'
 for project in . training/llm; do
   (cd "$project" && "$work/build/bin/python" -m hatchling build -t wheel -d "$dist")
 done
@@ -55,6 +56,10 @@ test -f examples/llm/model/model.safetensors
 "$passnet" report run --out site
 "$work/venv/bin/python" -c "import passnet; assert 'optimize' in dir(passnet)"
 
-"$work/venv/bin/pip" inspect > "$dist/packages.json"
-(cd "$dist" && sha256sum -- *.whl packages.json > SHA256SUMS)
+"$work/build/bin/cyclonedx-py" environment --validate --output-reproducible \
+  -o "$dist/sbom.json" "$work/venv/bin/python"
+for name in passnet passnet-llm torch; do
+  grep -q "\"name\": \"$name\"" "$dist/sbom.json"
+done
+(cd "$dist" && sha256sum -- *.whl sbom.json > SHA256SUMS)
 ls -l "$dist"

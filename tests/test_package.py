@@ -5,6 +5,7 @@ import subprocess
 import tomllib
 
 import passnet
+from recipes.readme_on_index import with_addresses
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -24,6 +25,15 @@ def test_torch_is_bound_to_the_releases_that_are_tested() -> None:
 def test_links_of_the_package_lead_to_one_repository() -> None:
     urls = PROJECT["urls"]
     assert all(url.startswith(urls["Repository"]) for url in urls.values())
+
+
+def test_an_index_shows_the_readme_with_addresses() -> None:
+    url = PROJECT["urls"]["Repository"]
+    shown = with_addresses((ROOT / "README.md").read_text(encoding="utf-8"), url)
+    links = re.findall(r"\]\(([^)\s]+)\)", shown)
+    assert links and all(link.startswith("https://") for link in links)
+    assert f"({url}/blob/main/docs/suites.md#the-suites-that-ship)" in shown
+    assert "(https://raw.githubusercontent.com/passnet/passnet/main/docs/images/board.png)" in shown
 
 
 def test_the_workflow_tests_the_pythons_and_the_torch_releases_that_the_package_names() -> None:

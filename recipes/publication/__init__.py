@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from passnet.core.records.folders import atomic_folder
-from passnet.core.records.parquet import split_rows
+from passnet.core.records.parquet import ROW_GROUP_ROWS, split_rows
 from passnet.core.records.serialise import decode, encode, replace_file
 from passnet.core.terminal.progress import ProgressStep, no_progress
 from passnet.data.capture.store import GRAPH_KINDS, GRAPHS, GraphRow, read_set, text_bytes
+from passnet.data.dataset.licences import LICENCES, UNKNOWN, licences_of
 from passnet.data.dataset.query import Dataset
 from passnet.data.dataset.splits import Side
 from passnet.data.dataset.store import SUBGRAPHS
@@ -36,19 +37,15 @@ from recipes.publication.card import (
 TRAJECTORIES = "trajectories"
 TEST = "test"
 
-LICENCES: dict[str, str] = {
-    **dict.fromkeys(
-        ("timm", "transformers", "diffusers", "monai", "neuralforecast", "kornia", "speechbrain",
-         "litgpt"), "Apache-2.0"),
-    **dict.fromkeys(
-        ("segmentation-models-pytorch", "x-transformers", "vit-pytorch", "torch_geometric",
-         "open_clip_torch", "torch-rechub", "torchrl", "torchani", "fair-esm", "zuko",
-         "neuraloperator"), "MIT"),
-    **dict.fromkeys(("torch", "torchvision", "braindecode", "pypots"), "BSD-3-Clause"),
-    "torchaudio": "BSD-2-Clause",
-    "ultralytics": "AGPL-3.0",
-}  # fmt: skip
-"""Package -> the licence of its code, from its metadata or its source."""
+LIBRARIES = {"segmentation-models-pytorch": "smp", "open_clip_torch": "open_clip"}
+"""Package -> the library of the catalog, where their names differ in more than a hyphen."""
+
+
+def licence_of_package(package: str) -> str:
+    """Return the licence of a package whose version decides a library's graphs."""
+    if package == "torch":
+        return "BSD-3-Clause"
+    return LICENCES.get(LIBRARIES.get(package, package.replace("-", "_")), UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +101,7 @@ def publish(
             plan.license_name,
             tuple(configs),
             {package: sorted(versions[package]) for package in sorted(versions)},
-            {package: LICENCES.get(package, "not known") for package in sorted(versions)},
+            {package: licence_of_package(package) for package in sorted(versions)},
             plan.url,
         )
         (partial / CARD_FILE).write_text(publication_card(facts), encoding="utf-8")
@@ -131,12 +128,14 @@ def _graphs(
     for kind, group in splits.items():
         shards = list(split_rows(group, text_bytes))
         for number, shard in enumerate(shards):
-            GRAPHS.write(_file(out, "graphs", kind, number, len(shards)), shard)
+            path = _file(out, "graphs", kind, number, len(shards))
+            GRAPHS.write(path, shard)
+            _add_licences(path, [[source.entry for source in row.sources] for row in shard])
             for row in shard:
                 step(row.full[:12])
     domains = Counter(row.domain for row in ordered)
     sizes: dict[str, int] = {kind: len(group) for kind, group in splits.items()}
-    return ConfigFacts("graphs", sizes, dict(domains.most_common()), GRAPHS.schema)
+    return ConfigFacts("graphs", sizes, dict(domains.most_common()), _with_licences(GRAPHS.schema))
 
 
 def _subgraphs(
@@ -163,11 +162,25 @@ def _subgraphs(
         for count, shard in enumerate(shards):
             path = _file(out, "subgraphs", side, count, len(shards))
             SUBGRAPHS.write_table(path, table.take(shard))
+            _add_licences(path, table["nets"].take(shard).to_pylist())
             for _ in shard:
                 step(path.name)
     domains = Counter(table["domain"].to_pylist())
     sizes = {side: len(numbers[side]) for side in sorted(numbers, reverse=True)}
-    return ConfigFacts("subgraphs", sizes, dict(domains.most_common()), SUBGRAPHS.schema)
+    schema = _with_licences(SUBGRAPHS.schema)
+    return ConfigFacts("subgraphs", sizes, dict(domains.most_common()), schema)
+
+
+def _add_licences(path: Path, nets: Sequence[Sequence[str]]) -> None:
+    """Add the licences of the libraries that each row comes from, as a last column."""
+    table = pq.read_table(path)
+    column = pa.array([licences_of(names) for names in nets], pa.list_(pa.string()))
+    table = table.append_column("licences", column)
+    pq.write_table(table, path, row_group_size=ROW_GROUP_ROWS, compression="zstd")
+
+
+def _with_licences(schema: pa.Schema) -> pa.Schema:
+    return schema.append(pa.field("licences", pa.list_(pa.string())))
 
 
 def _suite(where: str, out: Path) -> ConfigFacts:

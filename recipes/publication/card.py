@@ -103,10 +103,11 @@ Nets are built from their architecture by their library's own code, with random 
 |---|---|---|
 {sources}
 
-The licence of this release covers the graphs and their descriptions. A graph holds no code of a
-library: it is what the tracer saw it compute. Whether the computation that a library describes is
-covered by its licence is a question that we do not decide; rows name their nets, so that those of a
-library can be left out (`nets`, `sources` and `source` name them as library/net).
+The licence of this release covers the graphs and their descriptions. A graph is a record of the
+calls to torch that a net made, with shapes, and with names of its layers; it holds no source text
+of the library. We hold that such a record is not a copy of the library. If your rules differ,
+leave rows out: `licences` of `graphs` and `subgraphs` names the licence of each row's libraries,
+and `nets`, `sources` and `source` name the nets themselves, as library/net.
 
 ## Datasheet
 

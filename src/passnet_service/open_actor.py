@@ -1,9 +1,9 @@
 """One actor of a Ray cluster for single items, of which the service awaits the results."""
 
-import os
 from collections.abc import Callable
 from typing import Any
 
+from passnet.core.hardware import num_processors
 from passnet.core.jobs.actors import ActorDevice, Actors
 from passnet.core.jobs.ray_cluster import ray_cluster
 
@@ -14,7 +14,7 @@ class OpenActor:
     def __init__(
         self, open_worker: Callable[[], Callable[[Any], Any]], device: ActorDevice
     ) -> None:
-        self._ray = ray_cluster(max(device.num_cpus, len(os.sched_getaffinity(0))))
+        self._ray = ray_cluster(max(device.num_cpus, num_processors()))
         actors = Actors(self._ray, device, open_worker)
         actors.start()
         self._actor, _, _ = actors.next_done()

@@ -80,6 +80,20 @@ def test_show_lists_candidates_and_refuses_what_is_none(tmp_path: Path):
     assert "is not the beginning" in run("show", folder, "a' or 'a").stderr
 
 
+def test_query_and_export_take_rows_by_the_licence_of_their_source(tmp_path: Path):
+    nets = ("timm/one", "ultralytics/two")
+    rows = [replace(row, nets=(net,)) for row, net in zip(ROWS, nets, strict=False)]
+    folder, out = write(tmp_path / "data", rows), tmp_path / "out"
+    asked = ("--source-license", "Apache-2.0")
+    [row] = json.loads(run("query", folder, *asked, "--columns", "all", "--json").stdout)
+    assert row["nets"] == ["timm/one"] and row["licences"] == ["Apache-2.0"]
+    done = run("export", folder, "--layout", "hf", "--out", out, *asked)
+    assert done.exit_code == 0 and "1 rows as 1 files" in done.stdout
+    assert "AGPL-3.0" in run("show", folder, rows[1].full).stdout
+    done = run("query", folder, "--source-license", "AGPL")
+    assert done.exit_code == 2 and "did you mean AGPL-3.0" in done.stderr
+
+
 def test_verify_exits_with_one_where_something_is_wrong(folder: Path):
     done = run("verify", folder, "--jobs", 1)
     assert done.exit_code == 0 and "6 rows, 0 wrong; 0 errors of files; 0 run" in done.stdout

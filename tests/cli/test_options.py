@@ -43,6 +43,7 @@ MEANINGS = {
     "--columns": "columns to print",
     "--name": "name of the result",
     "--license": "licence of the result",
+    "--source-license": "licence of the libraries that rows come from",
     "--layout": "layout of the result",
     # inputs
     "--suite": "suite to use",

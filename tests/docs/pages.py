@@ -1,4 +1,7 @@
-"""The commands and the Python blocks of the README and of every page of docs/."""
+"""The commands and the Python blocks of the README and of every page of docs/, in their order.
+
+A block without a language holds commands, one a line; `text` is what a command prints, or a layout.
+"""
 
 import re
 import shlex
@@ -19,7 +22,7 @@ _VARIABLES = re.compile(r"^(?:[A-Z_]+=\S+ )+")
 
 @dataclass(frozen=True)
 class Command:
-    """A command line of a page, split into words."""
+    """A command line of a page, split into words; without the variables before it."""
 
     page: Path
     words: tuple[str, ...]
@@ -29,32 +32,42 @@ class Command:
         return shlex.join(self.words)
 
 
+Step = Command | str
+"""A command, or the text of a Python block."""
+
+
 def page_name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-def blocks(page: Path, *languages: str) -> list[str]:
-    """Return the fenced blocks of a page in some languages; "" is a block without one."""
-    text = page.read_text(encoding="utf-8")
-    return [body for language, body in _BLOCK.findall(text) if language in languages]
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the fenced blocks of a page in a language; "" is a block of commands."""
+    found = _BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [body for each, body in found if each == language]
 
 
-def commands(page: Path, *programs: str) -> list[Command]:
-    """Return the commands of a page that begin with a program's name, in order."""
-    start = re.compile(rf"(\$ )?({'|'.join(programs or ('passnet',))}) ")
-    found = []
-    for block in blocks(page, "", "sh", "bash", "console"):
-        for line in block.replace("\\\n", " ").splitlines():
-            text = _VARIABLES.sub("", line)
-            if start.match(text) and not text.startswith("passnet:"):
-                words = shlex.split(text.removeprefix("$ "), comments=True)
-                found.append(Command(page, tuple(words)))
+def steps(page: Path) -> list[Step]:
+    """Return what a page has its readers run, in order."""
+    found: list[Step] = []
+    for language, body in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        if language == "python":
+            found.append(body)
+        elif language == "":
+            found += _commands(page, body)
     return found
 
 
+def _commands(page: Path, body: str) -> list[Command]:
+    lines = [_VARIABLES.sub("", line) for line in body.replace("\\\n", " ").splitlines()]
+    split = [tuple(shlex.split(line, comments=True)) for line in lines]
+    return [Command(page, words) for words in split if words]
+
+
+def commands(page: Path) -> list[Command]:
+    """Return the commands of a page, in order."""
+    return [step for step in steps(page) if isinstance(step, Command)]
+
+
 def all_commands() -> list[Command]:
-    return [command for page in PAGES for command in commands(page)]
-
-
-def python_blocks(page: Path) -> list[str]:
-    return blocks(page, "python")
+    """Return the commands of passnet on all pages."""
+    return [each for page in PAGES for each in commands(page) if each.words[0] == "passnet"]

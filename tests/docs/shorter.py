@@ -57,6 +57,7 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
             "",
         ),
     ),
+    ("passnet extract 'timm/resnet18*' ", ({"'timm/resnet18*'": "timm/test_resnet"}, "")),
     ("passnet extract --catalog timm ", ({"--catalog timm": "timm/test_resnet"}, "")),
     ("passnet dataset merge runs/timm runs/hub", ({"runs/hub": "runs/nets"}, "")),
     ("passnet dataset sample captures ", ({"captures": "runs/own"}, "")),
@@ -145,14 +146,28 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     ("--out site-of-entries", "needs entries; docs/leaderboard.md runs it with some"),
     ("judge serve", "serves until it is stopped; tests/train/service runs it"),
     ("recipes/captures.py", "captures whole libraries; tests/recipes runs it"),
+    (
+        "upload release --repo",
+        "uploads to a hub; tests/recipes/test_upload.py runs it against a local server",
+    ),
     ("integrations.harbor", "needs a wheel; tests/integrations runs it"),
 )
 """Parts of commands that are only parsed -> the reason."""
 
+PROGRAMS_NOT_RUN: dict[str, str] = {
+    "make": "installs into the checkout and runs for minutes; what it calls is tested by itself",
+    "pip": "installs into the environment of the tests; recipes/release.sh tries the wheels",
+    "pytest": "is what runs this",
+    "inspect": "asks an LLM of a provider",
+    "transformers": "serves an LLM until it is stopped",
+    "export": "names a service for a recipe that needs a GPU",
+}
+"""Programs of pages that no test runs -> the reason."""
+
 
 def shortened(text: str) -> str | None:
-    """Return a command as the test runs it; None if it is only parsed."""
-    if any(part in text for part, _ in NOT_RUN):
+    """Return a command as the test runs it; None if it does not."""
+    if text.split()[0] in PROGRAMS_NOT_RUN or any(part in text for part, _ in NOT_RUN):
         return None
     for start, (exchanged, extra) in SHORTER:
         if text.startswith(start):
@@ -180,9 +195,9 @@ BEFORE: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "docs/library.md": (
         (
-            "passnet library list tuned/library",
+            "import torch",
             "passnet optimize my_nets.py:make --author compiler --library tuned/library"
-            " --out tuned/net --seconds 0.05 --budget 60s --backend graph --backend passes",
+            " --out tuned/net --seconds 0.05 --budget 5m --backend graph --backend passes",
         ),
     ),
     "docs/profiling.md": (
@@ -196,7 +211,7 @@ BEFORE: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
 }
-"""Page -> starts of its commands, and commands that run before them."""
+"""Page -> starts of its commands or blocks, and commands that run before them."""
 
 WITH_DATASET = ("docs/site.md", "docs/suites.md")
 """Pages that begin with a dataset of the captures, in `data`."""
@@ -211,15 +226,23 @@ CORPORA = (
 )
 """The part of the corpora that audits run on."""
 
-PYTHON_NOT_RUN: dict[str, str] = {
-    "docs/triton.md": "needs Triton",
+BLOCKS_NOT_RUN: tuple[tuple[str, str], ...] = (
+    ("@triton.jit", "needs Triton"),
+    ("LLM(", "needs vLLM, whose wheels need CUDA"),
+)
+"""Parts of Python blocks that are only compiled -> the reason."""
+
+BLOCKS_RUN_ELSEWHERE: dict[str, str] = {
+    "docs/inductor.md": "tests/docs/test_inductor_page.py",
+    "docs/backends.md": "tests/docs/test_backends_page.py",
 }
-"""Pages whose Python blocks are only compiled -> the reason."""
+"""Pages whose Python blocks a test of their own runs -> that test."""
 
 _TORCHVISION = """
 from passnet.data.capture.mismatched_wheels import import_torchvision
 import_torchvision()
 """
+"""Imports torchvision also where its wheel does not fit torch; docs/capture.md says more."""
 
 _SERVICE = """
 import atexit, subprocess, sys, time
@@ -262,48 +285,42 @@ kernels.get_local_kernel = get_local_kernel
 """
 """A loader of one variant; tests/optimizer runs `kernels` where it is installed."""
 
-PREAMBLES: dict[str, tuple[tuple[str, ...], str, Exchange]] = {
+PREAMBLES: dict[str, tuple[str, Exchange]] = {
     "README.md": (
-        (),
-        _TORCHVISION,
-        {"optimize(net, x, ": 'optimize(net, x, backends=("graph",), seconds=0.1, '},
+        "",
+        {
+            "optimize(net, x)": 'optimize(net, x, backends=("graph",), seconds=0.1)',
+            "optimize(net, x, out": 'optimize(net, x, backends=("graph",), seconds=0.1, out',
+        },
     ),
-    "docs/dataset.md": (("passnet dataset build captures --out data",), "", {}),
     "docs/environments.md": (
-        (),
         _SERVICE + _STAND_IN_TRL,
         {'training_tasks("train-v1")': "{}"},  # prompts of all take minutes
     ),
-    "docs/service.md": ((), _SERVICE, {}),
-    "docs/library.md": (
-        (
-            "passnet optimize my_nets.py:make --author compiler --library tuned/library"
-            " --out tuned/net --seconds 0.05 --budget 60s --backend graph --backend passes",
-            "passnet library export tuned/library --out my-passes --all"
-            " --layout kernels --license MIT",
-        ),
-        _STAND_IN_KERNELS,
-        {},
-    ),
-    "docs/passes.md": ((), "net = __import__('torch').nn.GELU().eval()", {}),
-    "docs/mining.md": (
-        (),
-        "import torch\nimport passnet\n"
-        "from passnet.graph.canonical import fingerprints\n"
-        "nn = torch.nn\n"
-        "net = nn.Sequential(*[nn.Linear(8, 8), nn.GELU(), nn.ReLU()] * 4).eval()\n"
-        "[graph] = passnet.capture(net, torch.randn(4, 8))\n"
-        "op_sequences = [['a', 'b', 'c', 'd', 'e'] * 3]\n"
-        "classical = [(0, 4)]\n",
-        {'device="cuda"': 'device="cpu"'},
+    "docs/service.md": (_SERVICE, {}),
+    "docs/library.md": (_STAND_IN_KERNELS, {}),
+    "docs/mining.md": ("", {'device="cuda"': 'device="cpu"'}),
+    "docs/optimize.md": (
+        _TORCHVISION,
+        {
+            f"{more})\n": f'{more}, backends=("graph",), seconds=0.1)\n'
+            for more in (
+                '"length": (1, 512)}',
+                "{1: (1, 512)}}",
+                "(ids,)]",
+                "model, ids",
+                "tolerance=1e-2",
+                'precision=("int8",)',
+                "may_lose=0.005",
+            )
+        },
     ),
     "training/README.md": (
-        (),
         "import shutil\nfrom pathlib import Path\n"
         'Path("runs/sft/model").mkdir(parents=True)\n'
         'shutil.copy("training/llm/model/model.safetensors", "runs/sft/model")\n',
         {},
     ),
-    "docs/variants.md": ((), "", {"timm/resnet18": "timm/test_resnet"}),
+    "docs/variants.md": ("", {"timm/resnet18": "timm/test_resnet"}),
 }
-"""Page -> commands before its Python blocks, code before them, and the parts that are exchanged."""
+"""Page -> code before its Python blocks, and the parts of them that are exchanged."""

@@ -6,8 +6,15 @@ import click
 import pytest
 
 from passnet.cli import main
-from tests.docs.pages import PAGES, Command, all_commands, commands, page_name
-from tests.docs.shorter import BEFORE, NOT_RUN, SHORTER, shortened
+from tests.docs.pages import PAGES, Command, all_commands, commands, page_name, steps
+from tests.docs.shorter import (
+    BEFORE,
+    BLOCKS_NOT_RUN,
+    NOT_RUN,
+    PROGRAMS_NOT_RUN,
+    SHORTER,
+    shortened,
+)
 
 
 def parsed(words: tuple[str, ...]) -> None:
@@ -51,18 +58,26 @@ def test_a_documented_command_exists(command: Command) -> None:
 
 def test_every_shortening_is_used() -> None:
     texts = {
-        page_name(page): [command.text for command in commands(page, "passnet", "python")]
+        page_name(page): [step.text if isinstance(step, Command) else step for step in steps(page)]
         for page in PAGES
     }
-    every = [text for page in texts.values() for text in page]
+    every = [command.text for page in PAGES for command in commands(page)]
     run = [text for text in every if shortened(text) is not None]
     first = {next((start for start, _ in SHORTER if text.startswith(start)), "") for text in run}
     assert [start for start, _ in SHORTER if start not in first] == []
     assert [part for part, _ in NOT_RUN if not any(part in text for text in every)] == []
+    in_blocks = "".join(step for page in PAGES for step in steps(page) if isinstance(step, str))
+    assert [part for part, _ in BLOCKS_NOT_RUN if part not in in_blocks] == []
     for page, needed in BEFORE.items():
         assert [
             start for start, _ in needed if not any(t.startswith(start) for t in texts[page])
         ] == []
+
+
+def test_every_line_of_a_block_of_commands_is_run_or_has_a_reason() -> None:
+    """A block without a language holds nothing else; `text` is for what is printed."""
+    programs = {command.words[0] for page in PAGES for command in commands(page)}
+    assert programs == {"passnet", "python", *PROGRAMS_NOT_RUN}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
-"""The commands and Python blocks of every page, run in order in a folder of their own; slow."""
+"""The commands and Python blocks of every page, run in its order in a folder of its own; slow."""
 
-import os
 import shlex
 import shutil
 import subprocess
@@ -13,12 +12,15 @@ import pytest
 from passnet.data.dataset.query import Dataset
 from passnet.judge.suite.suite import load_suite
 from tests.conftest import ROOT
-from tests.docs.pages import PAGES, Command, commands, page_name, python_blocks
+from tests.docs.page_passes import write_passes_of_the_page
+from tests.docs.page_process import PageProcess, environment
+from tests.docs.pages import PAGES, Command, Step, page_name, steps
 from tests.docs.shorter import (
     BEFORE,
+    BLOCKS_NOT_RUN,
+    BLOCKS_RUN_ELSEWHERE,
     CORPORA,
     PREAMBLES,
-    PYTHON_NOT_RUN,
     WITH_DATASET,
     shortened,
 )
@@ -53,11 +55,23 @@ def dataset(captures: Path) -> Path:
     return captures.parent / "data"
 
 
+def text_of(step: Step) -> str:
+    return step.text if isinstance(step, Command) else step
+
+
+def runs(page: Path, step: Step) -> bool:
+    """Return whether this test runs a step of a page."""
+    if isinstance(step, Command):
+        return shortened(step.text) is not None
+    is_run_elsewhere = page_name(page) in BLOCKS_RUN_ELSEWHERE
+    return not is_run_elsewhere and not any(part in step for part, _ in BLOCKS_NOT_RUN)
+
+
 def texts_that_run(page: Path) -> list[str]:
-    """Return the commands and Python blocks that run of a page, and those before them."""
-    run = [shortened(command.text) or "" for command in commands(page, "passnet", "python")]
-    before = BEFORE.get(page_name(page)), PREAMBLES.get(page_name(page))
-    return [*run, *python_blocks(page), *map(str, before)]
+    """Return the steps of a page that run, and what runs before them."""
+    run = [step for step in steps(page) if runs(page, step)]
+    texts = [step if isinstance(step, str) else shortened(step.text) or "" for step in run]
+    return [*texts, *(needed for _, needed in BEFORE.get(page_name(page), ()))]
 
 
 @pytest.fixture
@@ -72,7 +86,7 @@ def world(tmp_path: Path, page: Path, request: pytest.FixtureRequest) -> Path:
         (tmp_path / "captures").symlink_to(request.getfixturevalue("captures"))
     if page_name(page) in WITH_DATASET:
         (tmp_path / "data").symlink_to(request.getfixturevalue("dataset"))
-    (tmp_path / "my_passes").symlink_to(ROOT / "examples" / "passes" / "gelu_tanh")
+    write_passes_of_the_page(tmp_path / "my_passes")
     graph = ROOT / "tests" / "exploits" / "graphs" / "odd_norm"
     shutil.copytree(graph, tmp_path / "my_graphs" / "rms_norm")
     (tmp_path / "my_nets.py").write_text(MY_NET)
@@ -82,19 +96,16 @@ def world(tmp_path: Path, page: Path, request: pytest.FixtureRequest) -> Path:
 def run(folder: Path, words: Sequence[str]) -> None:
     """Run a command in a folder; it must succeed."""
     program = {"passnet": [sys.executable, "-m", "passnet.cli"], "python": [sys.executable]}
-    argv = [*program[words[0]], *words[1:]]
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    argv, env = [*program[words[0]], *words[1:]], environment()
     done = subprocess.run(
         argv, cwd=folder, env=env, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
     )
     assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
 
 
-def words_to_run(folder: Path, command: Command) -> list[str] | None:
-    """Return the words of a command as the test runs it; None if it is only parsed."""
-    text = shortened(command.text)
-    if text is None:
-        return None
+def words_to_run(folder: Path, command: Command) -> list[str]:
+    """Return the words of a command as the test runs it."""
+    text = shortened(command.text) or command.text
     words = [word for part in shlex.split(text) for word in expanded(folder, part)]
     return [placeholder(folder, word) for word in words]
 
@@ -116,32 +127,35 @@ def placeholder(folder: Path, word: str) -> str:
     return word
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=page_name)
-def test_the_commands_of_a_page_run_in_order(page: Path, world: Path) -> None:
+@pytest.mark.parametrize("page", [page for page in PAGES if steps(page)], ids=page_name)
+def test_the_commands_and_blocks_of_a_page_run_in_order(page: Path, world: Path) -> None:
     before = list(BEFORE.get(page_name(page), ()))
-    for command in commands(page, "passnet", "python"):
-        words = words_to_run(world, command)
-        if words is None:
-            continue
-        for start, needed in list(before):
-            if command.text.startswith(start):
-                run(world, shlex.split(needed))
-                before.remove((start, needed))
-        run(world, words)
+    preamble, exchanged = PREAMBLES.get(page_name(page), ("", {}))
+    is_begun = False
+    with PageProcess(world) as process:
+        for step in steps(page):
+            if isinstance(step, str):
+                compile(step, page_name(page), "exec")
+            if not runs(page, step):
+                continue
+            for start, needed in list(before):
+                if text_of(step).startswith(start):
+                    run(world, shlex.split(needed))
+                    before.remove((start, needed))
+            if isinstance(step, Command):
+                run(world, words_to_run(world, step))
+                continue
+            if not is_begun:
+                process.run(preamble)
+                is_begun = True
+            for old, new in exchanged.items():
+                step = step.replace(old, new)
+            process.run(step)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if python_blocks(p)], ids=page_name)
-def test_the_python_blocks_of_a_page_run_in_order(page: Path, world: Path) -> None:
-    name = page_name(page)
-    text = "\n\n".join(python_blocks(page))
-    compile(text, name, "exec")
-    if name in PYTHON_NOT_RUN:
-        return
-    before, preamble, exchanged = PREAMBLES.get(name, ((), "", {}))
-    for needed in before:
-        run(world, shlex.split(needed))
-    for old, new in exchanged.items():
-        assert old in text, f"the page says no longer {old}"
-        text = text.replace(old, new)
-    (world / "page.py").write_text(f"{preamble}\n\n{text}\n")
-    run(world, ["python", "page.py"])
+def test_blocks_share_names_and_their_errors_are_shown(tmp_path: Path) -> None:
+    with PageProcess(tmp_path) as process:
+        process.run("a = 1\nprint(a)")
+        process.run("assert a == 1")
+        with pytest.raises(AssertionError, match="NameError: name 'b'"):
+            process.run("b")

@@ -25,7 +25,7 @@ class Gelu(torch.nn.Module):
 @pytest.mark.slow
 def test_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    first, second, exported, _, _, third, fewer_bits = blocks(
+    first, second, exported, _, _, _, third, fewer_bits = blocks(
         ROOT / "docs" / "inductor.md", "python"
     )
     names: dict[str, object] = {}
@@ -54,7 +54,7 @@ def test_the_blocks_for_onnx_runtime_run(monkeypatch: pytest.MonkeyPatch, tmp_pa
     for package in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(package, reason="pip install 'passnet[runtimes]'")
     monkeypatch.chdir(ROOT)
-    first, _, _, third, fourth, *_ = (
+    first, _, _, _, third, fourth, *_ = (
         text.replace("/tmp/gelu", str(tmp_path))
         for text in blocks(ROOT / "docs" / "inductor.md", "python")
     )

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from passnet.core.jobs.process import Job, JobLimits, JobRunner
+from passnet.core.records.folders import inductor_cache
 from passnet.judge.candidate import Candidate
 from passnet.judge.processes.parent_pool import ParentPool
-from passnet.judge.processes.sandbox import NO_SANDBOX, inductor_cache
+from passnet.judge.processes.sandbox import NO_SANDBOX
 from passnet.judge.processes.worker_process import Worker, WorkerFailureError
 from passnet.judge.protocol.messages import CheckMatches, MatchesChecked, WorkerLimits
 from tests.judge.folders import GOOD, PROGRAM, write_passes

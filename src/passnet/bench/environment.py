@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
-from passnet.core.hardware import processor_name
+from passnet.core.hardware import num_processors, processor_name
 from passnet.judge.protocol.device import first_gpu
 from passnet.judge.settings import RunSettings
 
@@ -50,7 +50,7 @@ def describe_environment(with_gpu: bool = False) -> Environment:
         passnet=_version("passnet"),
         system=f"{platform.system()} {platform.release()}",
         cpu=processor_name(),
-        num_cpus=len(os.sched_getaffinity(0)),
+        num_cpus=num_processors(),
         memory_mib=pages * size >> 20,
         compiler=_first_line(["g++", "--version"]) or "none",
         load=round(os.getloadavg()[0], 2),

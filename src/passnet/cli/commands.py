@@ -1,5 +1,7 @@
 """The command `passnet` and its groups."""
 
+import codecs
+import io
 import os
 import signal
 import sys
@@ -35,6 +37,8 @@ COMMANDS = {
 ONLY_POSIX = ("fcntl", "grp", "pty", "pwd", "resource", "termios")
 NEEDS_LINUX = "this command needs Linux ({}); lists of suites, scores and reports do not"
 
+PLAIN = {"–": "-", "…": "...", "×": "x", "µ": "u"}
+
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
@@ -57,6 +61,9 @@ class _Group(ExtensibleGroup):
         return getattr(import_module(module), attribute)
 
     def main(self, *args: Any, **options: Any) -> Any:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            codecs.register_error("plain", _plain)
+            sys.stdout.reconfigure(errors="plain")
         try:
             return super().main(*args, **options)
         except OSError as cause:
@@ -79,6 +86,13 @@ class _Group(ExtensibleGroup):
                     raise
                 say(f"passnet: {cause}", err=True)
                 ctx.exit(USAGE_ERROR if isinstance(cause, InputError) else FAILURE)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """Return what to print for characters that the encoding of an ASCII locale lacks."""
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return "".join(PLAIN.get(character, "?") for character in lacking), error.end
 
 
 def _lacking(cause: ModuleNotFoundError | AttributeError) -> str:

@@ -1,5 +1,6 @@
 """The hardware and software that a time depends on: the processor or card, threads and torch."""
 
+import os
 import platform
 from dataclasses import dataclass
 from functools import cache
@@ -30,6 +31,12 @@ def this_hardware(num_threads: int = 1, device: str = "cpu") -> Hardware:
 
         name = torch.cuda.get_device_name()
     return Hardware(device, name, num_threads, torch_minor_version())
+
+
+def num_processors() -> int:
+    """Return how many processors this process may run on; of the whole machine on macOS."""
+    can_tell = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if can_tell else os.cpu_count() or 1
 
 
 _KIND_NUMBERS = {

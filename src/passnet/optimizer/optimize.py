@@ -15,6 +15,7 @@ import torch
 
 from passnet.bench.environment import describe_environment
 from passnet.core.jobs.process import JobRunner
+from passnet.core.records.folders import inductor_cache
 from passnet.core.records.serialise import make_folder, write_json
 from passnet.errors import InputError, boundary
 from passnet.optimizer.backends.backend import Backend
@@ -66,6 +67,7 @@ def optimize_net(
     backend serves that. `backends` are those by name; None for all. The backend `serves`, as an
     audit asks for it, is chosen if it is right, fast or not.
     """
+    inductor_cache()
     backends = all_backends() if backends is None else backends
     plan = {name: backends[name] for name in settings.tried(backends)}
     if out is None:

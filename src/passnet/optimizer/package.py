@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from passnet.bench.environment import describe_environment
+from passnet.core.records.folders import inductor_cache
 from passnet.core.records.serialise import read_json
 from passnet.errors import BackendError, InputError, boundary
 from passnet.optimizer.backends.backend import Backend, load_backend, with_checks
@@ -64,6 +65,7 @@ def load(
     if not (folder / RECORD_FILE).is_file():
         raise InputError(f"{folder}: holds no optimised net; give what passnet.optimize wrote")
     record = read_json(folder / RECORD_FILE, OptimizedRecord)
+    inductor_cache()
     backends = all_backends() if backends is None else backends
     has_values = _check_fit(record, net, folder)
     built_backends: list[BuiltBackend] = []

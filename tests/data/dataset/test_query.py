@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from passnet.core.jobs.process import JobLimits
+from passnet.data.dataset.licences import UNKNOWN, licences_of, only_under
 from passnet.data.dataset.query import BRIEF, Dataset
 from passnet.data.dataset.store import SUBGRAPHS, read_dataset
 from passnet.data.dataset.verification import verify
@@ -50,6 +51,25 @@ def test_columns_and_limit_are_those_asked_for(folder: Path):
         ]
         with pytest.raises(InputError, match="no column 'kind'; there are full, "):
             dataset.table(columns=("kind",))
+
+
+def test_rows_name_the_licences_of_the_libraries_they_come_from(tmp_path: Path):
+    nets = [("timm/a", "ultralytics/b"), ("timm/a",), ("own/a",), ()]
+    rows = [replace(row, nets=names) for row, names in zip(ROWS, nets, strict=False)]
+    with Dataset(write(tmp_path / "data", rows)) as dataset:
+        table = dataset.table(columns=("nets", "licences"))
+        for found in table.to_pylist():
+            assert found["licences"] == licences_of(found["nets"])
+        assert licences_of(nets[0]) == ["AGPL-3.0", "Apache-2.0"] and licences_of(()) == [UNKNOWN]
+
+        def nets_under(licences: list[str], where: str | None = None) -> set[tuple[str, ...]]:
+            return {row.nets for row in dataset.rows(only_under(licences, where))}
+
+        assert nets_under(["Apache-2.0"]) == {nets[1]}
+        assert nets_under(["Apache-2.0", "AGPL-3.0"]) == {*nets[:2]}
+        assert nets_under(["Apache-2.0"], "true or true -- a remark") == {nets[1]}
+        assert nets_under([UNKNOWN], "true") == {*nets[2:]}
+        assert len(nets_under([])) == 4
 
 
 SECRET = pa.table({"text": ["a variable of this module"]})

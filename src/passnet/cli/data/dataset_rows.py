@@ -37,6 +37,8 @@ class DatasetQueryOptions:
     limit: int | None = opt.field(None, least=0)
     """Print at most this many rows; by default 20 in a table, or all."""
 
+    source_licenses: tuple[str, ...] = opt.shared("source_licenses")
+
     limits: JobLimits = opt.job_limits(120.0)
 
     json: bool = opt.shared("json")
@@ -55,14 +57,16 @@ def query_command(options: DatasetQueryOptions) -> None:
     "'fusible' in kinds and num_ops between 4 and 16 and domain = 'nlp'". Write the column full in
     double quotes.
     """
-    from passnet.data.dataset.query import BRIEF, COLUMNS, Dataset
+    from passnet.data.dataset.licences import only_under
+    from passnet.data.dataset.query import BRIEF, QUERIED, Dataset
 
     if options.json and options.csv:
         raise InputError("give --json or --csv, not both")
-    columns, limit, where = options.columns, options.limit, options.where
+    columns, limit = options.columns, options.limit
+    where = only_under(options.source_licenses, options.where)
     names: tuple[str, ...] = BRIEF
     if columns is not None:
-        names = COLUMNS if columns == "all" else tuple(columns.replace(" ", "").split(","))
+        names = QUERIED if columns == "all" else tuple(columns.replace(" ", "").split(","))
     if limit is None and not (options.json or options.csv):
         limit = ROWS_SHOWN
     with Dataset(options.folder, options.limits) as dataset:

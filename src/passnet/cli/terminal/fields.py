@@ -24,6 +24,7 @@ from passnet.cli.terminal.parser import (
     part,
 )
 from passnet.core.jobs.run_plan import seconds_of
+from passnet.data.dataset.licences import CHOICES
 
 if TYPE_CHECKING:
     from passnet.agent.settings import AgentLimits, AgentSettings, AuthorName, LlmSettings
@@ -135,6 +136,11 @@ class Shared:
 
     seed: int = 0
     """Seed random choices with this number."""
+
+    source_licenses: tuple[str, ...] = field(
+        (), option="source-license", metavar="LICENCE", choices=CHOICES
+    )
+    """Take only rows whose nets are all of libraries under this licence; see docs/licences.md."""
 
     budget: float | None = field(None, type=str, convert=seconds_of)
     """Stop after this time, such as 90s, 10m or 1h; --resume goes on."""

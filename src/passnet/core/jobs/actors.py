@@ -1,7 +1,6 @@
 """Items worked on by Ray actors; each actor owns a device for the length of a run."""
 
 import logging
-import os
 import socket
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from passnet.core.hardware import num_processors
 from passnet.core.jobs.ray_cluster import code_hash, ray_cluster, ray_sentence
 from passnet.errors import InputError, MeasureError
 
@@ -94,7 +94,7 @@ def run_actors(
     if not inputs:
         return
     num_workers = min(num_workers, len(inputs))
-    ray = ray_cluster(max(num_workers * device.num_cpus, len(os.sched_getaffinity(0))))
+    ray = ray_cluster(max(num_workers * device.num_cpus, num_processors()))
     waiting = list(enumerate(inputs))
     num_lost: Counter[int] = Counter()
     with Actors(ray, device, open_worker) as actors:
@@ -126,7 +126,7 @@ def on_each_machine(function: Callable[[], R], device: ActorDevice) -> list[R]:
 
     Machines that are busy for long are not waited for. Raises as `run_actors` where all fail.
     """
-    ray = ray_cluster(max(device.num_cpus, len(os.sched_getaffinity(0))))
+    ray = ray_cluster(max(device.num_cpus, num_processors()))
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     task = ray.remote(**asdict(device))(lambda: function())

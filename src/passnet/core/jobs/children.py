@@ -69,8 +69,9 @@ def shares_core(processor: int, others: Collection[int]) -> bool:
 
 
 def end_with_parent() -> None:
-    """Let the OS kill this process when the thread that started it ends."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    """Let Linux kill this process when the thread that started it ends; elsewhere do nothing."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def adopt_orphans(does_adopt: bool = True) -> None:

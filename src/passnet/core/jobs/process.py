@@ -35,6 +35,7 @@ R = TypeVar("R")
 LOG_FILE = "log.txt"
 RECORD_FILE = "record.json"
 ROWS_FILE = "rows.parquet"
+POLL_S = 0.01
 MAX_REASON_CHARACTERS = 200
 MAX_LOG_BYTES = 1 << 20
 
@@ -252,19 +253,33 @@ def _fork(job: Job, folder: Path, orders: int, answers: int) -> JobEnd | None:
             sys.stderr.flush()
         finally:
             os._exit(status)
-    handle = os.pidfd_open(pid)
-    ready, _, _ = select.select([handle, orders], [], [], job.limits.seconds)
-    os.close(handle)
-    if handle not in ready:
+    is_ordered, ended = _wait(pid, orders, job.limits.seconds)
+    if ended is None:
         _kill(pid)
-    _, status, usage = os.wait4(pid, 0)
+    _, status, usage = ended or os.wait4(pid, 0)
     _kill(pid)  # what it left behind
-    if orders in ready:  # the next job comes after the answer: this is the end of the input
+    if is_ordered:  # the next job comes after the answer: this is the end of the input
         return None
     by_signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
     wall_s = time.monotonic() - start
-    return JobEnd(code, by_signal, not ready, wall_s, usage.ru_maxrss / 1024)
+    return JobEnd(code, by_signal, ended is None, wall_s, usage.ru_maxrss / 1024)
+
+
+def _wait(pid: int, orders: int, seconds: float) -> tuple[bool, Any]:
+    """Wait for an order, a child's end or a time; return whether an order came, and its `wait4`."""
+    if hasattr(os, "pidfd_open"):
+        handle = os.pidfd_open(pid)
+        ready, _, _ = select.select([handle, orders], [], [], seconds)
+        os.close(handle)
+        return orders in ready, os.wait4(pid, 0) if handle in ready else None
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:  # macOS
+        ended = os.wait4(pid, os.WNOHANG)
+        ready, _, _ = select.select([orders], [], [], 0.0 if ended[0] else POLL_S)
+        if ready or ended[0]:
+            return bool(ready), ended if ended[0] else None
+    return False, None
 
 
 def _kill(group: int) -> None:

@@ -1,13 +1,13 @@
 """The plan of a run over many items: resume, parts, executor and workers."""
 
 import hashlib
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from passnet.core.hardware import num_processors
 from passnet.core.jobs.executors import EXECUTORS, Executor, executor, run_local, run_ray
 from passnet.errors import InputError
 
@@ -62,7 +62,7 @@ def seconds_of(text: str) -> float:
 
 def num_workers_of(jobs: int) -> int:
     """Return a number of workers; 0 stands for one on each core of this process."""
-    return jobs or len(os.sched_getaffinity(0))
+    return jobs or num_processors()
 
 
 def silent(_: Any) -> None:

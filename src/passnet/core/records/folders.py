@@ -1,6 +1,7 @@
 """Folders on disk: complete or absent, and the user's cache."""
 
 import atexit
+import getpass
 import os
 import shutil
 import stat
@@ -14,6 +15,7 @@ from passnet.core.records.untrusted import untrusted_digest
 from passnet.errors import InputError, naming, os_error_sentence
 
 CACHE_VARIABLE = "PASSNET_CACHE"
+INDUCTOR_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 
 
 @contextmanager
@@ -44,14 +46,40 @@ def cache_folder(name: str) -> Path:
     temporary files, under this user's number or else in a folder of this process alone.
     """
     own = Path(tempfile.gettempdir()) / f"passnet-{_user()}"
-    for home in (Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "passnet"), own):
-        folder = home / name
-        with suppress(OSError):
+    given = os.environ.get(CACHE_VARIABLE)
+    for home in (Path(given) if given else Path("~/.cache/passnet"), own):
+        with suppress(OSError, RuntimeError):  # a user without an entry has no home
+            home = home if given else home.expanduser()
+            folder = home / name
             home.mkdir(mode=0o755, parents=True, exist_ok=True)
             folder.mkdir(mode=0o755, exist_ok=True)
             if is_private(home) and is_private(folder) and os.access(folder, os.W_OK):
                 return folder
     return _process_folder(name)
+
+
+def inductor_cache() -> Path:
+    """Return Inductor's cache folder, as torch names it, and make it.
+
+    Inductor loads what it finds there. If torch would take a folder among the temporary files that
+    another user owns or may write to, this process and its children take one of our own.
+    """
+    if given := os.environ.get(INDUCTOR_VARIABLE):
+        folder = Path(given).absolute()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+    try:
+        name = getpass.getuser()
+    except (KeyError, ImportError, OSError):  # as torch, for a user without an entry
+        name = f"uid_{_user()}"
+    folder = Path(tempfile.gettempdir(), f"torchinductor_{name}")
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if is_private(folder):
+            return folder
+    folder = cache_folder("inductor")
+    os.environ[INDUCTOR_VARIABLE] = str(folder)
+    return folder
 
 
 def _user() -> int:

@@ -15,10 +15,13 @@ import pyarrow.parquet as pq
 from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, JobResult, JobRunner
 from passnet.core.records.parquet import shard_path
 from passnet.core.records.serialise import decode, encode, write_json
+from passnet.data.dataset.licences import licence_column
 from passnet.data.dataset.store import MANIFEST_FILE, SUBGRAPHS, SubgraphRow, read_manifest
 from passnet.errors import InputError, naming, no_such
 
 COLUMNS: tuple[str, ...] = tuple(SUBGRAPHS.schema.names)
+QUERIED: tuple[str, ...] = (*COLUMNS, "licences")
+"""The columns of the files, and one made of `nets`."""
 BRIEF: tuple[str, ...] = ("full", "kinds", "num_ops", "dtype", "domain", "num_places", "nets")
 
 BATCH_ROWS = 65_536
@@ -101,9 +104,9 @@ class Dataset:
         Raise InputError if it is none, a column is unknown, or the answer takes more than the
         limits.
         """
-        unknown = [name for name in columns if name not in COLUMNS]
+        unknown = [name for name in columns if name not in QUERIED]
         if unknown:
-            raise InputError(no_such("column", unknown[0], COLUMNS))
+            raise InputError(no_such("column", unknown[0], QUERIED))
         return self._ask(where=where, columns=tuple(columns), limit=limit)
 
     def rows(self, where: str | None = None, limit: int | None = None) -> Iterator[SubgraphRow]:
@@ -129,7 +132,7 @@ class Dataset:
         answer = None if outcome is None else outcome.record
         if answer is None or answer.lacks_memory:
             raise InputError(f"{self.folder}: {subject}: {_unanswered(result)}")
-        names = ", ".join(f'"{name}"' if name == "full" else name for name in COLUMNS)
+        names = ", ".join(f'"{name}"' if name == "full" else name for name in QUERIED)
         hint = "" if where is None else f"; columns are {names}"
         raise InputError(f"{self.folder}: {subject}: {answer.error}{hint}")
 
@@ -189,6 +192,7 @@ def _connect(question: Question) -> duckdb.DuckDBPyConnection:
         "enable_external_access = false",
     ):
         connection.execute(f"SET {setting}")
-    connection.execute(f"CREATE VIEW subgraphs AS FROM read_parquet([{names}])")
+    columns = f"SELECT *, {licence_column()} AS licences"
+    connection.execute(f"CREATE VIEW subgraphs AS {columns} FROM read_parquet([{names}])")
     connection.execute("SET lock_configuration = true")
     return connection

@@ -8,11 +8,8 @@ calls and files. Not confined are reading the user's files, sockets of services 
 folders, and the number of processes if the judge runs as root, whom Linux exempts.
 """
 
-import getpass
-import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -192,11 +189,3 @@ def _unshare(confinement: Confinement) -> list[str]:
 def _own_folders() -> list[Path]:
     folders = [sys.prefix, sys.base_prefix, *(folder for folder in sys.path if folder)]
     return [path for path in map(Path, folders) if path.is_dir()]
-
-
-def inductor_cache() -> Path:
-    """Return Inductor's cache folder on this machine, as torch names it, made if need be."""
-    default = Path(tempfile.gettempdir(), f"torchinductor_{getpass.getuser()}")
-    folder = Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR") or default).absolute()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from passnet.core.jobs.children import end_tree, python_command
+from passnet.core.records.folders import inductor_cache
 from passnet.errors import WorkerError
 from passnet.judge.processes.census import SandboxUse
-from passnet.judge.processes.sandbox import NO_SANDBOX, PRIVATE, Sandbox, inductor_cache
+from passnet.judge.processes.sandbox import NO_SANDBOX, PRIVATE, Sandbox
 from passnet.judge.processes.starts import Starts
 from passnet.judge.processes.warm_process import WarmProcess, end_forked, worker_environment
 from passnet.judge.processes.worker_process import Worker, bounded_log, open_memory

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from passnet.core.records.serialise import decode
 from passnet.data.dataset.build_records import MinedCounts, SizedCounts, SizedShare
+from passnet.data.dataset.licences import licences_of
 from passnet.data.dataset.stats import Stats
 from passnet.data.dataset.store import SubgraphRow
 from passnet.graph.spec import TensorSpec
@@ -176,7 +177,7 @@ def row_tables(row: SubgraphRow) -> list[Table]:
         Table("Subgraph", ("", row.full[:16]), [*facts]),
         Table("Arguments", argument_heads, [_argument_row(spec) for spec in tensors]),
         Table("Places", ("graph", "ops from", "to before"), [*places], places_note),
-        Table("Nets", ("net",), [(name,) for name in row.nets]),
+        Table("Nets", ("net", "licence"), [(net, *licences_of((net,))) for net in row.nets]),
     ]
 
 

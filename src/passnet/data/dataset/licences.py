@@ -1,0 +1,51 @@
+"""Licences of the libraries that nets were captured from; docs/licences.md takes a position."""
+
+from collections.abc import Sequence
+
+LICENCES: dict[str, str] = {
+    **dict.fromkeys(
+        ("timm", "transformers", "diffusers", "monai", "neuralforecast", "kornia", "speechbrain",
+         "litgpt"), "Apache-2.0"),
+    **dict.fromkeys(
+        ("smp", "x_transformers", "vit_pytorch", "torch_geometric", "open_clip", "torch_rechub",
+         "torchrl", "torchani", "fair_esm", "zuko", "neuraloperator"), "MIT"),
+    **dict.fromkeys(("torchvision", "braindecode", "pypots"), "BSD-3-Clause"),
+    "torchaudio": "BSD-2-Clause",
+    "ultralytics": "AGPL-3.0",
+}  # fmt: skip
+"""Library of the catalog -> the licence of its code.
+
+Source: the metadata of the version that was captured, or its source.
+"""
+
+UNKNOWN = "not known"
+"""Nets of a hub's repositories, and of users' own files."""
+
+CHOICES = (*sorted({*LICENCES.values()}), UNKNOWN)
+
+
+def licences_of(nets: Sequence[str]) -> list[str]:
+    """Return the licences of the libraries of some nets, once each.
+
+    Examples:
+        >>> licences_of(["timm/vit_tiny", "timm/resnet18", "my_nets.py:make"])
+        ['Apache-2.0', 'not known']
+    """
+    return sorted({LICENCES.get(net.partition("/")[0], UNKNOWN) for net in nets or ("",)})
+
+
+def licence_column() -> str:
+    """Return `licences_of` the column `nets`, as an expression of SQL."""
+    cases = " ".join(f"WHEN '{name}' THEN '{licence}'" for name, licence in LICENCES.items())
+    licence = f"CASE split_part(net, '/', 1) {cases} ELSE '{UNKNOWN}' END"
+    named = "CASE WHEN len(nets) = 0 THEN [''] ELSE nets END"
+    return f"list_sort(list_distinct([{licence} for net in {named}]))"
+
+
+def only_under(licences: Sequence[str], where: str | None) -> str | None:
+    """Return an expression that also asks that all nets of a row are under one of some licences."""
+    if not licences:
+        return where
+    names = ", ".join(f"'{licence}'" for licence in licences)
+    named = f"list_has_all([{names}], licences)"
+    return named if where is None else f"({where}\n) AND {named}"
