@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from passnet.core.jobs.process import JobLimits
 from passnet.data.dataset.store import SubgraphRow, write_dataset
 from passnet.data.dataset.verification import row_error, verify
 from passnet.errors import InputError
@@ -147,3 +148,11 @@ def test_rows_are_run_in_processes_and_those_that_fail_are_named(tmp_path: Path)
     assert (verification.num_run, verification.num_failed, verification.num_wrong) == (6, 1, 1)
     assert verification.runs[0].startswith(ROWS[1].full[:16]) and "relu" in verification.runs[0]
     assert verify(folder, num_runs=2, num_processes=2).num_run == 2
+
+
+@pytest.mark.slow
+def test_a_row_that_does_not_end_in_time_is_not_run_and_not_wrong(tmp_path: Path):
+    limits = JobLimits(0.001, 16384)
+    verification = verify(write(tmp_path / "data"), num_runs=2, limits=limits)
+    assert verification.ok and verification.num_failed == verification.num_run == 0
+    assert verification.num_not_run == 2 and "0.001 s" in verification.not_run[0]
