@@ -58,7 +58,7 @@ def main(runs: Path, out: Path, names: Sequence[str] = (), num_workers: int = 2)
         small = sorted(record.entry for record in records if _is_trained(record))
         if small:
             _run(small, IN_TRAINING, runs / f"{library}-{TRAINING}", num_workers)
-    merge_kinds([folder for folder in sorted(runs.iterdir()) if read_records(folder)], out)
+    merge_kinds([folder for folder in sorted(runs.glob("*/")) if read_records(folder)], out)
 
 
 def selected(names: Sequence[str]) -> list[str]:

@@ -1,17 +1,15 @@
 """peft: small text and speech nets of transformers with the adapters of each way of tuning."""
 
-import importlib
 from typing import Any
 
-from passnet.data.capture.catalog import row_of
+from passnet.data.capture.catalog import listed, row_of
 from passnet.data.capture.catalog import transformers as library
 from passnet.data.capture.catalog.transformers import configs
+from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.data.capture.net import Net
 
 ADDS = "adapters beside weights: of low rank, rotations, Fourier and wavelet bases, prompts"
-PACKAGES = ("peft", "transformers")
-
-LAYERS = 2
+PACKAGES, LAYERS = ("peft", "transformers"), 2
 BASES = [f"{base}Model" for base in (
     "Bert", "Roberta", "GPT2", "Llama", "Mistral", "Qwen2", "Gemma", "T5", "Bart", "OPT", "GPTNeoX",
     "Bloom", "DistilBert", "DebertaV2", "WavLM", "Wav2Vec2", "Hubert",
@@ -32,7 +30,7 @@ ADAPTERS: dict[str, tuple[str, dict[str, Any]]] = {
     {"total_step": 10}), "ia3": ("IA3Config", {}), "loha": ("LoHaConfig", {}),
     "lokr": ("LoKrConfig", {}), "oft": ("OFTConfig", {"oft_block_size": 8, "r": 0}),
     "boft": ("BOFTConfig", {"boft_block_size": 8}), "vera": ("VeraConfig", {"r": 8}),
-    "fourier": ("FourierFTConfig", {"n_frequency": 100}), "hra": ("HRAConfig", {}),
+    "fourier": ("FourierFTConfig", {"n_frequency": 100}),
     "vblora": ("VBLoRAConfig", {"num_vectors": 16, "vector_length": 32}),
     "miss": ("MissConfig", {"r": 8}), "randlora": ("RandLoraConfig", {"r": 8}),
     "shira": ("ShiraConfig", {"r": 4}), "c3a": ("C3AConfig", {"block_size": 32}),
@@ -43,21 +41,14 @@ ADAPTERS: dict[str, tuple[str, dict[str, Any]]] = {
 """Configurations of peft, on all linear layers."""
 
 
-def _peft() -> Any:
-    library.import_transformers()
-    return importlib.import_module("peft")
-
-
-def names() -> list[str]:
-    """Return every base with every kind of adapter."""
-    _peft()
-    return [f"{base}+{adapter}" for adapter in ADAPTERS for base in BASES]
+names = listed("peft", [f"{base}+{adapter}" for adapter in ADAPTERS for base in BASES])
+"""Every base with every kind of adapter."""
 
 
 def build(name: str) -> Net:
     """Build a net of two narrow layers with adapters."""
     base, _, adapter = name.partition("+")
-    peft = _peft()
+    peft = import_with_torchvision("peft")
     kind, settings = row_of(ADAPTERS, adapter)
     net_class = getattr(library.import_transformers(), base)
     own = net_class.config_class().to_dict()
