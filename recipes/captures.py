@@ -2,10 +2,11 @@
 
 Run it with `python recipes/captures.py RUNS captures`; it needs `pip install passnet[catalog]`,
 takes some days on two cores, and can be resumed. RUNS has a folder for each library, and one for
-its nets in training. Names of libraries after the two folders make these alone, and `--merge` as
-the only name captures nothing more. `captures` gets the graphs of nets in use, `captures/training`
-the forward and gradient graphs found in training alone. Shards that are there stay as they are:
-new graphs go into further ones.
+its nets in training. Names of libraries after the two folders make these alone. `--merge` in their
+place captures nothing, and `--repack` writes the files of both sets anew.
+
+`captures` gets the graphs of nets in use, `captures/training` the forward and gradient graphs found
+in training alone. Shards that are there stay as they are: new graphs go into further ones.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ MAX_TRAINED_OPS = 450
 many, and with these most nets of the catalog, and all its families of layers, are there."""
 
 TRAINING = "training"
-MERGE = "--merge"
+MERGE, REPACK = "--merge", "--repack"
 
 
 def main(runs: Path, out: Path, names: Sequence[str] = (), num_workers: int = 2) -> None:
@@ -59,11 +60,14 @@ def main(runs: Path, out: Path, names: Sequence[str] = (), num_workers: int = 2)
         if small:
             _run(small, IN_TRAINING, runs / f"{library}-{TRAINING}", num_workers)
     merge_kinds([folder for folder in sorted(runs.glob("*/")) if read_records(folder)], out)
+    if REPACK in names:
+        repack(out)
+        repack(out / TRAINING)
 
 
 def selected(names: Sequence[str]) -> list[str]:
     """Return the libraries to capture: those named, none to merge only, else the whole catalog."""
-    if MERGE in names:
+    if {MERGE, REPACK} & {*names}:
         return []
     return list(names) or [name for name in libraries() if name != HUB]
 
@@ -112,6 +116,13 @@ def add_rows(folder: Path, rows: Sequence[GraphRow], versions: dict[str, list[st
     )
     write_json(folder / MANIFEST_FILE, manifest)
     return manifest
+
+
+def repack(folder: Path) -> Manifest:
+    """Write the files of a set anew, with similar graphs side by side."""
+    manifest, files = read_set(folder)
+    rows = [row for file in files for row in GRAPHS.read(file)]
+    return write_set(folder, sorted(rows, key=_likeness), manifest.versions)
 
 
 def _likeness(row: GraphRow) -> tuple[str, str, int]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from passnet.data.capture.catalog import HUB, libraries
 from passnet.data.capture.store import GRAPHS, GraphRow, GraphSource, read_set
-from recipes.captures import MERGE, add_rows, merge_kinds, selected
+from recipes.captures import MERGE, REPACK, add_rows, merge_kinds, repack, selected
 from tests.data.capture.test_store import row
 
 
@@ -15,7 +15,7 @@ def rows_of(folder):
 def test_without_names_all_libraries_but_the_hub_are_captured():
     assert selected([]) == [name for name in libraries() if name != HUB]
     assert selected(["zuko"]) == ["zuko"]
-    assert selected([MERGE]) == []
+    assert selected([MERGE]) == selected([REPACK]) == []
 
 
 def test_new_graphs_go_into_a_further_shard_and_old_files_stay(tmp_path):
@@ -43,6 +43,16 @@ def test_only_unknown_graphs_are_added_each_to_the_set_of_its_kind(tmp_path):
     assert [row.full for row in rows_of(sets)] == ["x", "z"]
     assert rows_of(sets / "training") == [trained]
     assert len(read_set(sets)[0].shards) == 2 and len(read_set(sets / "training")[0].shards) == 1
+
+
+def test_a_set_written_anew_has_the_same_graphs_in_one_file(tmp_path):
+    rows = [row("x", "n/2"), row("y", "n/1", structure="t")]
+    add_rows(tmp_path, rows[:1], {"timm": ["1"]})
+    before = add_rows(tmp_path, rows[1:], {"timm": ["2"]})
+    after = repack(tmp_path)
+    assert replace(after, shards=()) == replace(before, shards=())
+    assert rows_of(tmp_path) == [rows[1], rows[0]] and len(after.shards) == 1
+    assert len(list(tmp_path.glob("graphs-*"))) == 1
 
 
 def _trained(full: str, entry: str) -> GraphRow:

@@ -32,6 +32,7 @@ SMALL = {
     "one_net_text": "palm-pytorch",
     "asteroid": "conv-tasnet-gLN",
     "peft": "BertModel+lora",
+    "torchtune": "llama2-grouped",
 }
 """A small entry of each library; the first one where none is named."""
 
