@@ -2,7 +2,6 @@
 
 import importlib
 import inspect
-from collections.abc import Iterator
 from typing import Any
 
 from passnet.data.capture.catalog import listed, row_of
@@ -21,30 +20,37 @@ USUAL: dict[str, Any] = {
 }  # fmt: skip
 """Settings, as far as a family has them."""
 
-FORMS: dict[str, tuple[str, dict[str, Any]]] = {
-    "grouped": ("{}", {}), "all-heads": ("{}", {"num_kv_heads": 4}),
-    "one-pair": ("{}", {"num_kv_heads": 1}), "classifier": ("{}_classifier", {}),
-    "lora": ("lora_{}", {}), "dora": ("lora_{}", {"use_dora": True}),
-    "lora-heads": ("lora_{}", {"lora_attn_modules": ["q_proj", "k_proj", "v_proj", "output_proj"]}),
-    "lora-mlp": ("lora_{}", {"apply_lora_to_mlp": True}),
-    "lora-output": ("lora_{}", {"apply_lora_to_output": True}),
-    "lora-classifier": ("lora_{}_classifier", {}),
+HEADS = {"all-heads": {"num_kv_heads": 4}, "one-pair": {"num_kv_heads": 1}}
+PARTS: dict[str, dict[str, Any]] = {
+    "": {}, "-heads": {"lora_attn_modules": ["q_proj", "k_proj", "v_proj", "output_proj"]},
+    "-mlp": {"apply_lora_to_mlp": True}, "-output": {"apply_lora_to_output": True},
 }  # fmt: skip
+FORMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "grouped": ("{}", {}), **{form: ("{}", own) for form, own in HEADS.items()},
+    "classifier": ("{}_classifier", {}), "lora-classifier": ("lora_{}_classifier", {}),
+    **{f"lora{part}": ("lora_{}", own) for part, own in PARTS.items()},
+    **{f"dora{part}": ("lora_{}", own | {"use_dora": True}) for part, own in PARTS.items()},
+}  # fmt: skip
+FORMS |= {
+    f"{form}+{heads}": (builder, own | HEADS[heads])
+    for form, (builder, own) in FORMS.items()
+    if "lora_" in builder
+    for heads in HEADS
+}
 """Name of the builder, and settings."""
 
-_WITHOUT = {"lora-output": ("gemma", "gemma2", "llama3_2", "qwen2")}
+TIED = ("gemma", "gemma2", "llama3_2", "qwen2")
 """Families whose output weights are those of the embedding."""
 
 
-def _entries() -> Iterator[str]:
-    for family in FAMILIES:
-        for form, (builder, _) in FORMS.items():
-            has_form = "classifier" not in builder or family in ("llama2", "mistral")
-            if has_form and family not in _WITHOUT.get(form, ()):
-                yield f"{family}-{form}"
+def _has(family: str, form: str) -> bool:
+    if "classifier" in form:
+        return family in ("llama2", "mistral")
+    return "-output" not in form or family not in TIED
 
 
-names = listed("torchtune.models", tuple(_entries()))
+_ENTRIES = [f"{family}-{form}" for family in FAMILIES for form in FORMS if _has(family, form)]
+names = listed("torchtune.models", _ENTRIES)
 """Every family in all forms that it has."""
 
 
