@@ -33,6 +33,7 @@ SMALL = {
     "asteroid": "conv-tasnet-gLN",
     "peft": "BertModel+lora",
     "torchtune": "llama2-grouped",
+    "torchscale": "encoder",
 }
 """A small entry of each library; the first one where none is named."""
 
