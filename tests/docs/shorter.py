@@ -145,6 +145,7 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     ("--out site-of-entries", "needs entries; docs/leaderboard.md runs it with some"),
     ("judge serve", "serves until it is stopped; tests/train/service runs it"),
     ("recipes/captures.py", "captures whole libraries; tests/recipes runs it"),
+    ("recipes/growth.py", "draws into the shipped captures; tests/recipes runs its parts"),
     ("integrations.harbor", "needs a wheel; tests/integrations runs it"),
 )
 """Parts of commands that are only parsed -> the reason."""
