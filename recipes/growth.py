@@ -18,7 +18,7 @@ from passnet.core.records.serialise import decode
 from passnet.data.capture.store import GraphSource, read_set
 from passnet.pages.figures.styles import COLOURS, new_figure
 
-ORDERS, POINTS = 20, 40
+ORDERS, POINTS = 200, 40
 FITTED_SHARE = 0.1
 """The fit leaves out the first tenth of the nets."""
 
