@@ -1,25 +1,43 @@
 """The captured graphs: of every net of the catalog in use, and of the smaller ones in training.
 
 Run it with `python recipes/captures.py RUNS captures`; it needs `pip install passnet[catalog]`,
-takes a day on two cores, and can be resumed. RUNS has a folder for each library, and one for its
-nets in training. Names of libraries after the two folders make these alone. `captures` gets the
-graphs of nets in use, and `captures/training` the forward and gradient graphs found in training
-alone. Graphs already in `captures` stay, so that a library can be added.
+takes some days on two cores, and can be resumed. RUNS has a folder for each library, and one for
+its nets in training. Names of libraries after the two folders make these alone. `--merge` in their
+place captures nothing, and `--repack` writes the files of both sets anew.
+
+`captures` gets the graphs of nets in use, `captures/training` the forward and gradient graphs found
+in training alone. Shards that are there stay as they are: new graphs go into further ones.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from passnet.core.jobs.run_plan import RunPlan
-from passnet.core.records.serialise import make_folder
+from passnet.core.records.parquet import Shard, split_rows
+from passnet.core.records.serialise import make_folder, write_json
+from passnet.core.records.untrusted import untrusted_digest
 from passnet.core.terminal.progress import progress
-from passnet.data.capture.catalog import HUB, resolve
+from passnet.data.capture.catalog import HUB, libraries, resolve
 from passnet.data.capture.record import CaptureSettings, NetRecord
 from passnet.data.capture.run import graph_files, read_records, run_extract
-from passnet.data.capture.store import merged_rows, write_set
+from passnet.data.capture.store import (
+    GRAPHS,
+    MANIFEST_FILE,
+    SHARD_NAME,
+    GraphRow,
+    Manifest,
+    merged_rows,
+    read_set,
+    text_bytes,
+    write_set,
+)
 
 IN_USE = CaptureSettings()
 IN_TRAINING = CaptureSettings(train=True, backward=True, check=False)
@@ -29,33 +47,97 @@ MAX_TRAINED_OPS = 450
 many, and with these most nets of the catalog, and all its families of layers, are there."""
 
 TRAINING = "training"
+MERGE, REPACK = "--merge", "--repack"
 
 
-def main(runs: Path, out: Path, libraries: Sequence[str] = (), num_workers: int = 2) -> None:
-    """Make the sets `out` and `out/training` from the runs in a folder, after making these."""
-    selected = libraries or [name for name in libraries() if name != HUB]
-    for library in selected:
+def main(runs: Path, out: Path, names: Sequence[str] = (), num_workers: int = 2) -> None:
+    """Capture libraries into runs in a folder, and add their graphs to the sets of `out`."""
+    for library in selected(names):
         _run(resolve([], [library]), IN_USE, runs / library, num_workers)
-    for library in selected:
+    for library in selected(names):
         records = read_records(runs / library).values()
         small = sorted(record.entry for record in records if _is_trained(record))
         if small:
             _run(small, IN_TRAINING, runs / f"{library}-{TRAINING}", num_workers)
-    folders = [folder for folder in sorted(runs.iterdir()) if read_records(folder)]
-    merge_kinds([*folders, *_sets(out)], out)
+    merge_kinds([folder for folder in sorted(runs.glob("*/")) if read_records(folder)], out)
+    if REPACK in names:
+        repack(out)
+        repack(out / TRAINING)
+
+
+def selected(names: Sequence[str]) -> list[str]:
+    """Return the libraries to capture: those named, none to merge only, else the whole catalog."""
+    if {MERGE, REPACK} & {*names}:
+        return []
+    return list(names) or [name for name in libraries() if name != HUB]
 
 
 def merge_kinds(folders: Sequence[Path], out: Path) -> None:
-    """Write the graphs of some runs and sets; graphs found in training alone get a set of their
-    own.
+    """Add the graphs of some runs to the set of nets in use, and to the set of those found in
+    training alone; graphs that either set has stay where they are.
     """
     files, versions = graph_files(folders)
-    rows = merged_rows(files)
-    for folder, are_used in ((out, True), (out / TRAINING, False)):
-        make_folder(folder)
-        part = [row for row in rows if (row.kind == "inference") == are_used]
-        manifest = write_set(folder, part, versions)
+    sets = (out, out / TRAINING)
+    known = {full for folder in sets for full, _ in _fingerprints(folder)}
+    rows = [row for row in merged_rows(files) if row.full not in known]
+    for folder in sets:
+        part = [row for row in rows if (row.kind == "inference") == (folder == out)]
+        manifest = add_rows(folder, part, versions)
         print(f"{folder}: {manifest.num_graphs} graphs, {manifest.kinds}, {manifest.num_ops} ops")
+
+
+def add_rows(folder: Path, rows: Sequence[GraphRow], versions: dict[str, list[str]]) -> Manifest:
+    """Add new graphs to a set as further shards, similar ones side by side."""
+    make_folder(folder)
+    if not (folder / MANIFEST_FILE).exists():
+        return write_set(folder, sorted(rows, key=_likeness), versions)
+    manifest, _ = read_set(folder)
+    if not rows:
+        return manifest
+    structures = {structure for _, structure in _fingerprints(folder)}
+    shards = list(manifest.shards)
+    for part in split_rows(sorted(rows, key=_likeness), text_bytes):
+        file = folder / f"{SHARD_NAME}-{len(shards):03}.parquet"
+        GRAPHS.write(file, part)
+        shards.append(Shard(file.name, len(part), untrusted_digest(file).hex()))
+    known = manifest.versions
+    manifest = replace(
+        manifest,
+        num_graphs=manifest.num_graphs + len(rows),
+        num_structures=len(structures | {row.structure for row in rows}),
+        num_ops=manifest.num_ops + sum(len(row.op_sequence) for row in rows),
+        num_sources=manifest.num_sources + sum(len(row.sources) for row in rows),
+        versions={
+            name: sorted({*known.get(name, ()), *versions.get(name, ())})
+            for name in sorted({*known, *versions})
+        },
+        shards=tuple(shards),
+        kinds=dict(sorted((Counter(manifest.kinds) + Counter(r.kind for r in rows)).items())),
+    )
+    write_json(folder / MANIFEST_FILE, manifest)
+    return manifest
+
+
+def repack(folder: Path) -> Manifest:
+    """Write the files of a set anew, with similar graphs side by side."""
+    manifest, files = read_set(folder)
+    rows = [row for file in files for row in GRAPHS.read(file)]
+    return write_set(folder, sorted(rows, key=_likeness), manifest.versions)
+
+
+def _likeness(row: GraphRow) -> tuple[str, str, int]:
+    """Order graphs so that similar texts are neighbours, which shrinks files by a third."""
+    source = row.sources[0]
+    return source.part, source.entry, source.number
+
+
+def _fingerprints(folder: Path) -> list[tuple[str, str]]:
+    """Return the fingerprints of a set's graphs, with and without sizes; none before it exists."""
+    if not (folder / MANIFEST_FILE).exists():
+        return []
+    columns = ["full", "structure"]
+    tables = [pq.read_table(file, columns=columns) for file in read_set(folder)[1]]
+    return [(row["full"], row["structure"]) for table in tables for row in table.to_pylist()]
 
 
 def _run(entries: Sequence[str], settings: CaptureSettings, folder: Path, num_workers: int) -> None:
@@ -71,10 +153,6 @@ def _run(entries: Sequence[str], settings: CaptureSettings, folder: Path, num_wo
 def _is_trained(record: NetRecord) -> bool:
     num_ops = sum(graph.num_ops for graph in record.graphs)
     return record.status == "captured" and num_ops <= MAX_TRAINED_OPS
-
-
-def _sets(out: Path) -> list[Path]:
-    return [folder for folder in (out, out / TRAINING) if (folder / "manifest.json").exists()]
 
 
 if __name__ == "__main__":

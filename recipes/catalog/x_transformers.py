@@ -92,11 +92,28 @@ STACKS: dict[str, dict[str, Any]] = {
 }
 """Options of layers without embeddings, which get a context or a condition."""
 
+POSITIONS = ("rotary", "rotary-xpos", "polar", "t5-bias", "dynamic-bias", "projected-bias", "cope")
+ATTENTIONS = (
+    "memory-kv", "zero-kv", "learned-sink", "talking-heads", "head-scale", "topk", "attn-on-attn",
+    "gate-values", "gate-value-heads", "output-gate", "swiglu-values", "qk-norm", "qk-rmsnorm",
+    "value-rmsnorm", "l2-distance", "sigmoid", "selective", "cog-signed", "softclamp", "laser",
+    "multi-query", "grouped-query", "latent-kv", "orthogonal-values", "residual-attn",
+)  # fmt: skip
+NORMS = ("rmsnorm", "simple-rmsnorm", "scalenorm", "dynamic-tanh", "derf", "sandwich-norm",
+         "pre-and-post-norm", "post-norm")  # fmt: skip
+FEED_FORWARDS = ("glu", "swiglu", "glu-mult-bias", "relu-squared", "solu", "ff-post-act-norm")
+RESIDUALS = ("gate-residual", "scale-residual", "layerscale", "hyper-connections", "unet-skips",
+             "reinject-input", "shift-tokens", "macaron", "par-order")  # fmt: skip
+PAIRED = ((POSITIONS, ATTENTIONS), (NORMS, FEED_FORWARDS), (RESIDUALS, NORMS))
+PAIRS = [f"{first}+{second}" for some, others in PAIRED for first in some for second in others]
+"""Two options of a decoder at once, of different parts, in two layers."""
+
 WRAPPERS = ("continuous", "translation", "xval", "multi-input")
 """Nets that exist once."""
 
 _KINDS = {
     "decoder": OPTIONS, "encoder": ENCODERS, "wrapper": HEADS, "vit": VITS, "layers": STACKS,
+    "pair": PAIRS,
 }  # fmt: skip
 _ENTRIES = [f"{kind}-{option}" for kind, options in _KINDS.items() for option in options]
 names = listed("x_transformers", [*_ENTRIES, *WRAPPERS], importlib.import_module)
@@ -115,11 +132,13 @@ def build(name: str) -> Net:
         return _vit(library, *VITS[option])
     if kind == "layers":
         return _layers(library, STACKS[option])
-    layers = SHAPE | _values(OPTIONS[option] if kind != "wrapper" else "")
+    layers = SHAPE | ({"depth": 2} if kind == "pair" else {})
+    for part in option.split("+") if kind != "wrapper" else ():
+        layers |= _values(OPTIONS[part])
     around = _values(HEADS[option] if kind == "wrapper" else "")
-    attn_layers = (library.Decoder if kind == "decoder" else library.Encoder)(**layers)
+    attn_layers = (library.Encoder if kind in ("encoder", "wrapper") else library.Decoder)(**layers)
     net = library.TransformerWrapper(**TEXT, attn_layers=attn_layers, **around)
-    task = "text-generation" if kind == "decoder" else "fill-mask"
+    task = "fill-mask" if kind in ("encoder", "wrapper") else "text-generation"
     if "logits_dim" in around:
         task = "text-classification"
     return Net(net.eval(), (tokens(VOCABULARY, 1, LENGTH),), domain="nlp", task=task)

@@ -27,6 +27,13 @@ SMALL = {
     "litgpt": "pythia-14m",
     "zuko": "nice",
     "neuraloperator": "fno-1d",
+    "transformers_variants": "BertModel+hidden_act-relu2",
+    "transformer_lens": "",
+    "one_net_text": "palm-pytorch",
+    "asteroid": "conv-tasnet-gLN",
+    "peft": "BertModel+lora",
+    "torchtune": "llama2-grouped",
+    "torchscale": "encoder",
 }
 """A small entry of each library; the first one where none is named."""
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from passnet.core.jobs.process import JobLimits
 from passnet.data.dataset.store import SubgraphRow, write_dataset
 from passnet.data.dataset.verification import row_error, verify
 from passnet.errors import InputError
 from tests.data.dataset.rows import CHAIN, RELU, ROWS, in_order, row_of_one_place, write
 from tests.data.dataset.test_query import edit_manifest
-from tests.graph.programs import graph_of
+from tests.graph.programs import graph_of, program_of
 
 ROW = ROWS[0]
 
@@ -147,3 +148,13 @@ def test_rows_are_run_in_processes_and_those_that_fail_are_named(tmp_path: Path)
     assert (verification.num_run, verification.num_failed, verification.num_wrong) == (6, 1, 1)
     assert verification.runs[0].startswith(ROWS[1].full[:16]) and "relu" in verification.runs[0]
     assert verify(folder, num_runs=2, num_processes=2).num_run == 2
+
+
+@pytest.mark.slow
+def test_a_row_that_does_not_end_in_time_is_not_run_and_not_wrong(tmp_path: Path):
+    product = program_of("x = torch.matmul(a, a)", params="a", returns="(x,)")
+    long = row_of_one_place(graph_of(product, (4096, 4096)))
+    folder = write(tmp_path / "data", [long])
+    verification = verify(folder, num_runs=1, limits=JobLimits(0.3, 16384))
+    assert verification.ok and verification.num_failed == verification.num_run == 0
+    assert verification.not_run == (f"{long.full[:16]}: not done in 0.3 s",)

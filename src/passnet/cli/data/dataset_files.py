@@ -40,7 +40,7 @@ def verify_command(options: DatasetVerifyOptions) -> None:
     variant against its original.
 
     With --run, rows are also built and run with the inputs seen at capture, each in its own
-    process. Exits with 1 if anything is wrong.
+    process; those that do not end in time are not run. Exits with 1 if anything is wrong.
     """
     from passnet.core.terminal.progress import late_progress
     from passnet.data.dataset.verification import verify
@@ -56,9 +56,12 @@ def verify_command(options: DatasetVerifyOptions) -> None:
         f"{alone if verification.num_alone else ''}"
         f"{len(verification.files)} errors of files; {verification.num_run} run, "
         f"{verification.num_failed} failed"
+        f"{f', {verification.num_not_run} not run' if verification.num_not_run else ''}"
     )
     facts = {"ok": verification.ok, "found": verification}
-    print_result(options.json, facts, [*(f"WRONG {error}" for error in errors), summary])
+    lines = [f"WRONG {error}" for error in errors]
+    lines += [f"not run {text}" for text in verification.not_run]
+    print_result(options.json, facts, [*lines, summary])
     if not verification.ok:
         sys.exit(1)
 

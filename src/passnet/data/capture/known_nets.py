@@ -12,6 +12,8 @@ RECIPES = (
     "diffusers", "smp", "x_transformers", "vit_pytorch", "monai", "torch_geometric", "ultralytics",
     "open_clip", "neuralforecast", "kornia", "torch_rechub", "braindecode", "pypots", "torchaudio",
     "speechbrain", "torchrl", "torchani", "fair_esm", "litgpt", "zuko", "neuraloperator",
+    "transformers_variants", "transformer_lens", "one_net_text", "asteroid", "peft",
+    "torchtune", "torchscale",
 )  # fmt: skip
 """The libraries whose catalog is a file of `catalog.RECIPE_FOLDER`, which only a checkout has."""
 

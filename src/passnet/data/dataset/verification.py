@@ -33,7 +33,10 @@ RUN_LIMITS = JobLimits(120.0, 16384)
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Counts of a check, and its first errors; `num_alone` variants without original are none."""
+    """Counts of a check, and its first errors; `num_alone` variants without original are none.
+
+    Rows of `not_run` did not end in time, which says nothing of them.
+    """
 
     num_rows: int
     num_wrong: int
@@ -43,6 +46,8 @@ class Verification:
     files: tuple[str, ...]
     rows: tuple[str, ...]
     runs: tuple[str, ...]
+    num_not_run: int = 0
+    not_run: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -56,10 +61,11 @@ def verify(
     num_processes: int = 1,
     seed: int = 0,
     announce: Callable[[str, int], ProgressStep] = no_progress,
+    limits: JobLimits = RUN_LIMITS,
 ) -> Verification:
     """Check a dataset: checksums, schema, every row recomputed from its text, and runs of
-    `num_runs` rows. `seed` draws the rows to run, and their inputs. `announce` is called with the
-    title and total of each phase, and returns the step to call after each.
+    `num_runs` rows within `limits`. `seed` draws the rows to run, and their inputs. `announce` is
+    called with the title and total of each phase, and returns the step to call after each.
     """
     manifest = store.read_manifest(folder)
     num_rows = max(0, min(manifest.num_subgraphs, MAX_ROWS))  # of a manifest that may say anything
@@ -83,22 +89,26 @@ def verify(
     wrong += [f"{name[:16]}: stands {n} times" for name, n in counts.names.items() if n > 1]
     wrong += families.errors()
     errors += _differences(manifest, counts.manifest(manifest.versions, manifest.shards))
-    failed = []
+    failed: list[str] = []
+    late: list[str] = []
     if sample:
         step = announce("running rows", len(sample))
     payloads = {row.full: encode((row, seed)).decode() for row in sample}
-    for text in run_local(payloads, partial(_run_isolated, payloads=payloads), num_processes):
-        failed += [text] if text else []
+    run = partial(_run_isolated, payloads=payloads, limits=limits)
+    for text, is_late in run_local(payloads, run, num_processes):
+        (late if is_late else failed).extend([text] if text else [])
         step()
     return Verification(
         counts.names.total(),
         len(wrong),
         families.num_alone,
-        len(sample),
+        len(sample) - len(late),
         len(failed),
         tuple(errors),
         tuple(wrong[:MAX_SHOWN]),
         tuple(failed[:MAX_SHOWN]),
+        len(late),
+        tuple(late[:MAX_SHOWN]),
     )
 
 
@@ -213,15 +223,17 @@ def row_error(row: SubgraphRow) -> str | None:
     return f"{where}: wrong {', '.join(wrong)}" if wrong else None
 
 
-def _run_isolated(worker: JobRunner, name: str, payloads: dict[str, str]) -> str | None:
-    """Return the error of a row's run; None where it succeeded."""
+def _run_isolated(
+    worker: JobRunner, name: str, payloads: dict[str, str], limits: JobLimits
+) -> tuple[str | None, bool]:
+    """Return the error of a row's run, None where it succeeded, and whether time was up."""
     module = "passnet.data.dataset.verification"
-    result = worker.run(Job(f"{module}:run_row", payloads[name], RUN_LIMITS, f"{module}:ready"))
+    result = worker.run(Job(f"{module}:run_row", payloads[name], limits, f"{module}:ready"))
     if result.is_done:
-        return None
-    lines = result.log.splitlines()
-    reason = lines[-1] if lines and not result.end.timed_out else result.failure
-    return f"{name[:16]}: {reason[:MAX_REASON_CHARACTERS]}"
+        return None, False
+    lines, is_late = result.log.splitlines(), result.end.timed_out
+    reason = lines[-1] if lines and not is_late else result.failure
+    return f"{name[:16]}: {reason[:MAX_REASON_CHARACTERS]}", is_late
 
 
 def ready(_: str) -> None:

@@ -185,24 +185,26 @@ def match_widths(config: Any) -> tuple[str, ...]:
     return (f"vision_config.out_hidden_size {width} -> {text_width}",)
 
 
-def reduce_layers(config: Any) -> tuple[Any, tuple[str, ...]]:
-    """Return a configuration with at most `MAX_LAYERS` layers a stack, and the changes."""
+def reduce_layers(config: Any, most: int = MAX_LAYERS) -> tuple[Any, tuple[str, ...]]:
+    """Return a configuration with at most `most` layers a stack, and the changes."""
     settings = config.to_dict()
     changes: list[str] = []
-    reduce_settings(settings, changes)
+    reduce_settings(settings, changes, most=most)
     return (type(config).from_dict(settings) if changes else config), tuple(changes)
 
 
-def reduce_settings(settings: dict[str, Any], changes: list[str], prefix: str = "") -> None:
+def reduce_settings(
+    settings: dict[str, Any], changes: list[str], prefix: str = "", most: int = MAX_LAYERS
+) -> None:
     """Reduce the depth in the settings of a configuration and its parts, in place."""
     depths: dict[int, int] = {}
     stages = {len(settings[key]) for key in _DEPTHS if isinstance(settings.get(key), (list, tuple))}
     for key, value in list(settings.items()):
         if isinstance(value, dict) and key.endswith("config"):
-            reduce_settings(value, changes, f"{prefix}{key}.")
+            reduce_settings(value, changes, f"{prefix}{key}.", most)
         if key not in _DEPTHS or (isinstance(value, int) and value in stages):
             continue
-        shorter = _at_most_max_layers(value)
+        shorter = _at_most(value, most)
         if shorter == value:
             continue
         settings[key] = shorter
@@ -219,27 +221,27 @@ def reduce_settings(settings: dict[str, Any], changes: list[str], prefix: str = 
             settings["num_kv_shared_layers"] = 0
     for key, value in settings.items():
         if "feature_layer" in key and changes:  # of a part; 0 is what comes before the layers
-            settings[key] = _within_layers(value)
+            settings[key] = _within_layers(value, most)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _within_layers(value: Any) -> Any:
+def _within_layers(value: Any, most: int) -> Any:
     """Clamp layer numbers, also those from the end, to the remaining layers."""
     if isinstance(value, (list, tuple)):
-        within = [_within_layers(layer) for layer in value]
-        if len(set(within)) == len(set(value)) or len(value) > MAX_LAYERS:
+        within = [_within_layers(layer, most) for layer in value]
+        if len(set(within)) == len(set(value)) or len(value) > most:
             return within
-        return list(range(MAX_LAYERS - len(value), MAX_LAYERS))
-    return max(-MAX_LAYERS, min(MAX_LAYERS - 1, value)) if _is_number(value) else value
+        return list(range(most - len(value), most))
+    return max(-most, min(most - 1, value)) if _is_number(value) else value
 
 
-def _at_most_max_layers(value: Any) -> Any:
+def _at_most(value: Any, most: int) -> Any:
     if isinstance(value, (list, tuple)) and all(isinstance(depth, int) for depth in value):
-        return type(value)(min(depth, MAX_LAYERS) for depth in value)
-    return min(value, MAX_LAYERS) if _is_number(value) else value
+        return type(value)(min(depth, most) for depth in value)
+    return min(value, most) if _is_number(value) else value
 
 
 def _shorten_lists(settings: dict[str, Any], old: int, new: int) -> None:
