@@ -5,11 +5,12 @@ from collections.abc import Sequence
 LICENCES: dict[str, str] = {
     **dict.fromkeys(
         ("timm", "transformers", "diffusers", "monai", "neuralforecast", "kornia", "speechbrain",
-         "litgpt"), "Apache-2.0"),
+         "litgpt", "peft", "transformers_variants"), "Apache-2.0"),
     **dict.fromkeys(
         ("smp", "x_transformers", "vit_pytorch", "torch_geometric", "open_clip", "torch_rechub",
-         "torchrl", "torchani", "fair_esm", "zuko", "neuraloperator"), "MIT"),
-    **dict.fromkeys(("torchvision", "braindecode", "pypots"), "BSD-3-Clause"),
+         "torchrl", "torchani", "fair_esm", "zuko", "neuraloperator", "torchscale", "asteroid",
+         "transformer_lens", "one_net_text"), "MIT"),
+    **dict.fromkeys(("torchvision", "braindecode", "pypots", "torchtune"), "BSD-3-Clause"),
     "torchaudio": "BSD-2-Clause",
     "ultralytics": "AGPL-3.0",
 }  # fmt: skip
