@@ -18,6 +18,7 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
     ),
     ("passnet bench run --suite passbench-v1 --held-out", (_HELD_OUT, _ONE)),
     ("passnet bench run --suite passbench-v1-small", ({"passbench-v1-small": "demo-small"}, _ONE)),
+    ("passnet bench run --suite passbench-v1-hot", ({"passbench-v1-hot": "demo-small"}, _ONE)),
     (
         "passnet bench run --suite passbench-v1 --candidate runs/name",
         ({"passbench-v1": "demo-small", "runs/name": "runs/script"}, _ONE),
@@ -130,6 +131,7 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     ("runs/published", "needs published scores; tests/bench/test_published.py reads some"),
     ("--executor ray", "needs a Ray cluster"),
     ("--device cuda", "needs a GPU"),
+    ("recipes.passbench_hot", "takes hours; tests/recipes runs its choice of op sequences"),
     ("recipes.train_v1", "takes an hour"),
     ("recipes/gpu/train.py", "trains an LLM of billions; tests/train trains a tiny one so"),
     ("examples/triton", "needs Triton"),
