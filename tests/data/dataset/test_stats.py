@@ -88,4 +88,4 @@ def test_a_row_is_shown_with_arguments_places_and_nets():
         occurrences.rows == [("2" * 64, "7", "8")]
         and "1 of 1 places in 1 graphs" in occurrences.note
     )
-    assert nets.rows == [("lib/one",)]
+    assert nets.rows == [("lib/one", "not known")]
