@@ -191,7 +191,7 @@ def test_a_run_goes_on(folder: Path) -> None:
         *QUICK,
     )
     options = (*options, "--graphs", folder / "graphs", "--out", folder / "run")
-    first = passnet("bench", *options, "--json")
+    first = passnet("bench", *options, "--json", timeout_s=400)
     assert first.returncode == 0, first.stderr
     record, second = json.loads(first.stdout)
     assert (record.pop("candidate"), second["candidate"]) == (folder.name, "second")

@@ -92,6 +92,10 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
             "--budget 60s --seconds 0.05 --backend graph --backend passes",
         ),
     ),
+    (
+        "passnet optimize my_nets.py:make --author",
+        ({}, "--budget 5m --seconds 0.05 --backend graph --backend passes"),
+    ),
     ("passnet optimize ", ({}, "--budget 60s --seconds 0.05 --backend graph --backend passes")),
     (
         "passnet profile timm/resnet18",
@@ -194,13 +198,6 @@ BEFORE: dict[str, tuple[tuple[str, str], ...]] = {
             "python -m recipes.publication",
             "passnet agent export runs/script --suite demo-small --eval passbench-v1-single-small"
             " --out chats.jsonl",
-        ),
-    ),
-    "docs/library.md": (
-        (
-            "import torch",
-            "passnet optimize my_nets.py:make --author compiler --library tuned/library"
-            " --out tuned/net --seconds 0.05 --budget 5m --backend graph --backend passes",
         ),
     ),
     "docs/profiling.md": (
