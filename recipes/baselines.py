@@ -74,7 +74,7 @@ def main(
     run = folder / "run"
     shutil.rmtree(run, ignore_errors=True)
     parts = [word for part in judged.values() for word in ("--with", part.name)]
-    _passnet(folder, "bench", "run", "--suite", suite, "--out", run.name, "--resume", *options,
+    run_passnet(folder, "bench", "run", "--suite", suite, "--out", run.name, "--resume", *options,
              *parts, log=folder / "run.log")  # fmt: skip
     info = read_json(run / RUN_FILE, BenchRunInfo)
     named = [
@@ -132,7 +132,7 @@ def on_all(
 
     def on_one(shard: RunShard) -> None:
         out = outs[shard]
-        _passnet(folder, group, command, "--suite", suite, "--out", out.name, "--resume",
+        run_passnet(folder, group, command, "--suite", suite, "--out", out.name, "--resume",
                  "--shard", f"{shard.number}/{shard.total}", *options,
                  log=folder / f"{out.name}.log")  # fmt: skip
 
@@ -143,7 +143,7 @@ def on_all(
         list(pool.map(on_one, outs))
 
 
-def _passnet(folder: Path, *words: str, log: Path) -> None:
+def run_passnet(folder: Path, *words: str, log: Path) -> None:
     """Run a command of passnet in a folder, and add its output to a file.
 
     Raises:

@@ -20,9 +20,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from passnet.core.jobs.run_plan import RunPlan
-from passnet.core.records.parquet import Shard, split_rows
+from passnet.core.records.parquet import write_shards
 from passnet.core.records.serialise import make_folder, write_json
-from passnet.core.records.untrusted import untrusted_digest
 from passnet.core.terminal.progress import progress
 from passnet.data.capture.catalog import HUB, libraries, resolve
 from passnet.data.capture.record import CaptureSettings, NetRecord
@@ -95,11 +94,8 @@ def add_rows(folder: Path, rows: Sequence[GraphRow], versions: dict[str, list[st
     if not rows:
         return manifest
     structures = {structure for _, structure in _fingerprints(folder)}
-    shards = list(manifest.shards)
-    for part in split_rows(sorted(rows, key=_likeness), text_bytes):
-        file = folder / f"{SHARD_NAME}-{len(shards):03}.parquet"
-        GRAPHS.write(file, part)
-        shards.append(Shard(file.name, len(part), untrusted_digest(file).hex()))
+    rows = sorted(rows, key=_likeness)
+    shards = write_shards(folder, SHARD_NAME, rows, GRAPHS, text_bytes, manifest.shards)
     known = manifest.versions
     manifest = replace(
         manifest,
@@ -111,7 +107,7 @@ def add_rows(folder: Path, rows: Sequence[GraphRow], versions: dict[str, list[st
             name: sorted({*known.get(name, ()), *versions.get(name, ())})
             for name in sorted({*known, *versions})
         },
-        shards=tuple(shards),
+        shards=shards,
         kinds=dict(sorted((Counter(manifest.kinds) + Counter(r.kind for r in rows)).items())),
     )
     write_json(folder / MANIFEST_FILE, manifest)

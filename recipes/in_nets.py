@@ -16,11 +16,8 @@ import argparse
 import hashlib
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from math import sqrt
 from pathlib import Path
 from statistics import geometric_mean
 
@@ -28,6 +25,7 @@ from passnet.bench.in_nets import (
     PassesInNets,
     TaskInNet,
     find_places,
+    ops_text,
     read_in_nets,
     starts_of,
 )
@@ -43,6 +41,7 @@ from passnet.passes.files import Files
 from passnet.passes.folder import LIST_FILE
 from passnet.passes.library.entries import PassEntry, shipped_library
 from passnet.passes.library.store import PassLibrary, range_key
+from recipes.baselines import run_passnet
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 LLM = Path(__file__).parents[1] / "training" / "llm"
@@ -58,20 +57,22 @@ TASKS_FILE = "tasks.parquet"
 
 def main(suite: str, folder: Path, names: Sequence[str], num_tasks: int) -> None:
     """Make what is missing of the study, and print its counts."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder.resolve()
+    make_folder(folder)
     tasks = folder / TASKS_FILE
     if not tasks.exists():
         write_suite(tasks, make_suite(tasks.stem, tasks_in_nets(suite, CAPTURES, num_tasks)))
     for name in names:
         if name in AUTHORS:
-            _passnet("agent", "run", "--suite", tasks, "--out", folder / name, "--resume",
-                     *AUTHORS[name], *WRITING, log=folder / f"{name}.log")  # fmt: skip
+            run_passnet(folder, "agent", "run", "--suite", str(tasks), "--out", name, "--resume",
+                        *AUTHORS[name], *WRITING, log=folder / f"{name}.log")  # fmt: skip
         else:
             write_library_passes(tasks, folder / name)
-    passes = [folder / name / "passes" for name in names]
-    _passnet("bench", "apply", *passes, "--suite", tasks, "--graphs", CAPTURES, "--resume",
-             "--out", folder / "run", "--seconds", "0.3", log=folder / "apply.log")  # fmt: skip
-    print("\n".join(table_rows(read_in_nets(folder / "run"), folder)))
+    passes = [f"{name}/passes" for name in names]
+    run_passnet(folder, "bench", "apply", *passes, "--suite", str(tasks), "--graphs", str(CAPTURES),
+                "--resume", "--out", "run", "--seconds", "0.3",
+                log=folder / "apply.log")  # fmt: skip
+    print("\n".join(table_rows(read_in_nets(folder / "run"))))
 
 
 def tasks_in_nets(suite: str, captures: Path, num_tasks: int) -> list[TaskGraph]:
@@ -110,7 +111,7 @@ def _ranges(net: Graph, entries: Mapping[str, PassEntry]) -> set[str]:
     parent = parent_of(program, inferred_specs(Graph(program, net.tensors)))
     whole, found = op_sequence(program), set()
     for ops in {entry.ops for entry in entries.values()}:
-        for start in starts_of(whole, ops) if _text(ops) in _text(whole) else ():
+        for start in starts_of(whole, ops) if ops_text(ops) in ops_text(whole) else ():
             with suppress(PassnetError):
                 found.add(range_key(cut_range(parent, start, start + len(ops))).fingerprint)
     return found & entries.keys()
@@ -131,7 +132,7 @@ def _write_together(folders: Sequence[Files], out: Path) -> None:
     write_text(out / LIST_FILE, json.dumps(names))
 
 
-def table_rows(found: Sequence[PassesInNets], folder: Path) -> Iterator[str]:
+def table_rows(found: Sequence[PassesInNets]) -> Iterator[str]:
     """Return the lines of a page's table: a candidate, its tasks in nets, how many are faster than
     Inductor alone on the task, how many of these are in the net, and how many are slower there.
 
@@ -163,23 +164,9 @@ def wilson(count: int, total: int) -> tuple[float, float]:
         return 0.0, 1.0
     z, share = 1.96, count / total
     middle = share + z * z / (2 * total)
-    width = z * sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    width = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
     scale = 1 + z * z / total
     return max(0.0, (middle - width) / scale), min(1.0, (middle + width) / scale)
-
-
-def _text(ops: Sequence[str]) -> str:
-    return "".join(f" {op} " for op in ops)
-
-
-def _passnet(*words: object, log: Path) -> None:
-    """Run a command of passnet, and add its output to a file; raise SystemExit if it failed."""
-    with log.open("ab") as out:
-        code = subprocess.run(
-            [sys.executable, "-m", "passnet.cli", *map(str, words)], stdout=out, stderr=out
-        ).returncode
-    if code:
-        raise SystemExit(f"passnet {words[0]} {words[1]} failed; {log} says why")
 
 
 if __name__ == "__main__":

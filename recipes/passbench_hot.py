@@ -15,7 +15,6 @@ core and goes on where it was stopped. FOLDER gets the suite and the shares of i
 """
 
 import argparse
-import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -23,9 +22,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from passnet.bench.in_nets import find_places, starts_of
+from passnet.bench.in_nets import find_places, ops_text, row_mib, starts_of
 from passnet.bench.profiling.eager_ops import op_times
 from passnet.bench.shares import SHARES_FILE, shares_in_run, time_in_nets
+from passnet.core.hardware import num_processors
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import encode, has_lines, make_folder, read_lines, write_json
 from passnet.core.terminal.progress import late_progress, progress
@@ -44,7 +44,7 @@ from passnet.graph.text.files import graph_from_row
 from passnet.graph.values.cost import torch_arguments
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
-from passnet.judge.suite.selection import SelectionPlan, input_mib
+from passnet.judge.suite.selection import SelectionPlan
 from passnet.judge.suite.suite import load_suite, make_suite, write_suite
 from passnet.judge.task import Task
 from passnet_audit.suites.assembly import AssemblyPlan, AssemblyWork, assemble
@@ -115,15 +115,13 @@ def _sampled(captures: Path, out: Path) -> list[GraphRow]:
     if not (out / MANIFEST_FILE).exists():
         manifest, files = read_set(captures)
         corpus = [row for file in files for row in GRAPHS.read(file)]
-        fitting = [row for row in corpus if _mib(row) <= MAX_MIB and len(row.op_sequence) > LONGEST]
+        fitting = [
+            row for row in corpus if row_mib(row) <= MAX_MIB and len(row.op_sequence) > LONGEST
+        ]
         make_folder(out)
         sample = balanced_sample(fitting, domain_shares(corpus), NUM_NETS, MAX_OPS)
         write_set(out, sample, manifest.versions)
     return [row for file in read_set(out)[1] for row in GRAPHS.read(file)]
-
-
-def _mib(row: GraphRow) -> float:
-    return input_mib(graph_from_row(row.program, row.tensors, row.full[:16]).tensors)
 
 
 def timed(graphs: Iterable[GraphRow], path: Path) -> dict[str, tuple[float, ...]]:
@@ -164,9 +162,9 @@ def hot_sequences(
         ms = times[row.full]
         if len(ms) != len(row.op_sequence):
             continue
-        text, total = _text(row.op_sequence), sum(ms)
+        text, total = ops_text(row.op_sequence), sum(ms)
         for ops in fitting:
-            if _text(ops) in text:
+            if ops_text(ops) in text:
                 own = sum(sum(ms[at : at + len(ops)]) for at in starts_of(row.op_sequence, ops))
                 if own >= LEAST_SHARE * total:
                     hot[ops].append(own / total)
@@ -174,7 +172,9 @@ def hot_sequences(
     room, chosen = dict(ROOM), []
     for ops in ranked:
         name = class_of(ops)
-        is_new = all(_text(ops) not in _text(o) and _text(o) not in _text(ops) for o in chosen)
+        is_new = all(
+            ops_text(ops) not in ops_text(o) and ops_text(o) not in ops_text(ops) for o in chosen
+        )
         if room[name] and is_new and (len(ops) > 1 or name in ("attention", "embedding")):
             room[name] -= 1
             chosen.append(ops)
@@ -224,14 +224,10 @@ def _keys(task: Task) -> set[object]:
     return {task.ops, *(fingerprints(graph.graph).structure for graph in task.graphs)}
 
 
-def _text(ops: Sequence[str]) -> str:
-    return "".join(f" {op} " for op in ops)
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("captures", type=Path)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--jobs", type=int, default=num_processors())
     words = parser.parse_args()
     main(words.captures, words.folder, words.jobs)

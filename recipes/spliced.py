@@ -17,16 +17,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from passnet.core.records.serialise import encode, make_folder
+from passnet.core.records.serialise import make_folder
 from passnet.core.terminal.progress import progress
-from passnet.data.capture.store import GraphRow, GraphSource, write_set
+from passnet.data.capture.store import GraphRow, GraphSource, row_of, write_set
 from passnet.data.mine.cut import inferred_specs, single_assignment
 from passnet.data.mine.literals import map_arg, map_op
 from passnet.errors import GraphError, InputError
-from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.spec import Arg, Graph, Op, Param, Program, Ref, TensorSpec
 from passnet.graph.text.files import graph_from_row
-from passnet.graph.text.render import render_program
 from passnet_loops.data.build import read_training
 
 NUM_PARTS = 3
@@ -70,7 +68,7 @@ def parts_of(training: Path) -> list[Part]:
 def spliced(parts: Sequence[Part]) -> Graph | None:
     """Return parts as one graph, each fed by the one before; None where one has no such argument.
 
-    An argument takes a part's output if it has its shape and dtype; the largest does.
+    The first argument with the shape and dtype of a part's output takes it.
     """
     tensors: list[TensorSpec] = []
     ops: list[Op] = []
@@ -136,16 +134,10 @@ def rows_of(parts: Sequence[Part], num_graphs: int, seed: int) -> list[GraphRow]
             if graph is None or sum(spec.num_elements for spec in graph.tensors) > MAX_ELEMENTS:
                 continue
             with suppress(GraphError, InputError):
-                prints = fingerprints(graph)
-                if prints.full is None or prints.structure in rows:
-                    continue
-                source = GraphSource(f"spliced/{seed}-{len(rows)}", 0)
-                rows[prints.structure] = GraphRow(
-                    prints.full, prints.literals, prints.structure, render_program(graph.program),
-                    encode(graph.tensors).decode(), op_sequence(graph.program), "{}", "other", "",
-                    (source,),
-                )  # fmt: skip
-                step(source.entry)
+                row = row_of(graph, GraphSource(f"spliced/{seed}-{len(rows)}", 0), {}, "other")
+                if row.structure not in rows:
+                    rows[row.structure] = row
+                    step(row.sources[0].entry)
             if len(rows) == num_graphs:
                 return list(rows.values())
     return list(rows.values())

@@ -5,8 +5,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, TypeAlias
+
+from tests.http_server import serving
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,8 @@ def endpoint(answer: Answer) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serving(Handler) as address:
         try:
-            yield f"http://127.0.0.1:{server.server_port}/v1", requests
+            yield f"{address}/v1", requests
         finally:
             ended.set()
-            server.shutdown()

@@ -6,12 +6,13 @@ Source: huggingface_hub 2.4, `hf_api.py`, `_commit_api.py` and `lfs.py`.
 import base64
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.http_server import serving
 
 
 @dataclass
@@ -35,13 +36,8 @@ def hub(name: str) -> Iterator[tuple[str, HubState]]:
     class Handler(_HubHandler):
         repository = state
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", state
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(Handler) as address:
+        yield address, state
 
 
 class _HubHandler(BaseHTTPRequestHandler):

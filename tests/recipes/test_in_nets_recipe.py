@@ -24,7 +24,7 @@ def test_a_win_counts_where_the_whole_interval_is_above_one() -> None:
 
     places = (place(1.5, 1.01, 1.03), place(1.2, 0.97, 1.02), place(1.1, 0.9, 0.95),
               place(0.8, 1.01, 1.02), InNet("t", "m", "timeout", 0))  # fmt: skip
-    [row] = table_rows([PassesInNets("hash", places, "mine")], Path())
+    [row] = table_rows([PassesInNets("hash", places, "mine")])
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[:5] == ["mine", "5", "4", "3", "1"]  # places, timed, won on the task, in the net
     assert cells[6] == "1"

@@ -18,7 +18,6 @@ from statistics import geometric_mean
 from passnet.bench.run import run_suite
 from passnet.bench.run_record import RUN_FILE, run_folder, suite_of_run
 from passnet.core.jobs.run_plan import RunPlan
-from passnet.core.records.dtypes import storage
 from passnet.core.records.serialise import decode, read_json, write_json
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set
 from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
@@ -29,6 +28,7 @@ from passnet.graph.text.files import graph_from_row
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import CandidateEntry, parse_candidate
 from passnet.judge.settings import RunSettings
+from passnet.judge.suite.selection import input_mib
 from passnet.judge.suite.suite import Suite, make_suite
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
@@ -290,22 +290,22 @@ class _CapturedNet:
 def _captured_nets(folder: Path, tasks: Sequence[Task]) -> dict[str, _CapturedNet]:
     """Return the nets of some tasks, and other nets that hold one, by name."""
     wanted = {net for task in tasks for net in _nets_of(task)}
-    sequences = {task.name: _text(op_sequence(task.graphs[0].graph.program)) for task in tasks}
+    sequences = {task.name: ops_text(op_sequence(task.graphs[0].graph.program)) for task in tasks}
     found: dict[str, _CapturedNet] = {}
     for path in read_set(folder)[1]:
         for index, row in enumerate(GRAPHS.read(path)):
-            size, ops = len(row.op_sequence), _text(row.op_sequence)
+            size, ops = len(row.op_sequence), ops_text(row.op_sequence)
             nets = {each.entry for each in row.sources if each.kind == "inference"}
             larger = [net for net in nets if net not in found or size > found[net].size]
             held = frozenset(name for name, own in sequences.items() if own in ops)
-            mib = _mib(row) if larger and (held or wanted & nets) else None
+            mib = row_mib(row) if larger and (held or wanted & nets) else None
             found |= dict.fromkeys(larger, _CapturedNet(size, path, index, mib, held))
     return {net: own for net, own in found.items() if own.mib is not None}
 
 
-def _mib(row: GraphRow) -> float:
-    specs = decode(row.tensors, tuple[TensorSpec, ...], row.full)
-    return sum(spec.num_elements * storage(spec.dtype).itemsize for spec in specs) / 2**20
+def row_mib(row: GraphRow) -> float:
+    """Return the memory of a captured graph's arguments in MiB."""
+    return input_mib(decode(row.tensors, tuple[TensorSpec, ...], row.full))
 
 
 def _cut_out(task: Task, graph: TaskGraph, net: Graph) -> Graph:
@@ -346,7 +346,8 @@ def starts_of(whole: Sequence[str], part: Sequence[str]) -> Iterator[int]:
         start += len(part) if is_here else 1
 
 
-def _text(ops: Sequence[str]) -> str:
+def ops_text(ops: Sequence[str]) -> str:
+    """Return an op sequence as text; what it holds in one piece is a part of it."""
     return "".join(f" {op} " for op in ops)
 
 

@@ -14,6 +14,8 @@ import torch
 import torch.fx
 from torch._C._dynamo import guards
 
+from passnet.core.records.folders import inductor_cache
+
 _numbers = count()
 
 empty_strided_cpu: Callable[..., torch.Tensor] = vars(guards)["_empty_strided_cpu"]
@@ -177,13 +179,6 @@ def load_package(path: Path) -> Any:
     import torch._inductor
 
     return torch._inductor.aoti_load_package(str(path), run_single_threaded=True)
-
-
-def inductor_cache() -> Path:
-    """Return the folder of Inductor's compilation cache."""
-    from torch._inductor.codecache import cache_dir
-
-    return Path(cache_dir())
 
 
 def write_cached(path: Path, content: bytes) -> None:

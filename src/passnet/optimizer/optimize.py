@@ -67,7 +67,7 @@ def optimize_net(
     backend serves that. `backends` are those by name; None for all. The backend `serves`, as an
     audit asks for it, is chosen if it is right, fast or not.
     """
-    inductor_cache()
+    inductor_cache()  # of our own, where the usual folder is another user's
     backends = all_backends() if backends is None else backends
     plan = {name: backends[name] for name in settings.tried(backends)}
     if out is None:

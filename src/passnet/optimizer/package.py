@@ -65,7 +65,7 @@ def load(
     if not (folder / RECORD_FILE).is_file():
         raise InputError(f"{folder}: holds no optimised net; give what passnet.optimize wrote")
     record = read_json(folder / RECORD_FILE, OptimizedRecord)
-    inductor_cache()
+    inductor_cache()  # of our own, where the usual folder is another user's
     backends = all_backends() if backends is None else backends
     has_values = _check_fit(record, net, folder)
     built_backends: list[BuiltBackend] = []

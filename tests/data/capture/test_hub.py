@@ -2,7 +2,6 @@ import http.server
 import importlib.util
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -12,6 +11,7 @@ from passnet.data.capture.catalog import hub
 from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.data.capture.weights import FakeWeights
 from passnet.errors import InputError
+from tests.http_server import serving
 
 pytest.importorskip("transformers")
 if importlib.util.find_spec("torchvision"):
@@ -88,16 +88,11 @@ def server(tmp_path, monkeypatch) -> Iterator[Hub]:
         def log_message(self, *args: object) -> None:
             pass
 
-    listening = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    fake_hub = Hub(f"http://127.0.0.1:{listening.server_port}")
-    thread = threading.Thread(target=listening.serve_forever, daemon=True)
-    thread.start()
-    monkeypatch.setenv("HF_ENDPOINT", fake_hub.endpoint)
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
-    yield fake_hub
-    listening.shutdown()
-    listening.server_close()
-    thread.join()
+    with serving(Handler) as address:
+        fake_hub = Hub(address)
+        monkeypatch.setenv("HF_ENDPOINT", fake_hub.endpoint)
+        monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+        yield fake_hub
 
 
 def test_a_bert_is_built_as_published(server):

@@ -2,12 +2,11 @@
 
 import json
 import shutil
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from passnet_site.pages.build import build_site, read_parts
 from passnet_site.pages.site_folder import SiteFolder
 from tests.agent.attempts import attempt, chat, evaluation, folder, turn
 from tests.conftest import ROOT
+from tests.http_server import serving
 from tests.pages.site.runs import (
     HOSTILE,
     hostile_suite,
@@ -241,15 +241,13 @@ class Quiet(SimpleHTTPRequestHandler):
 
 def test_a_web_server_serves_it_as_well(site: Path, page: Any) -> None:
     handler = partial(Quiet, directory=str(site))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        page.goto(f"http://127.0.0.1:{server.server_port}/boards/hostile-trials.html")
+    with serving(handler) as address:
+        page.goto(f"{address}/boards/hostile-trials.html")
         until(page, "document.querySelectorAll('.tabulator-row').length > 10")
         page.locator("nav a").first.click()
         until(page, "document.querySelectorAll('.tabulator-row').length === 3")
         assert page.complaints == []
-        assert {url.split("/")[2] for url in page.requests} == {f"127.0.0.1:{server.server_port}"}
-        server.shutdown()
+        assert {url.split("/")[2] for url in page.requests} == {address.split("/")[2]}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -242,11 +242,19 @@ def _from_column(value: Any, kind: Any, where: str) -> Any:
 
 
 def write_shards(
-    out: Path, name: str, rows: Sequence[T], row_format: Format[T], size: Callable[[T], int]
+    out: Path,
+    name: str,
+    rows: Sequence[T],
+    row_format: Format[T],
+    size: Callable[[T], int],
+    kept: Sequence[Shard] = (),
 ) -> tuple[Shard, ...]:
-    """Write rows to `out` as `name-000.parquet` etc., split by `size`, a row's bytes of text."""
-    shards = []
-    for number, part in enumerate(split_rows(rows, size)):
+    """Write rows to `out` as `name-000.parquet` etc., split by `size`, a row's bytes of text.
+
+    The shards that are `kept` come first, and their files stay; all others of that name go.
+    """
+    shards = [*kept]
+    for number, part in enumerate(split_rows(rows, size), len(kept)):
         file = out / f"{name}-{number:03}.parquet"
         row_format.write(file, part)
         shards.append(Shard(file.name, len(part), _digest(file)))

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from passnet.core.records.serialise import encode
 from passnet.data.capture import constraints
 from passnet.data.capture.capture import CapturedGraph, module_graph
 from passnet.data.capture.catalog import build_entry, names_of, packages_of
@@ -25,12 +24,10 @@ from passnet.data.capture.record import (
     NetRecord,
     is_file,
 )
-from passnet.data.capture.store import GraphRow, GraphSource
+from passnet.data.capture.store import GraphRow, GraphSource, row_of
 from passnet.data.capture.trace import Segment, Trace
 from passnet.data.capture.weights import FakeWeights
 from passnet.errors import CaptureError, GraphError, InputError
-from passnet.graph.canonical import fingerprints, op_sequence
-from passnet.graph.text.render import render_program
 from passnet.inductor.compiler import reset_dynamo
 
 MAX_ERROR_CHARACTERS = 600
@@ -93,11 +90,18 @@ def _capture(record: NetRecord, settings: CaptureSettings, mode: Mode) -> EntryR
     _trace(trace, net, mode)
     source = GraphSource(record.entry, 0, settings.train)
     rows = [
-        _row(graph, net, replace(source, number=segment.number), _axes(segment, graph, net))
+        row_of(
+            graph.graph,
+            replace(source, number=segment.number),
+            _axes(segment, graph, net),
+            net.domain,
+            net.task,
+        )
         for segment, graph in zip(trace.segments, forward, strict=True)
     ]
     for number, graph in backward.items():
-        rows.append(_row(graph, net, replace(source, number=number, part="backward"), {}))
+        of_gradients = replace(source, number=number, part="backward")
+        rows.append(row_of(graph.graph, of_gradients, {}, net.domain, net.task))
     traced = time.perf_counter()
     graphs = [*forward, *backward.values()]
     checks = [constraints.static_constraints(graph.graph) for graph in graphs]
@@ -207,25 +211,6 @@ def _axes(segment: Segment, graph: CapturedGraph, net: Net) -> dict[str, list[st
         for spec, value in zip(graph.graph.tensors, segment.arguments, strict=False)
         if id(value) in named
     }
-
-
-def _row(
-    graph: CapturedGraph, net: Net, source: GraphSource, axes: dict[str, list[str]]
-) -> GraphRow:
-    prints = fingerprints(graph.graph)
-    assert prints.full is not None, "a captured graph has specs"
-    return GraphRow(
-        full=prints.full,
-        literals=prints.literals,
-        structure=prints.structure,
-        program=render_program(graph.graph.program),
-        tensors=encode(graph.graph.tensors).decode(),
-        op_sequence=op_sequence(graph.graph.program),
-        axes=encode(axes).decode(),
-        domain=net.domain,
-        task=net.task,
-        sources=(source,),
-    )
 
 
 def _versions(entry: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Captured graphs on disk: Parquet files of one row a graph, merged without duplicates."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
@@ -9,8 +9,12 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE
 from passnet.core.records.parquet import Format, Shard, check_shards, write_shards
-from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
+from passnet.core.records.serialise import SCHEMA_VERSION, encode, read_json, write_json
 from passnet.data.capture.record import Domain
+from passnet.errors import InputError
+from passnet.graph.canonical import fingerprints, op_sequence
+from passnet.graph.spec import Graph
+from passnet.graph.text.render import render_program
 
 R = TypeVar("R")
 
@@ -64,6 +68,27 @@ class GraphRow:
 
 
 GRAPHS: Format[GraphRow] = Format(GraphRow, "captured graphs")
+
+
+def row_of(
+    graph: Graph, source: GraphSource, axes: Mapping[str, list[str]], domain: Domain, task: str = ""
+) -> GraphRow:
+    """Return the row of a graph; raise InputError if an argument has no shape and dtype."""
+    prints = fingerprints(graph)
+    if prints.full is None:
+        raise InputError(f"{source.entry}: its arguments have no shapes and dtypes")
+    return GraphRow(
+        full=prints.full,
+        literals=prints.literals,
+        structure=prints.structure,
+        program=render_program(graph.program),
+        tensors=encode(graph.tensors).decode(),
+        op_sequence=op_sequence(graph.program),
+        axes=encode(axes).decode(),
+        domain=domain,
+        task=task,
+        sources=(source,),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
+from passnet.core.records.folders import inductor_cache
 from passnet.errors import BackendError, boundary
-from passnet.inductor.compiler import build_package, inductor_cache, load_package, write_cached
+from passnet.inductor.compiler import build_package, load_package, write_cached
 
 
 def packaged(
