@@ -42,10 +42,13 @@ def test_one_is_added_for_all_that_differ_in_the_way_of_calling_alone() -> None:
     )
     twins = direct_twins([compiled, guarded])
     assert twins["compiled"] is twins["guarded"]
-    rest = replace(compiled, name="rest", residual="inductor")  # its direct call is another one
     direct = replace(compiled, name="direct", call="direct")
-    twins = direct_twins([compiled, rest, direct])
-    assert twins["compiled"] is direct and twins["rest"].residual == "inductor"
+    assert direct_twins([compiled, direct])["compiled"] is direct
+
+
+def test_what_inductor_compiles_is_not_compiled_once_more() -> None:
+    passes = Candidate("inlined", "passes", "folder", "compiled", "inlined", "folder")
+    assert direct_twins([passes, replace(passes, name="rest", residual="inductor")]) == {}
 
 
 @pytest.mark.xdist_group("statuses")

@@ -14,6 +14,7 @@ from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.sandbox import NO_SANDBOX
 from passnet.judge.processes.worker_process import Worker, WorkerFailureError
 from passnet.judge.protocol.messages import CheckMatches, MatchesChecked, WorkerLimits
+from passnet.passes.backend import Residual
 from tests.judge.folders import GOOD, PROGRAM, write_passes
 from tests.judge.sandboxes import TRIED, name_of, works
 
@@ -28,10 +29,12 @@ def pool(request: pytest.FixtureRequest) -> Iterator[ParentPool]:
         yield made
 
 
-def load(pool: ParentPool, folder: Path, body: str, name: str = "x") -> None:
+def load(
+    pool: ParentPool, folder: Path, body: str, name: str = "x", residual: Residual = "eager"
+) -> None:
     """Run Python text as the code of a pass; an exception fails the test."""
     write_passes(folder, GOOD + body)
-    candidate = Candidate(name, "passes", str(folder), "direct", root=str(folder.parent))
+    candidate = Candidate(name, "passes", str(folder), "direct", residual, str(folder.parent))
     with pool.of(candidate).fork(LIMITS) as worker:
         _check(worker, folder)
 
@@ -176,6 +179,47 @@ def test_headers_of_inductor_are_kept_for_the_next_judge(
         pool.reference().warm_inductor()
     assert list(headers.glob("*.gch")) and not half.exists()
     assert not list(headers.glob("*_CxxBuild"))
+
+
+BORROWS = """
+import os
+from pathlib import Path
+from torch._inductor.cpp_builder import CppBuilder
+
+class Named(CppBuilder):
+    def __init__(self, name):
+        self._target_file = str(own / name)
+
+own = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"], "ab")
+own.mkdir(parents=True)
+Named("done.so").build()
+made = own / "done.so"
+assert made.read_text() == "made before"
+for name in ("in_work.so", "missing.so"):
+    try:
+        Named(name).build()
+    except AttributeError:
+        continue  # the compiler's turn, for which this builder lacks everything
+    raise AssertionError(f"{name} was not compiled")
+try:
+    made.write_text("another's")
+except OSError:
+    pass
+else:
+    raise AssertionError("a candidate writes into the cache of others")
+"""
+
+
+def test_passes_within_inductor_take_what_it_has_compiled_and_change_none_of_it(
+    pool: ParentPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
+    lent = inductor_cache() / "ab"
+    (lent / "in_work_CxxBuild").mkdir(parents=True)
+    for name in ("done.so", "in_work.so"):
+        (lent / name).write_text("made before")
+    load(pool, tmp_path / "passes" / "folder", BORROWS, "within Inductor", "inlined")
+    assert (lent / "done.so").read_text() == "made before"
 
 
 INTRUDER = "import os\nopen(os.environ['PASSNET_TEST_MARK'], 'a').write(f'{__name__} ')\n"

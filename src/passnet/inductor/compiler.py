@@ -18,6 +18,9 @@ from passnet.core.records.folders import inductor_cache
 
 _numbers = count()
 
+_IN_WORK = "_CxxBuild"
+"""What Inductor adds to the name of what its compiler makes, for a folder meanwhile."""
+
 empty_strided_cpu: Callable[..., torch.Tensor] = vars(guards)["_empty_strided_cpu"]
 """Allocator of CPU tensors, twice as fast as `torch.empty_strided`; tracers do not see it."""
 
@@ -196,11 +199,39 @@ def keep_headers() -> None:
     """
     import torch._inductor.codecache
 
-    folder = inductor_cache() / "precompiled_headers"
-    paths = {"_HEADER_DIR": str(folder), "_HEADER_LOCK_DIR": str(folder / "locks")}
+    paths = _headers_in(inductor_cache())
     vars(torch._inductor.codecache).update(paths)
+    folder = Path(paths["_HEADER_DIR"])
     # Of a judge that was ended while it compiled: compilers pass over half a header in silence.
-    for unfinished in folder.glob("*_CxxBuild"):
+    for unfinished in folder.glob(f"*{_IN_WORK}"):
         with suppress(OSError):
-            Path(str(unfinished).removesuffix("_CxxBuild") + ".gch").unlink(missing_ok=True)
+            Path(str(unfinished).removesuffix(_IN_WORK) + ".gch").unlink(missing_ok=True)
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def borrow_compiled(cache: Path) -> None:
+    """Let Inductor take from another cache what its compiler has made there already.
+
+    A name there is a hash of the source and of the compiler's command. This process writes into its
+    own cache, `TORCHINDUCTOR_CACHE_DIR`, where it links what it takes.
+    """
+    from torch._inductor import codecache, cpp_builder
+
+    own = Path(codecache.cache_dir())
+    vars(codecache).update(_headers_in(own))
+    build = cpp_builder.CppBuilder.build
+
+    def build_or_link(builder: cpp_builder.CppBuilder) -> None:
+        target = Path(builder.get_target_file_path())
+        made = cache / target.relative_to(own) if target.is_relative_to(own) else None
+        if made and made.is_file() and not Path(f"{made.with_suffix('')}{_IN_WORK}").exists():
+            target.symlink_to(made)
+        else:
+            build(builder)
+
+    cpp_builder.CppBuilder.build = build_or_link
+
+
+def _headers_in(cache: Path) -> dict[str, str]:
+    folder = cache / "precompiled_headers"
+    return {"_HEADER_DIR": str(folder), "_HEADER_LOCK_DIR": str(folder / "locks")}

@@ -126,11 +126,12 @@ def direct_twins(candidates: Sequence[Candidate]) -> dict[str, Candidate]:
     """Return for each candidate whose passes are called in another way the one called directly.
 
     Its time, and that of the way of calling, are the least that a call can take. It is one of the
-    candidates, or added, once for all that differ in the way of calling alone.
+    candidates, or added, once for all that differ in the way of calling alone. A candidate whose
+    other ops Inductor compiles has none: it takes longer directly, and compiles all once more.
     """
     known, twins = list(candidates), {}
     for each in candidates:
-        if each.kind == "passes" and each.call != "direct":
+        if each.kind == "passes" and each.call != "direct" and each.residual == "eager":
             twin = next((other for other in known if other.is_direct_call_of(each)), None)
             if twin is None:
                 twin = replace(each, name=f"{each.name}, called directly", call="direct")

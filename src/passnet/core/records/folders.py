@@ -16,6 +16,8 @@ from passnet.errors import InputError, naming, os_error_sentence
 
 CACHE_VARIABLE = "PASSNET_CACHE"
 INDUCTOR_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
+LENT_VARIABLE = "PASSNET_LENT_INDUCTOR_CACHE"
+"""Variable that names a cache of Inductor that a process may read, beside its own."""
 
 
 @contextmanager

@@ -102,9 +102,12 @@ class ParentPool:
         root = Path(candidate.root)
         visible = [root, root.parent / INPUT_FOLDER]
         visible.append(cache_folder(_LIBRARIES))
-        return self._get((candidate.name, candidate.root), candidate.passes, visible)
+        borrows = candidate.residual != "eager"
+        return self._get((candidate.name, candidate.root), candidate.passes, visible, borrows)
 
-    def _get(self, key: _Key, passes: str | None, visible: list[Path]) -> WorkerParent:
+    def _get(
+        self, key: _Key, passes: str | None, visible: list[Path], borrows: bool = False
+    ) -> WorkerParent:
         if self._is_closed:
             raise MeasureError("the run was stopped")
         if key in self._parents and self._parents[key][1] not in (None, passes):
@@ -116,8 +119,9 @@ class ParentPool:
             is_shared = key is None
             headers = None if is_shared or self.device != "cpu" else make_headers()
             parent = WorkerParent(
-                self.num_threads, self.sandbox, folders, self.device, is_shared, headers, self._warm
-            )
+                self.num_threads, self.sandbox, folders, self.device, is_shared, headers, borrows,
+                self._warm,
+            )  # fmt: skip
             parent.start()
         self._parents[key] = parent, passes
         return parent

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from passnet.core.jobs.children import end_tree, python_command
-from passnet.core.records.folders import inductor_cache
+from passnet.core.records.folders import INDUCTOR_VARIABLE, LENT_VARIABLE, inductor_cache
 from passnet.errors import WorkerError
 from passnet.judge.processes.census import SandboxUse
 from passnet.judge.processes.sandbox import NO_SANDBOX, PRIVATE, Sandbox
@@ -24,6 +24,8 @@ from passnet.judge.protocol.device import device_nodes
 from passnet.passes.compilation import HEADERS_VARIABLE
 
 START_TIMEOUT_S = 180.0
+_OWN_INDUCTOR = "/tmp/own_inductor"
+"""Inductor's cache within a sandbox whose parent borrows."""
 FORK_TIMEOUT_S = 30.0
 
 
@@ -34,7 +36,8 @@ class WorkerParent:
     In a sandbox, ending a worker ends all other processes: give each candidate a parent. The
     workers of a parent that `is_shared` run only torch's code; they end one by one and share the
     cache of compiled code. All can read `visible` folders, and `headers` that the compiler has read
-    already. It is forked from a `warm` process, or started anew, which takes a second.
+    already, and what Inductor has compiled for the shared ones if it `borrows`. It is forked from a
+    `warm` process, or started anew, which takes a second.
     """
 
     num_threads: int = 1
@@ -43,6 +46,7 @@ class WorkerParent:
     device: str = "cpu"
     is_shared: bool = False
     headers: Path | None = None
+    borrows: bool = False
     warm: WarmProcess | None = None
     _is_ready: bool = field(default=False, init=False)
     _knows_inductor: bool = field(default=False, init=False)
@@ -65,11 +69,13 @@ class WorkerParent:
         """Start the process, which imports the modules of workers; `wait_ready` waits for it."""
         self._channel, far = channel_pair()
         environment = self.sandbox.environment(worker_environment(self.num_threads, self.device))
-        writable = []
+        visible, writable = [*self.visible], []
         if self.is_shared:
             writable = [inductor_cache()]
-            environment["TORCHINDUCTOR_CACHE_DIR"] = str(writable[0])
-        visible = [*self.visible]
+            environment[INDUCTOR_VARIABLE] = str(writable[0])
+        elif self.borrows and self.is_confined:
+            visible.append(inductor_cache())
+            environment |= {INDUCTOR_VARIABLE: _OWN_INDUCTOR, LENT_VARIABLE: str(visible[-1])}
         if self.headers is not None:
             visible.append(self.headers)
             environment[HEADERS_VARIABLE] = str(self.headers)

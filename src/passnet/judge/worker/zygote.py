@@ -21,6 +21,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from passnet.core.jobs.children import end_with_parent, python_command
+from passnet.core.records.folders import LENT_VARIABLE
 from passnet.judge.processes.census import FIRST_PID, residents
 from passnet.judge.processes.restrict import restrict_calls, restrict_proc, submit_starts
 from passnet.judge.protocol import messages
@@ -184,6 +185,10 @@ def _spawn(request: messages.Spawn, fds: list[int], channel: Channel, is_shared:
             if not is_shared:
                 _submit_starts(near)
             _restrict(is_shared)
+        if lent := os.environ.get(LENT_VARIABLE):
+            from passnet.inductor.compiler import borrow_compiled
+
+            borrow_compiled(Path(lent))
         from passnet.judge.worker.worker import serve
 
         serve(near)
