@@ -19,13 +19,10 @@ passnet::direct::Shape shape_of(const int64_t* sizes) {
 
 extern "C" int64_t packed_size(const int64_t* sizes) { return passnet::direct::packed_size(shape_of(sizes)); }
 
-extern "C" bool is_depthwise(const int64_t* sizes) { return passnet::direct::is_depthwise(shape_of(sizes)); }
-
 extern "C" void convolve(const int64_t* sizes, const float* x, const float* weight, float* packed, float* y,
                          const float* bias, const float* other, int kind) {
   passnet::direct::Shape shape = shape_of(sizes);
   passnet::direct::Finish finish{static_cast<passnet::direct::Activation>(kind), -0.5f, 0.25f, bias, other};
-  if (is_depthwise(sizes)) return passnet::direct::depthwise(shape, x, weight, y, finish);
   passnet::direct::pack(shape, weight, packed);
   passnet::direct::convolve(shape, x, packed, y, finish);
 }

@@ -114,10 +114,8 @@ def check(kernels: Any, case: Case, kind: int, has_bias: bool, has_other: bool) 
     numbers = (case.x[0], *case.x[2:], *exact.shape[2:], *case.window, *case.stride, *case.padding)
     numbers += (*case.dilation, case.groups, case.x[1], case.out)
     sizes = (ctypes.c_int64 * 16)(*numbers)
-    is_single = kernels.is_depthwise(sizes) & 1
-    given = weight.squeeze(1).permute(1, 2, 0).contiguous() if is_single else weight
     packed = torch.full((kernels.packed_size(sizes),), torch.nan)
-    tensors = (x, given, packed, y, bias, other if has_other else None)
+    tensors = (x, weight, packed, y, bias, other if has_other else None)
     places = [ctypes.c_void_p(each.data_ptr() if each is not None else None) for each in tensors]
     kernels.convolve(sizes, *places, kind)
     torch.testing.assert_close(y.double(), right, rtol=1e-5, atol=1e-4, equal_nan=True)

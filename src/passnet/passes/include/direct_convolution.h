@@ -85,28 +85,36 @@ struct Finish {
   const float* bias = nullptr;
   const float* other = nullptr;
 
-  // Takes the activation of numbers that were just computed, so that they are in a cache; NaN stays.
-  void activate(float* numbers, int64_t count) const {
-    auto each = [&](auto activation) {
-      for (int64_t i = 0; i < count; i += LANES)
-        store_some(numbers + i, activation(load_some(numbers + i, count - i)), count - i);
-    };
-    if (kind == Activation::RELU) each([](Lanes value) { return value < Lanes{} ? Lanes{} : value; });
-    if (kind == Activation::CLAMP)
-      each([low = all(low), high = all(high)](Lanes value) {
-        value = value < low ? low : value;
-        return value > high ? high : value;
-      });
-    if (kind == Activation::HARDSWISH)
-      each([](Lanes value) {
-        Lanes factor = value + all(3);
-        factor = factor < Lanes{} ? Lanes{} : factor;
-        return value * (factor > all(6) ? all(6) : factor) / all(6);
-      });
-    if (kind == Activation::SIGMOID) each([](Lanes value) { return all(1) / (all(1) + exponential(-value)); });
-    if (kind == Activation::SILU) each([](Lanes value) { return value / (all(1) + exponential(-value)); });
+  // The activation of sums; NaN stays.
+  template <Activation KIND>
+  Lanes of(Lanes value) const {
+    if constexpr (KIND == Activation::RELU) value = value < Lanes{} ? Lanes{} : value;
+    if constexpr (KIND == Activation::CLAMP) {
+      value = value < all(low) ? all(low) : value;
+      value = value > all(high) ? all(high) : value;
+    }
+    if constexpr (KIND == Activation::HARDSWISH) {
+      Lanes factor = value + all(3);
+      factor = factor < Lanes{} ? Lanes{} : factor;
+      value *= (factor > all(6) ? all(6) : factor) * all(1.0f / 6);
+    }
+    if constexpr (KIND == Activation::SIGMOID) value = all(1) / (all(1) + exponential(-value));
+    if constexpr (KIND == Activation::SILU) value = value / (all(1) + exponential(-value));
+    return value;
   }
 };
+
+// Calls a function for an activation, which is a constant there.
+inline void by_kind(Activation kind, auto function) {
+  switch (kind) {
+    case Activation::NONE: return function.template operator()<Activation::NONE>();
+    case Activation::RELU: return function.template operator()<Activation::RELU>();
+    case Activation::CLAMP: return function.template operator()<Activation::CLAMP>();
+    case Activation::HARDSWISH: return function.template operator()<Activation::HARDSWISH>();
+    case Activation::SIGMOID: return function.template operator()<Activation::SIGMOID>();
+    case Activation::SILU: return function.template operator()<Activation::SILU>();
+  }
+}
 
 // Sizes of a convolution of images, or of a product: one pixel a row, and a window of 1.
 struct Shape {
@@ -122,11 +130,19 @@ struct Shape {
   bool is_rows() const {
     return taps() == 1 && stride[0] == 1 && stride[1] == 1 && padding[0] == 0 && padding[1] == 0;
   }
+  // Whether each channel has its own window, of a size that `depthwise` knows.
+  bool is_depthwise() const {
+    bool is_single = groups == in_channels && groups == out_channels;
+    bool is_square = rows == columns && (rows == 3 || rows == 5 || rows == 7);
+    bool is_even = stride[0] == stride[1] && stride[0] <= 2 && dilation[0] == 1 && dilation[1] == 1;
+    return is_single && is_square && is_even;
+  }
 };
 
 inline int64_t vectors_of(int64_t channels) { return (channels + LANES - 1) / LANES; }
 
 inline int64_t packed_size(const Shape& shape) {
+  if (shape.is_depthwise()) return vectors_of(shape.in_channels) * LANES * shape.taps();
   return shape.groups * shape.taps() * shape.in() * vectors_of(shape.out()) * LANES;
 }
 
@@ -136,8 +152,16 @@ inline int64_t blocks_from(int64_t first, int64_t vectors) {
 }
 
 // Packs weights (channels out, channels in of a group, rows, columns): for each group and block of
-// channels out, the window, the channels in, and the block side by side.
+// channels out, the window, the channels in, and the block side by side; windows of single channels
+// for each vector of them.
 inline void pack(const Shape& shape, const float* weight, float* to) {
+  if (shape.is_depthwise()) {
+    for (int64_t channel = 0; channel < shape.in_channels; channel += LANES)
+      for (int64_t tap = 0; tap < shape.taps(); tap++)
+        for (int64_t lane = channel; lane < channel + LANES; lane++)
+          *to++ = lane < shape.in_channels ? weight[lane * shape.taps() + tap] : 0.0f;
+    return;
+  }
   int64_t vectors = vectors_of(shape.out());
   for (int64_t group = 0; group < shape.groups; group++)
     for (int64_t first = 0; first < vectors; first += MOST_BLOCKS)
@@ -149,12 +173,24 @@ inline void pack(const Shape& shape, const float* weight, float* to) {
           }
 }
 
-// The sums of a tile of pixels, whose places are in `from` for each element of the window. What is done
-// with them is not in here, as calls there would take the registers.
-template <int BLOCKS>
-[[gnu::noinline]] void sum_up(const float* const* from, int64_t taps, int64_t in, const float* by,
-                              Lanes (*to)[BLOCKS]) {
-  Lanes sums[PIXELS][BLOCKS] = {};
+// The result of a tile of up to `pixels` pixels by up to `count` channels, whose places are in `from` for each
+// element of the window; rows of `to` and `other` are `pitch` apart. What no register holds is in a function of
+// its own, as calls here would take the registers.
+template <int BLOCKS, Activation KIND, bool IS_WHOLE>
+[[gnu::noinline]] void tile(const float* const* from, int64_t taps, int64_t in, const float* by, int64_t count,
+                            int64_t pixels, float* to, int64_t pitch, const Finish& finish) {
+  auto lanes_of = [&](int block) -> int64_t { return IS_WHOLE ? LANES : count - block * LANES; };
+  Lanes sums[PIXELS][BLOCKS];
+#pragma GCC unroll 3
+  for (int b = 0; b < BLOCKS; b++) {
+    Lanes bias = finish.bias ? load_some(finish.bias + b * LANES, lanes_of(b)) : Lanes{};
+#pragma GCC unroll 8
+    for (int i = 0; i < PIXELS; i++) sums[i][b] = bias;
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < PIXELS; i++)
+#pragma GCC unroll 3
+    for (int b = 0; b < BLOCKS; b++) __builtin_prefetch(to + i * pitch + b * LANES, 1);
   for (int64_t tap = 0; tap < taps; tap++, from += PIXELS) {
     const float* at[PIXELS];
 #pragma GCC unroll 8
@@ -171,26 +207,20 @@ template <int BLOCKS>
       }
     }
   }
+  if (finish.other) {
+    const float* other = finish.other;
 #pragma GCC unroll 8
-  for (int i = 0; i < PIXELS; i++)
+    for (int i = 0; i < PIXELS; i++, other += pitch)
+      if (IS_WHOLE || i < pixels)
 #pragma GCC unroll 3
-    for (int b = 0; b < BLOCKS; b++) to[i][b] = sums[i][b];
-}
-
-// Writes the sums of a tile of pixels by up to `count` channels; rows of `to` and `other` are `pitch` apart.
-template <int BLOCKS>
-void put(const Lanes (*sums)[BLOCKS], int64_t count, int64_t pixels, float* to, int64_t pitch,
-         const float* bias, const float* other) {
-  Lanes added[BLOCKS] = {};
-  for (int b = 0; bias && b < BLOCKS; b++) added[b] = load_some(bias + b * LANES, count - b * LANES);
-  for (int64_t i = 0; i < pixels; i++, to += pitch, other += other ? pitch : 0)
+        for (int b = 0; b < BLOCKS; b++) sums[i][b] += load_some(other + b * LANES, lanes_of(b));
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < PIXELS; i++, to += pitch)
+    if (IS_WHOLE || i < pixels)
 #pragma GCC unroll 3
-    for (int b = 0; b < BLOCKS; b++) {
-      int64_t left = count - b * LANES;
-      Lanes value = sums[i][b] + added[b];
-      if (other) value += load_some(other + b * LANES, left);
-      store_some(to + b * LANES, value, left);
-    }
+      for (int b = 0; b < BLOCKS; b++)
+        store_some(to + b * LANES, finish.of<KIND>(sums[i][b]), lanes_of(b));
 }
 
 // Where the window of each of some pixels lies: for each of its rows, or elements, a place a pixel.
@@ -216,6 +246,21 @@ class Places {
     }
     int64_t column = first % shape.out_width, line = first / shape.out_width;
     at_line(line);
+    int64_t left = column * shape.stride[1] - shape.padding[1], step = shape.stride[1] * shape.in_channels;
+    int64_t last = left + (PIXELS - 1) * shape.stride[1] + (shape.columns - 1) * shape.dilation[1];
+    bool is_inside = pixels == PIXELS && column + PIXELS <= shape.out_width && left >= 0 && last < shape.width &&
+                     top >= 0 && top + (shape.rows - 1) * shape.dilation[0] < shape.height;
+    if (is_inside) {
+      const float** to = found.data();
+      for (int64_t r = 0; r < shape.rows; r++)
+        for (int64_t k = 0; k < (is_whole ? 1 : shape.columns); k++, to += PIXELS) {
+          int64_t row = top + r * shape.dilation[0], place = left + k * shape.dilation[1];
+          const float* start = image + (row * shape.width + place) * shape.in_channels;
+#pragma GCC unroll 8
+          for (int64_t i = 0; i < PIXELS; i++) to[i] = start + i * step;
+        }
+      return;
+    }
     for (int64_t i = 0; i < PIXELS; i++) {
       if (i < pixels) at(i, column);
       else for (int64_t tap = 0; tap < taps; tap++) found[tap * PIXELS + i] = found[tap * PIXELS];
@@ -273,8 +318,8 @@ class Places {
   const float* image = nullptr;
 };
 
-// A convolution, or a product of rows, by weights of `pack`.
-inline void convolve(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish) {
+template <Activation KIND>
+void convolve_windows(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish) {
   int64_t num_pixels = shape.num_pixels(), vectors = vectors_of(shape.out());
   int64_t num_tiles = (num_pixels + PIXELS - 1) / PIXELS;
   int64_t work = shape.taps() * shape.in() * shape.out_channels * PIXELS;
@@ -289,125 +334,115 @@ inline void convolve(const Shape& shape, const float* x, const float* by, float*
         for (int64_t first = 0; first < vectors; first += MOST_BLOCKS) {
           int64_t blocks = blocks_from(first, vectors), count = shape.out() - first * LANES;
           int64_t channel = group * shape.out() + first * LANES, place = first_pixel * shape.out_channels + channel;
-          const float *bias = finish.bias ? finish.bias + channel : nullptr;
-          const float *other = finish.other ? finish.other + place : nullptr;
-          auto tile = [&]<int BLOCKS>(std::integral_constant<int, BLOCKS>) {
-            Lanes sums[PIXELS][BLOCKS];
-            sum_up<BLOCKS>(from, places.taps, places.in, weights, sums);
-            put<BLOCKS>(sums, count, pixels, y + place, shape.out_channels, bias, other);
+          Finish own = finish;
+          if (own.bias) own.bias += channel;
+          if (own.other) own.other += place;
+          auto compute = [&]<int BLOCKS>(std::integral_constant<int, BLOCKS>) {
+            auto run = pixels == PIXELS && count >= BLOCKS * LANES ? tile<BLOCKS, KIND, true> : tile<BLOCKS, KIND, false>;
+            run(from, places.taps, places.in, weights, count, pixels, y + place, shape.out_channels, own);
           };
-          if (blocks == 3) tile(std::integral_constant<int, 3>());
-          else if (blocks == 2) tile(std::integral_constant<int, 2>());
-          else tile(std::integral_constant<int, 1>());
+          if (blocks == 3) compute(std::integral_constant<int, 3>());
+          else if (blocks == 2) compute(std::integral_constant<int, 2>());
+          else compute(std::integral_constant<int, 1>());
           weights += places.taps * places.in * blocks * LANES;
         }
       }
-      finish.activate(y + first_pixel * shape.out_channels, pixels * shape.out_channels);
     }
   });
 }
 
-// The sums of some pixels in a row by one vector of channels, each by its own window.
-template <int SIZE, int STRIDE, int COUNT>
-inline void window(const float* const* lines, int64_t channels, int64_t lanes, const Lanes* weights, Lanes bias,
-                   Lanes* sums) {
-#pragma GCC unroll 8
-  for (int i = 0; i < COUNT; i++) sums[i] = bias;
-#pragma GCC unroll 5
+constexpr int COLUMNS = 4;  // pixels of a line whose sums by one vector of channels are computed at once
+
+// Sums of pixels of a line by one vector of channels. Where the window of one may lie outside (`IS_EDGE`),
+// pixels outside are read at `zeros`. `first` is the column of the first window.
+template <int SIZE, int STRIDE, bool IS_EDGE>
+inline void window(const float* const* lines, int64_t first, int64_t width, int64_t channels, int64_t lanes,
+                   const Lanes* weights, const float* zeros, Lanes* sums) {
+  constexpr int SPAN = (COLUMNS - 1) * STRIDE + SIZE;
+#pragma GCC unroll 7
   for (int r = 0; r < SIZE; r++) {
-    const float* line = lines[r];
-#pragma GCC unroll 5
-    for (int k = 0; k < SIZE; k++)
+    const float* line = lines[r] + first * channels;
+#pragma GCC unroll 16
+    for (int j = 0; j < SPAN; j++) {
+      const float* from = line + j * channels;
+      if (IS_EDGE) from = first + j >= 0 && first + j < width ? from : zeros;
+      Lanes value = load_some(from, lanes);
 #pragma GCC unroll 8
-      for (int i = 0; i < COUNT; i++)
-        sums[i] += load_some(line + (i * STRIDE + k) * channels, lanes) * weights[r * SIZE + k];
+      for (int i = 0; i < COLUMNS; i++)
+        if (int k = j - i * STRIDE; k >= 0 && k < SIZE) sums[i] += value * weights[r * SIZE + k];
+    }
   }
 }
 
-// A vector of channels of a line of pixels; `lines` are zeros where the window lies outside.
+// A vector of channels of some lines of pixels.
 template <int SIZE, int STRIDE, bool IS_PART>
-void depthwise_line(const Shape& shape, const float* const* lines, const float* by, float* to,
-                    const Finish& finish, int64_t channel) {
-  constexpr int COUNT = 4;
-  int64_t channels = shape.in_channels, width = shape.out_width, left = shape.padding[1];
+void depthwise_lines(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish,
+                     int64_t channel, int64_t begin, int64_t end, const float* zeros) {
+  constexpr int SPAN = (COLUMNS - 1) * STRIDE + SIZE;
+  int64_t channels = shape.in_channels, width = shape.out_width;
   const int64_t lanes = IS_PART ? channels - channel : LANES;
   Lanes weights[SIZE * SIZE];
-#pragma GCC unroll 25
-  for (int tap = 0; tap < SIZE * SIZE; tap++) weights[tap] = load_some(by + tap * channels + channel, lanes);
+#pragma GCC unroll 49
+  for (int tap = 0; tap < SIZE * SIZE; tap++) weights[tap] = load(by + tap * LANES);
   Lanes bias = finish.bias ? load_some(finish.bias + channel, lanes) : Lanes{};
-  const float* shifted[SIZE];
-  auto put = [&](int64_t column, Lanes value) {
-    int64_t place = column * channels + channel;
-    if (finish.other) value += load_some(finish.other + place, lanes);
-    store_some(to + place, value, lanes);
-  };
-  auto is_inside = [&](int64_t column, int64_t count) {
-    int64_t first = column * STRIDE - left;
-    return first >= 0 && first + (count - 1) * STRIDE + SIZE <= shape.width;
-  };
-  for (int64_t column = 0; column < width;) {
-    int64_t offset = (column * STRIDE - left) * channels + channel;
-    if (column + COUNT <= width && is_inside(column, COUNT)) {
-      for (int r = 0; r < SIZE; r++) shifted[r] = lines[r] + offset;
-      Lanes sums[COUNT];
-      window<SIZE, STRIDE, COUNT>(shifted, channels, lanes, weights, bias, sums);
-      for (int i = 0; i < COUNT; i++) put(column + i, sums[i]);
-      column += COUNT;
-      continue;
+  for (int64_t number = begin; number < end; number++) {
+    const float* image = x + number / shape.out_height * shape.height * shape.width * channels + channel;
+    int64_t top = number % shape.out_height * STRIDE - shape.padding[0];
+    const float* lines[SIZE];
+    for (int64_t r = 0; r < SIZE; r++)
+      lines[r] = top + r >= 0 && top + r < shape.height ? image + (top + r) * shape.width * channels : zeros + channel;
+    for (int64_t column = 0; column < width; column += COLUMNS) {
+      Lanes sums[COLUMNS] = {bias, bias, bias, bias};
+      int64_t first = column * STRIDE - shape.padding[1], count = std::min<int64_t>(COLUMNS, width - column);
+      if (first >= 0 && first + SPAN <= shape.width)
+        window<SIZE, STRIDE, false>(lines, first, shape.width, channels, lanes, weights, zeros, sums);
+      else
+        window<SIZE, STRIDE, true>(lines, first, shape.width, channels, lanes, weights, zeros, sums);
+      int64_t place = (number * width + column) * channels + channel;
+#pragma GCC unroll 4
+      for (int i = 0; i < COLUMNS; i++, place += channels)
+        if (i < count) {
+          Lanes value = sums[i];
+          if (finish.other) value += load_some(finish.other + place, lanes);
+          by_kind(finish.kind, [&]<Activation KIND>() { store_some(y + place, finish.of<KIND>(value), lanes); });
+        }
     }
-    Lanes sum = bias;
-    for (int r = 0; r < SIZE; r++)
-      for (int k = 0; k < SIZE; k++) {
-        int64_t place = column * STRIDE - left + k;
-        if (place >= 0 && place < shape.width)
-          sum += load_some(lines[r] + place * channels + channel, lanes) * weights[r * SIZE + k];
-      }
-    put(column++, sum);
   }
 }
 
-// Whether `depthwise` computes a convolution of single channels.
-inline bool is_depthwise(const Shape& shape) {
-  bool is_single = shape.groups == shape.in_channels && shape.groups == shape.out_channels;
-  bool is_square = shape.rows == shape.columns && (shape.rows == 3 || shape.rows == 5 || shape.rows == 7);
-  bool is_even = shape.stride[0] == shape.stride[1] && shape.stride[0] <= 2 && shape.dilation[0] == 1;
-  return is_single && is_square && is_even && shape.dilation[1] == 1;
-}
+constexpr int64_t IN_CACHE = 1 << 19;  // bytes of lines that each vector of channels reads, until the next lines
 
-// A convolution of each channel by its own window (rows, columns, channels).
+// A convolution of each channel by its own window.
 inline void depthwise(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish) {
   int64_t channels = shape.in_channels;
   const std::vector<float> zeros(shape.width * channels);
   int64_t work = shape.out_width * channels * shape.taps();
   at::parallel_for(0, shape.images * shape.out_height, std::max<int64_t>(1, 65536 / work),
                    [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; line++) {
-      const float* image = x + line / shape.out_height * shape.height * shape.width * channels;
-      int64_t top = line % shape.out_height * shape.stride[0] - shape.padding[0];
-      const float* lines[7];
-      for (int64_t r = 0; r < shape.rows; r++) {
-        bool is_in = top + r >= 0 && top + r < shape.height;
-        lines[r] = is_in ? image + (top + r) * shape.width * channels : zeros.data();
-      }
-      int64_t place = line * shape.out_width * channels;
-      Finish own = finish;
-      if (own.other) own.other += place;
-      auto each = [&]<int SIZE, int STRIDE>(std::integer_sequence<int, SIZE, STRIDE>) {
-        int64_t channel = 0;
-        for (; channel + LANES <= channels; channel += LANES)
-          depthwise_line<SIZE, STRIDE, false>(shape, lines, by, y + place, own, channel);
-        if (channel < channels) depthwise_line<SIZE, STRIDE, true>(shape, lines, by, y + place, own, channel);
-      };
-      bool is_whole = shape.stride[0] == 1;
-      if (shape.rows == 3)
-        is_whole ? each(std::integer_sequence<int, 3, 1>()) : each(std::integer_sequence<int, 3, 2>());
-      else if (shape.rows == 5)
-        is_whole ? each(std::integer_sequence<int, 5, 1>()) : each(std::integer_sequence<int, 5, 2>());
-      else
-        is_whole ? each(std::integer_sequence<int, 7, 1>()) : each(std::integer_sequence<int, 7, 2>());
-      finish.activate(y + place, shape.out_width * channels);
-    }
+    auto each = [&]<int SIZE, int STRIDE>(std::integer_sequence<int, SIZE, STRIDE>) {
+      int64_t line = shape.width * channels * STRIDE * sizeof(float), count = std::max<int64_t>(1, IN_CACHE / line);
+      for (int64_t first = begin; first < end; first += count)
+        for (int64_t channel = 0; channel < channels; channel += LANES) {
+          auto run = channel + LANES <= channels ? depthwise_lines<SIZE, STRIDE, false>
+                                                 : depthwise_lines<SIZE, STRIDE, true>;
+          int64_t last = std::min(end, first + count);
+          run(shape, x, by + channel * SIZE * SIZE, y, finish, channel, first, last, zeros.data());
+        }
+    };
+    bool is_whole = shape.stride[0] == 1;
+    if (shape.rows == 3)
+      is_whole ? each(std::integer_sequence<int, 3, 1>()) : each(std::integer_sequence<int, 3, 2>());
+    else if (shape.rows == 5)
+      is_whole ? each(std::integer_sequence<int, 5, 1>()) : each(std::integer_sequence<int, 5, 2>());
+    else
+      is_whole ? each(std::integer_sequence<int, 7, 1>()) : each(std::integer_sequence<int, 7, 2>());
   });
+}
+
+// A convolution, or a product of rows, by weights of `pack`.
+inline void convolve(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish) {
+  if (shape.is_depthwise()) return depthwise(shape, x, by, y, finish);
+  by_kind(finish.kind, [&]<Activation KIND>() { convolve_windows<KIND>(shape, x, by, y, finish); });
 }
 
 }  // namespace passnet::direct

@@ -153,9 +153,7 @@ direct::Shape shape_of(const Form& form, const Tensor& x, const Tensor& weight) 
 }
 
 Tensor packed_directly(const direct::Shape& shape, const Tensor& weight) {
-  if (direct::is_depthwise(shape)) return weight.squeeze(1).permute({1, 2, 0}).contiguous();
-  Tensor packed = at::empty({direct::packed_size(shape)}, weight.options());
-  Tensor dense = weight.contiguous();
+  Tensor packed = at::empty({direct::packed_size(shape)}, weight.options()), dense = weight.contiguous();
   direct::pack(shape, dense.const_data_ptr<float>(), packed.data_ptr<float>());
   return packed;
 }
@@ -182,8 +180,7 @@ Tensor directly(const Packed& packed, const Form& form, const Tensor& values, co
     finish.kind = direct::Activation::CLAMP;
     finish.low = static_cast<float>(form.numbers.at(0)), finish.high = static_cast<float>(form.numbers.at(1));
   }
-  auto run = direct::is_depthwise(shape) ? direct::depthwise : direct::convolve;
-  run(shape, x.const_data_ptr<float>(), packed.weight.const_data_ptr<float>(), y.data_ptr<float>(), finish);
+  direct::convolve(shape, x.const_data_ptr<float>(), packed.weight.const_data_ptr<float>(), y.data_ptr<float>(), finish);
   if (finish.kind == direct::Activation::NONE) activate(y, form);
   return y;
 }
