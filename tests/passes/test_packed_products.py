@@ -190,6 +190,11 @@ def test_views_that_are_written_keep_their_layout() -> None:
     check(written, torch.randn(2, 4, 5, 5), packed=0)
 
 
+def test_an_image_whose_channels_are_put_last() -> None:
+    for channels in (1, 3, 4, 5):
+        check(nn.Conv2d(channels, 20, 3, padding=1), torch.randn(3, channels, 75, 80), packed=1)
+
+
 def test_outputs_keep_their_strides() -> None:
     conv = nn.Conv2d(4, 6, 3)
 
@@ -251,6 +256,24 @@ def test_weights_that_are_replaced() -> None:
 
 
 @torch.no_grad()
+@torch.no_grad()
+def test_memory_of_a_result_is_kept_for_others_once_nothing_holds_it() -> None:
+    net = nn.Conv2d(3, 16, 3).eval()  # results are large, and as the op made them
+    xs = [torch.randn(1, 3, 50, 50).to(memory_format=torch.channels_last) for _ in range(3)]
+    fast, _ = compiled(net, xs[0])
+    held = [fast(x) for x in xs]
+    row = fast(xs[0])[0, 0, 0]
+    grown = fast(xs[1]).resize_(2, 16, 48, 48)
+    places = {each.data_ptr() for each in held}
+    assert len(places) == 3
+    expected = [net(x) for x in xs]
+    torch.testing.assert_close(held, expected)
+    torch.testing.assert_close(row, expected[0][0, 0, 0])
+    torch.testing.assert_close(grown[0].sum(), expected[1].sum())
+    held.clear()
+    assert fast(xs[2]).data_ptr() in places
+
+
 def test_sizes_may_vary() -> None:
     net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1))
     net = nn.Sequential(net, nn.Flatten(), nn.Linear(8, 4), nn.GELU()).eval()

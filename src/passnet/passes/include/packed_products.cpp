@@ -40,6 +40,7 @@
 
 #include "attention_of_parts.h"
 #include "direct_convolution.h"
+#include "kept_memory.h"
 #include "low_bit_products.h"
 #include "watched_bytes.h"
 
@@ -152,22 +153,44 @@ direct::Shape shape_of(const Form& form, const Tensor& x, const Tensor& weight) 
   return shape;
 }
 
+Tensor floats(int64_t count) {
+  return passnet::bytes_in_huge_pages(count * static_cast<int64_t>(sizeof(float))).view(at::kFloat);
+}
+
 Tensor packed_directly(const direct::Shape& shape, const Tensor& weight) {
-  Tensor packed = at::empty({direct::packed_size(shape)}, weight.options()), dense = weight.contiguous();
+  Tensor packed = floats(direct::packed_size(shape)), dense = weight.contiguous();
   direct::pack(shape, dense.const_data_ptr<float>(), packed.data_ptr<float>());
   return packed;
+}
+
+template <int CHANNELS>
+void put_last(const float* __restrict x, int64_t pixels, float* __restrict to) {
+  for (int64_t i = 0; i < pixels; i++)
+    for (int channel = 0; channel < CHANNELS; channel++) to[i * CHANNELS + channel] = x[channel * pixels + i];
+}
+
+// An image with its channels last. Of those with few channels, torch's own copy takes as long as a convolution.
+Tensor channels_last(const Tensor& x) {
+  auto format = at::MemoryFormat::ChannelsLast;
+  auto put = x.size(1) == 3 ? put_last<3> : x.size(1) == 4 ? put_last<4> : nullptr;
+  if (!put || x.is_contiguous(format) || !x.is_contiguous()) return x.contiguous(format);
+  Tensor last = passnet::empty_kept(x.sizes(), format);
+  int64_t pixels = x.size(2) * x.size(3), step = x.size(1) * pixels;
+  for (int64_t image = 0; image < x.size(0); image++)
+    put(x.const_data_ptr<float>() + image * step, pixels, last.data_ptr<float>() + image * step);
+  return last;
 }
 
 // A product or convolution by our own kernels, with the sum and the activation.
 Tensor directly(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
                 const Tensor& given) {
   auto format = form.num_dims ? form.last() : at::MemoryFormat::Contiguous;
-  Tensor x = values.contiguous(format);
+  Tensor x = form.num_dims ? channels_last(values) : values.contiguous();
   direct::Shape shape = shape_of(form, x, given);
   std::vector<int64_t> sizes = x.sizes().vec();
   if (form.num_dims) sizes = {shape.images, shape.out_channels, shape.out_height, shape.out_width};
   else sizes.back() = shape.out_channels;
-  Tensor y = at::empty(sizes, x.options().memory_format(format));
+  Tensor y = passnet::empty_kept(sizes, format);
   Optional added = other ? Optional(other->contiguous(format)) : other;
   direct::Finish finish;
   if (packed.bias) finish.bias = packed.bias->const_data_ptr<float>();
@@ -215,7 +238,7 @@ Tensor packed_by_mkl(const Tensor& weight, int64_t rows) {
   int m = static_cast<int>(rows), n = static_cast<int>(weight.size(0)), k = static_cast<int>(weight.size(1));
   const Mkl& mkl = *Mkl::of_torch();
   size_t bytes = mkl.size(SECOND_MATRIX, m, n, k);
-  Tensor packed = at::empty({static_cast<int64_t>(bytes / sizeof(float) + 1)}, weight.options());
+  Tensor packed = floats(static_cast<int64_t>(bytes / sizeof(float) + 1));
   Tensor dense = weight.contiguous();
   mkl.pack(ROW_MAJOR, SECOND_MATRIX, TRANSPOSED, m, n, k, 1.0f, dense.const_data_ptr<float>(), k,
            packed.data_ptr<float>());
@@ -285,33 +308,11 @@ bool multiplies_in_bf16() {
 #endif
 }
 
-// Memory of pages of 2 MiB, which many weights share: reading 128 MB of them takes 0.7 of the time.
-Tensor in_huge_pages(int64_t num_bytes) {
-  constexpr size_t PAGE = 2 << 20, CHUNK = 16 * PAGE;
-  static std::mutex mutex;
-  static std::weak_ptr<char> current;
-  static size_t used = 0, size = 0;
-  size_t needed = (static_cast<size_t>(num_bytes) + low_bit::BLOCK - 1) / low_bit::BLOCK * low_bit::BLOCK;
-  std::lock_guard lock(mutex);
-  auto chunk = current.lock();
-  if (!chunk || used + needed > size) {
-    size = std::max(CHUNK, (needed + PAGE - 1) / PAGE * PAGE);
-    void* memory = std::aligned_alloc(PAGE, size);
-    if (!memory) throw std::bad_alloc();
-    madvise(memory, size, MADV_HUGEPAGE);
-    chunk = std::shared_ptr<char>(static_cast<char*>(memory), std::free);
-    current = chunk, used = 0;
-  }
-  char* from = chunk.get() + used;
-  used += needed;
-  return at::from_blob(from, {num_bytes}, [chunk](void*) {}, at::TensorOptions().dtype(at::kByte));
-}
-
 low_bit::Weights low_bits(const Form& form, const Tensor& weight, Tensor& bytes, Tensor& scales) {
   low_bit::Weights found{weight.size(0), weight.size(1), form.bits};
   if (!bytes.defined()) {
-    bytes = in_huge_pages(found.padded() * found.bytes_of_output());
-    scales = in_huge_pages(found.padded() * found.scales_of_output() * sizeof(float)).view(at::kFloat);
+    bytes = passnet::bytes_in_huge_pages(found.padded() * found.bytes_of_output());
+    scales = passnet::bytes_in_huge_pages(found.padded() * found.scales_of_output() * sizeof(float)).view(at::kFloat);
   }
   found.bytes = bytes.data_ptr<uint8_t>(), found.scales = scales.data_ptr<float>();
   return found;
@@ -327,7 +328,7 @@ Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor& value
   } else {
     std::vector<int64_t> sizes = x.sizes().vec();
     sizes.back() = outputs;
-    y = at::empty(sizes, x.options());
+    y = passnet::empty_kept(sizes, at::MemoryFormat::Contiguous);
     Tensor bytes = packed.weight, scales = packed.scales;
     auto weights = low_bits(form, given, bytes, scales);
     if (!low_bit::multiply(weights, x.const_data_ptr<float>(), rows, y.data_ptr<float>()))
@@ -356,7 +357,7 @@ Tensor product(const Packed& packed, const Form& form, const Tensor& values, con
     Tensor dense = x.contiguous(format);
     std::vector<int64_t> sizes = x.sizes().vec();
     sizes[form.num_dims ? 1 : sizes.size() - 1] = given.size(0);
-    y = at::empty(sizes, x.options().memory_format(format));
+    y = passnet::empty_kept(sizes, format);
     product_of_rows(packed, form, dense, other ? Optional(other->contiguous(format)) : other, y, rows_of(form, x));
     return y;
   }
@@ -424,7 +425,10 @@ Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor
   int64_t rows = way == Way::BF16 ? low_bit::BLOCK : rows_of(form, x);
   if (way == Way::BF16) weight = weight.to(at::kBFloat16);
   if (way == Way::TORCH) return {way, weight, bias};
-  if (way == Way::MKL_ROWS) return {way, weight.flatten(1).t().contiguous(), bias};
+  if (way == Way::MKL_ROWS) {
+    Tensor rows = weight.flatten(1).t();
+    return {way, floats(weight.numel()).view(rows.sizes()).copy_(rows), bias};
+  }
   if (way == Way::MKL) return {way, packed_by_mkl(weight.flatten(1), rows), bias};
   static auto pack = op<Tensor(const Tensor&, std::optional<int64_t>)>("mkldnn::_reorder_linear_weight");
   return {way, pack.call(weight, rows), bias};
