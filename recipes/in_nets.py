@@ -9,7 +9,8 @@ on where it was stopped. Nothing else may run on that core.
 2. `compiler`, `search` and `trained` write passes for these tasks, each in a folder of its name;
    `library` has, for each task, the shipped passes of ranges that its net holds;
 3. `passnet bench apply` times all of them in the nets, in one run;
-4. the counts of the study are printed.
+4. the counts of the study are printed; `--so-far` prints them of what is measured, which it also
+   writes into the run.
 """
 
 import argparse
@@ -22,13 +23,18 @@ from pathlib import Path
 from statistics import geometric_mean
 
 from passnet.bench.in_nets import (
+    AGAIN,
+    ALONE,
     PassesInNets,
     TaskInNet,
     find_places,
+    keep_in_nets,
     ops_text,
     read_in_nets,
+    record_of,
     starts_of,
 )
+from passnet.bench.run_record import run_folder
 from passnet.core.records.serialise import make_folder, write_text
 from passnet.core.terminal.progress import progress
 from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
@@ -73,6 +79,28 @@ def main(suite: str, folder: Path, names: Sequence[str], num_tasks: int) -> None
                 "--resume", "--out", "run", "--seconds", "0.3",
                 log=folder / "apply.log")  # fmt: skip
     print("\n".join(table_rows(read_in_nets(folder / "run"))))
+
+
+def keep_so_far(folder: Path, names: Sequence[str]) -> None:
+    """Write records of the places that are measured with every candidate, and print the counts."""
+    run = folder / "run"
+    trials = run_folder(run).records()
+    places, _ = find_places(load_suite(str(folder / TASKS_FILE)).tasks, CAPTURES, 1, MAX_MIB)
+    for name in names:
+        own = [place for place in places if (folder / name / "passes" / place.task).is_dir()]
+        needed = (name, ALONE, AGAIN)
+        done = [
+            record_of(place, trials, name)
+            for place in own
+            if all(
+                (graph.name, each) in trials
+                for graph in (place.on_task, place.in_net)
+                for each in needed
+            )
+        ]
+        code_hash = run_folder(run).read_info().code_hashes[name]
+        keep_in_nets(PassesInNets(code_hash, tuple(done), name), run)
+    print("\n".join(table_rows(read_in_nets(run))))
 
 
 def tasks_in_nets(suite: str, captures: Path, num_tasks: int) -> list[TaskGraph]:
@@ -175,5 +203,9 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", action="append", choices=(*AUTHORS, "library"), default=[])
     parser.add_argument("--tasks", type=int, default=60)
+    parser.add_argument("--so-far", action="store_true")
     words = parser.parse_args()
+    if words.so_far:
+        keep_so_far(words.folder.resolve(), words.only or (*AUTHORS, "library"))
+        raise SystemExit
     main(words.suite, words.folder, words.only or (*AUTHORS, "library"), words.tasks)
