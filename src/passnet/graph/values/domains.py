@@ -1,31 +1,17 @@
-"""Domains that arguments are declared to have: values are moved into them, and ops propose them."""
+"""Domains that arguments are declared to have: values are moved into them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from passnet.core.records.dtypes import Array, from_storage, is_float, to_storage
-from passnet.graph.fx.operators import name_set
-from passnet.graph.spec import Graph, TensorSpec, ValueDomain, refs
-from passnet.graph.values.effects import last_name
-from passnet.graph.values.uses import ops_with_sources
+from passnet.core.records.dtypes import Array, from_storage, to_storage
+from passnet.graph.spec import Graph, TensorSpec, ValueDomain
 
 SMALLEST = 2.0**-12
 """Least value of a positive argument, so that float16 holds its inverse."""
 LARGEST = 1 - 2.0**-8
 """Largest part of a unit, so that no dtype rounds it to more than 1."""
-
-_OPERAND_DOMAINS: dict[str, tuple[int, tuple[ValueDomain, ...]]] = {
-    **dict.fromkeys(
-        name_set("acos asin atanh arccos arcsin arctanh"), (0, ("unit", "unit_vectors"))
-    ),
-    **dict.fromkeys(
-        name_set("sqrt rsqrt log log2 log10 log1p pow float_power reciprocal"), (0, ("positive",))
-    ),
-    **dict.fromkeys(name_set("div truediv"), (1, ("positive",))),
-}
-"""By the last name of a call: the operand that not every number suits, and domains that may."""
 
 
 def in_domain(stored: Array, spec: TensorSpec) -> Array:
@@ -53,19 +39,3 @@ def declare(graph: Graph, domains: Mapping[str, ValueDomain]) -> Graph:
         for spec in graph.tensors
     )
     return replace(graph, tensors=tensors)
-
-
-def proposals(graph: Graph) -> list[dict[str, ValueDomain]]:
-    """Return domains that may suit the ops of a graph, with the fewest arguments first."""
-    can_have = {spec.name for spec in graph.tensors if is_float(spec.dtype) and spec.shape}
-    together: dict[str, ValueDomain] = {}
-    found: list[dict[str, ValueDomain]] = []
-    for op, _, made in ops_with_sources(graph):
-        position, domains = _OPERAND_DOMAINS.get(last_name(op.target).strip("_"), (0, ()))
-        names = refs(op.args[position]) if op.args[position:] else ()
-        sources = sorted(can_have & {source for name in names for source in made.get(name, ())})
-        for domain in domains if sources else ():
-            found += [*({name: domain} for name in sources), dict.fromkeys(sources, domain)]
-            together = together | found[-1]
-            found.append(together)
-    return sorted({frozenset(each.items()): each for each in found}.values(), key=len)
