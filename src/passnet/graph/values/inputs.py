@@ -8,11 +8,11 @@ import numpy as np
 
 from passnet.core.records.dtypes import LARGEST, Array, is_float, storage, to_storage
 from passnet.errors import GraphError
-from passnet.graph.spec import Alias, Graph, Op, Sequence, TensorSpec, op_refs, refs
+from passnet.graph.spec import Graph, Sequence, TensorSpec, refs
 from passnet.graph.values.domains import in_domain
 from passnet.graph.values.effects import writes_first
 from passnet.graph.values.fake import SYMBOL_ANNOTATION, symbol_value
-from passnet.graph.values.uses import Use, find_uses, reads_values
+from passnet.graph.values.uses import Use, find_uses, ops_with_sources
 
 InputValue: TypeAlias = "Array | int"
 """A tensor as numpy storage (see `records.dtypes`), or a Python integer for a SymInt."""
@@ -104,19 +104,13 @@ def varies(graph: Graph) -> bool:
         for param, spec in zip(graph.program.params, graph.tensors, strict=False)
         if param.annotation != SYMBOL_ANNOTATION and _differs(spec, uses[spec.name])
     }
-    for statement in graph.program.body:
-        if isinstance(statement, Alias):
-            reads, output = {statement.source}, statement.output
-        elif isinstance(statement, Op):
-            reads = set(op_refs(statement)) if reads_values(statement) else set()
-            output = statement.output
-            if reads & varying and writes_first(statement.target, dict(statement.kwargs)):
-                return True
-        else:
-            continue
-        if output is not None:
-            (varying.add if reads & varying else varying.discard)(output)
-    return not varying.isdisjoint(refs(Sequence("tuple", graph.program.outputs)))
+    sources = {spec.name: {spec.name} for spec in graph.tensors}
+    for op, read, made in ops_with_sources(graph):
+        sources = made
+        if read & varying and writes_first(op.target, dict(op.kwargs)):
+            return True
+    outputs = refs(Sequence("tuple", graph.program.outputs))
+    return any(sources.get(name, set()) & varying for name in outputs)
 
 
 def _differs(spec: TensorSpec, use: Use) -> bool:
