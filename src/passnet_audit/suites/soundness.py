@@ -1,7 +1,4 @@
-"""Soundness of tasks: on fresh inputs a graph gives numbers, and they do not hang on rounding.
-
-Ops propose domains of arguments in which an unsound graph may be sound.
-"""
+"""Soundness of tasks: on fresh inputs a graph gives numbers, and they do not hang on rounding."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -10,14 +7,10 @@ from typing import Any, Literal, TypeAlias
 
 import torch
 
-from passnet.core.records.dtypes import is_float
 from passnet.errors import GraphError, boundary
 from passnet.graph.fx.build import build
-from passnet.graph.fx.operators import name_set
-from passnet.graph.spec import Graph, ValueDomain, refs
+from passnet.graph.spec import Graph
 from passnet.graph.values.cost import torch_arguments
-from passnet.graph.values.effects import last_name
-from passnet.graph.values.uses import ops_with_sources
 from passnet.inductor.compiler import compile_with_inductor
 from passnet.judge.score.tolerance import smallest_t
 from passnet.judge.worker.float64 import run_exact
@@ -31,17 +24,6 @@ MAX_NAN_SHARE = 0.01
 """Largest share of NaN in an output. Infinities equal themselves, and masks hold them."""
 MUST_AGREE_AT = -3
 """The level at which a compiler must agree with float64 where eager PyTorch does."""
-
-_OPERAND_DOMAINS: dict[str, tuple[int, tuple[ValueDomain, ...]]] = {
-    **dict.fromkeys(
-        name_set("acos asin atanh arccos arcsin arctanh"), (0, ("unit", "unit_vectors"))
-    ),
-    **dict.fromkeys(
-        name_set("sqrt rsqrt log log2 log10 log1p pow float_power reciprocal"), (0, ("positive",))
-    ),
-    **dict.fromkeys(name_set("div truediv"), (1, ("positive",))),
-}
-"""By the last name of a call: the operand that not every number suits, and domains that may."""
 
 Compiler: TypeAlias = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 """Compiles a graph for these arguments."""
@@ -111,19 +93,3 @@ def _level(actual: torch.Tensor, exact: torch.Tensor) -> int | None:
     value, right = value_of("", actual), value_of("", exact.to(actual.dtype))
     assert value.array is not None and right.array is not None, "both are tensors"
     return smallest_t(value.array, right.array, value.dtype)
-
-
-def proposals(graph: Graph) -> list[dict[str, ValueDomain]]:
-    """Return domains that may suit the ops of a graph, with the fewest arguments first."""
-    can_have = {spec.name for spec in graph.tensors if is_float(spec.dtype) and spec.shape}
-    together: dict[str, ValueDomain] = {}
-    choices: list[dict[str, ValueDomain]] = []
-    for op, _, made in ops_with_sources(graph):
-        position, domains = _OPERAND_DOMAINS.get(last_name(op.target).strip("_"), (0, ()))
-        names = refs(op.args[position]) if op.args[position:] else ()
-        sources = sorted(can_have & {source for name in names for source in made.get(name, ())})
-        for domain in domains if sources else ():
-            choices += [*({name: domain} for name in sources), dict.fromkeys(sources, domain)]
-            together = together | choices[-1]
-            choices.append(together)
-    return sorted({frozenset(each.items()): each for each in choices}.values(), key=len)
