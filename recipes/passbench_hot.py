@@ -44,10 +44,10 @@ from passnet.graph.text.files import graph_from_row
 from passnet.graph.values.cost import torch_arguments
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
-from passnet.judge.suite.selection import SelectionPlan
 from passnet.judge.suite.suite import load_suite, make_suite, write_suite
 from passnet.judge.task import Task
 from passnet_audit.suites.assembly import AssemblyPlan, AssemblyWork, assemble
+from passnet_audit.suites.selection import SelectionPlan
 from passnet_loops.data.build import read_training
 from recipes.passbench_v1 import balanced_sample, describe, domain_shares
 

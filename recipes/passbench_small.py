@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from passnet.judge.suite.balance import turns
 from passnet.judge.suite.suite import load_suite, make_suite, write_suite
 from passnet.judge.task import Task, TaskGraph
+from passnet_audit.suites.balance import turns
 
 NUM_GRAPHS = 1
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.terminal.progress import progress
-from passnet.judge.suite.selection import SelectionPlan
 from passnet_audit.suites.assembly import AssemblyPlan, AssemblyWork, assemble
+from passnet_audit.suites.selection import SelectionPlan
 
 PLANS = {
     "passbench-v0": AssemblyPlan(SelectionPlan("fusible", 200, min_graphs=8, max_graphs=24)),

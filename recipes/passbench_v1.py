@@ -37,9 +37,9 @@ from passnet.data.dataset.variant_sizes import names_dtype
 from passnet.data.mine.dtypes import DTYPES, in_dtype
 from passnet.errors import GraphError, InputError
 from passnet.graph.spec import Graph, main_float
-from passnet.judge.suite.balance import LONG_OPS, Shares, balanced_tasks, turns
-from passnet.judge.suite.selection import SelectionPlan, TaskRows, eligible_rows
 from passnet_audit.suites.assembly import AssemblyPlan, AssemblyWork, assemble, assemble_held_out
+from passnet_audit.suites.balance import LONG_OPS, Shares, balanced_tasks, turns
+from passnet_audit.suites.selection import SelectionPlan, TaskRows, eligible_rows
 
 NUM_GRAPHS = 400
 MORE_FOR_TEXT = 90

@@ -36,12 +36,13 @@ from passnet.errors import GraphError, InputError
 from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Arg, Graph
 from passnet.graph.text.files import graph_from_row
+from passnet.graph.text.meta import input_mib
 from passnet.graph.values.fake import infer_shapes
-from passnet.judge.suite.balance import Shares
-from passnet.judge.suite.selection import SelectionPlan, input_mib
 from passnet.judge.suite.shipped import shipped_suites
 from passnet.judge.suite.suite import read_suite_keys
 from passnet_audit.suites.assembly import AssemblyPlan, AssemblyWork, assemble
+from passnet_audit.suites.balance import Shares
+from passnet_audit.suites.selection import SelectionPlan
 from passnet_loops.data.build import read_training
 from passnet_loops.data.examples import TrainingRow
 from recipes.passbench_v1 import describe, domain_shares, other_dtypes

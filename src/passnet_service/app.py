@@ -9,7 +9,7 @@ from typing import Any
 from passnet.core.records.serialise import decode, encode
 from passnet.errors import InputError
 from passnet.judge.suite.suite import Suite
-from passnet.train.service.submission import JudgeJob, Submission, judge_job, submission_id
+from passnet.train.service.submission import Submission
 from passnet_service.connections import (
     OPEN_PATH,
     Application,
@@ -19,6 +19,7 @@ from passnet_service.connections import (
 )
 from passnet_service.dispatch import Dispatcher
 from passnet_service.graph_check import GraphChecker
+from passnet_service.jobs import JudgeJob, judge_job, submission_id
 from passnet_service.queue import QueueFullError, UnavailableError
 from passnet_service.settings import ServiceLimits, ServiceSettings
 

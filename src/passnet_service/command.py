@@ -37,12 +37,6 @@ def _service_settings() -> ServiceSettings:
     return ServiceSettings(RunSettings(judge))
 
 
-def _service_limits() -> ServiceLimits:
-    from passnet_service.settings import ServiceLimits
-
-    return ServiceLimits()
-
-
 @dataclass(frozen=True, kw_only=True)
 class JudgeServeOptions:
     """Options of `passnet judge serve`."""
@@ -81,7 +75,7 @@ class JudgeServeOptions:
 
     plan: RunPlan = opt.plan("executor")
 
-    limits: ServiceLimits = opt.fields_of(_service_limits, "max_waiting")
+    limits: ServiceLimits = opt.fields_of("passnet_service.settings:ServiceLimits", "max_waiting")
 
     settings: ServiceSettings = opt.fields_of(
         _service_settings,

@@ -12,7 +12,8 @@ from contextlib import suppress
 from typing import TypeVar
 
 from passnet.errors import MeasureError, PassnetError
-from passnet.train.service.submission import Judged, JudgeJob, JudgeReport, QueueCounts
+from passnet.train.service.submission import Judged, JudgeReport, QueueCounts
+from passnet_service.jobs import JudgeJob
 from passnet_service.judges import JudgeLostError, ServiceJudge
 from passnet_service.queue import SubmissionQueue, UnavailableError
 

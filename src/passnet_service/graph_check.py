@@ -17,7 +17,7 @@ from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
 from passnet.core.records.serialise import decode, encode
 from passnet.errors import InputError, WorkerError
 from passnet.judge.suite.suite import SuiteRow
-from passnet.train.service.submission import JudgeJob, check_graphs
+from passnet_service.jobs import JudgeJob, check_graphs
 from passnet_service.queue import UnavailableError
 
 NUM_CHECKS = 2

@@ -17,7 +17,8 @@ from passnet.bench.environment import Environment
 from passnet.core.jobs.children import end_with_descendants, python_command, python_environment
 from passnet.core.jobs.ray_cluster import ray_sentence
 from passnet.core.records.serialise import decode, encode
-from passnet.train.service.submission import Judged, JudgeJob
+from passnet.train.service.submission import Judged
+from passnet_service.jobs import JudgeJob
 from passnet_service.judging import READY, JobJudge
 from passnet_service.open_actor import OpenActor
 from passnet_service.settings import JudgeDevice, ServiceSettings

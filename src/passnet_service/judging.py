@@ -22,7 +22,8 @@ from passnet.judge.score.status import Status
 from passnet.judge.suite.suite import graph_of_row
 from passnet.judge.task import Task
 from passnet.judge.verdict.verdict import Evidence, decide
-from passnet.train.service.submission import Judged, JudgeJob
+from passnet.train.service.submission import Judged
+from passnet_service.jobs import JudgeJob
 from passnet_service.settings import ServiceSettings
 
 READY = b"ready\n"

@@ -12,7 +12,8 @@ from typing import Any
 
 from passnet.core.records.serialise import decode, encode
 from passnet.errors import InputError
-from passnet.train.service.submission import Judged, JudgeJob, JudgeReport, QueueCounts
+from passnet.train.service.submission import Judged, JudgeReport, QueueCounts
+from passnet_service.jobs import JudgeJob
 
 QUEUE_FILE = "queue.sqlite"
 

@@ -11,10 +11,10 @@ from passnet.bench.run_record import run_folder, suite_of_run, unchanged_graphs
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
-from passnet.graph.values.domains import declare
 from passnet.judge.settings import RunSettings
 from passnet.judge.suite.shipped import shipped_suites
 from passnet.judge.suite.suite import Suite, load_suite, make_suite, suite_of_hash
+from passnet_audit.suites.domains import declare
 from passnet_site.pages.measured import KnownSuites
 from tests.bench.test_parts import SETTINGS, ToldJudges, entries
 from tests.conftest import ROOT

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -80,11 +81,15 @@ def test_every_command_that_prints_tables_can_print_all_columns_and_json() -> No
     calls = [
         call
         for path in (ROOT / "src").rglob("*.py")
-        if "print_tables" in (text := path.read_text())
+        if {"print_tables", "print_result"} & set(re.findall(r"\w+", text := path.read_text()))
         for call in ast.walk(ast.parse(text))
-        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "print_tables"
+        if isinstance(call, ast.Call)
     ]
-    assert len(calls) > 15 and {len(call.args) for call in calls} == {2}
+    called = [(getattr(c.func, "id", ""), len(c.args), {k.arg for k in c.keywords}) for c in calls]
+    tables = [num_args for name, num_args, _ in called if name == "print_tables"]
+    results = [(n, own) for name, n, own in called if name == "print_result" and (n > 3 or own)]
+    assert len(tables) > 10 and set(tables) == {2}
+    assert len(results) > 5 and all(n == 5 or own == {"tables", "wide"} for n, own in results)
     named = {name: {path for path in commands() if name in options_of(path)} for name in JSON_WIDE}
     assert named["--wide"] and named["--wide"] <= named["--json"]
 

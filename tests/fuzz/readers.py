@@ -35,13 +35,8 @@ from passnet.passes.folder import LIST_FILE, inspect_folder
 from passnet.passes.library.entries import INDEX_FILE, all_entries, entry_folder
 from passnet.passes.library.foreign import foreign_orders
 from passnet.passes.library.store import PassLibrary, PassOutcome, entry_range, range_key
-from passnet.train.service.submission import (
-    JudgeReport,
-    Submission,
-    check_graphs,
-    judge_job,
-    submission_id,
-)
+from passnet.train.service.submission import JudgeReport, Submission
+from passnet_service.jobs import check_graphs, judge_job, submission_id
 from passnet_site.pages.measured import KnownSuites, read_run
 from passnet_site.pages.table_spec import of_text_table
 from tests.agent.attempts import SUITE, attempt

@@ -16,10 +16,10 @@ from passnet.graph.text.files import GraphSample, graph_from_row, read_sample, w
 from passnet.graph.text.meta import parse_meta
 from passnet.graph.text.parse import parse_program
 from passnet.graph.text.render import render_program
-from passnet.graph.values.domains import declare, in_domain, proposals
-from passnet.graph.values.inputs import InputKind, InputValue, make_inputs
+from passnet.graph.values.inputs import InputKind, InputValue, in_domain, make_inputs
 from passnet.graph.values.structured import make_structured
 from passnet.judge.timing.fresh_inputs import FreshInputs
+from passnet_audit.suites.domains import declare, proposals
 
 KINDS: tuple[InputKind, ...] = get_args(InputKind)
 DOMAINS: tuple[ValueDomain, ...] = get_args(ValueDomain)

@@ -11,7 +11,7 @@ from expecttest import assert_expected_inline
 
 from passnet.graph.fx.build import build
 from passnet.judge.suite.suite import load_suite
-from passnet.passes.codegen.folder_text import pattern_text
+from passnet.passes.codegen.pass_text import pattern_text
 from passnet.passes.match.graph_index import GraphIndex
 from passnet.passes.match.match import each_match
 from passnet.passes.match.pattern import Match, make_pattern

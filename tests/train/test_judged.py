@@ -21,15 +21,9 @@ from passnet.train.rewards.monitors import MONITORS_FILE, MonitorLimits, Monitor
 from passnet.train.rewards.reward import answer_files
 from passnet.train.rewards.sample_log import SampleLog
 from passnet.train.rewards.samples import SAMPLES_FILE, Sample
-from passnet.train.service.submission import (
-    Judged,
-    JudgeJob,
-    JudgeReport,
-    Submission,
-    judge_job,
-    submission_id,
-)
+from passnet.train.service.submission import Judged, JudgeReport, Submission
 from passnet_audit.judge.audit import CASE_FILE, GRAPH_FOLDER, Case
+from passnet_service.jobs import JudgeJob, judge_job, submission_id
 from passnet_service.judging import JobJudge
 from passnet_service.settings import ServiceSettings
 from tests.judge.folders import GOOD, small_graph

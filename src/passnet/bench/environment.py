@@ -4,9 +4,8 @@ import os
 import platform
 import subprocess
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 
-from passnet.core.hardware import num_processors, processor_name
+from passnet.core.hardware import num_processors, processor_name, version_of
 from passnet.judge.protocol.device import first_gpu
 from passnet.judge.settings import RunSettings
 
@@ -46,8 +45,8 @@ def describe_environment(with_gpu: bool = False) -> Environment:
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     return Environment(
         python=platform.python_version(),
-        torch=_version("torch"),
-        passnet=_version("passnet"),
+        torch=version_of("torch"),
+        passnet=version_of("passnet"),
         system=f"{platform.system()} {platform.release()}",
         cpu=processor_name(),
         num_cpus=num_processors(),
@@ -87,13 +86,6 @@ def gpu_of(line: str) -> Gpu:
     name, driver, *numbers = [part.strip() for part in line.split(",")]
     memory, sm_clock, memory_clock = [int(part) if part.isdecimal() else 0 for part in numbers]
     return Gpu(name, driver, memory, sm_clock, memory_clock)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _first_line(command: list[str]) -> str:

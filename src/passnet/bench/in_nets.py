@@ -25,10 +25,10 @@ from passnet.errors import CutError, InputError
 from passnet.graph.canonical import op_sequence
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.files import graph_from_row
+from passnet.graph.text.meta import input_mib
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import CandidateEntry, parse_candidate
 from passnet.judge.settings import RunSettings
-from passnet.judge.suite.selection import input_mib
 from passnet.judge.suite.suite import Suite, make_suite
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
@@ -131,8 +131,8 @@ def candidate_in(path: Path, suite: Suite, name: str | None = None) -> Candidate
     roots = {each.root: each.name for each in reversed(with_passes)}
     if len(roots) != 1:
         names = ", ".join(each.name for each in info.candidates if each.root) or "none"
-        wanted = "choose one by --candidate" if name is None else f"{name} is not among them"
-        raise InputError(f"{path}: of its candidates, these have passes: {names}; {wanted}")
+        advice = "choose one by --candidate" if name is None else f"{name} is not among them"
+        raise InputError(f"{path}: of its candidates, these have passes: {names}; {advice}")
     [(root, own)] = roots.items()
     entry = parse_candidate(str(path / str(root)), (suite_of_run(path) or suite).tasks)
     if entry.code_hash != info.code_hashes.get(own):
@@ -150,20 +150,20 @@ def candidates_in(
     Raises:
         InputError: two have one name, or one that Inductor alone has.
     """
-    found: dict[str, tuple[Path, CandidateEntry]] = {}
+    entries: dict[str, tuple[Path, CandidateEntry]] = {}
     for path in paths:
         whole = path.resolve()
         own = whole.parent.name if whole.name == PASSES_FOLDER else whole.name
-        if own in found or own in (ALONE, AGAIN):
+        if own in entries or own in (ALONE, AGAIN):
             raise InputError(f"{path}: another candidate is called {own} too; rename the folder")
-        found[own] = path, candidate_in(path, suite, name)
-    return found
+        entries[own] = path, candidate_in(path, suite, name)
+    return entries
 
 
 def pass_folders(suite: Suite, candidate: CandidateEntry) -> dict[str, Path]:
     """Return a candidate's pass folder by task; raise InputError if there is none."""
-    given = {task.name: candidate.for_task(task.name) for task in suite.tasks}
-    folders = {name: Path(each.passes) for name, each in given.items() if each and each.passes}
+    candidates = {task.name: candidate.for_task(task.name) for task in suite.tasks}
+    folders = {name: Path(each.passes) for name, each in candidates.items() if each and each.passes}
     if not folders:
         raise InputError(f"{candidate.name} has no pass folder for a task of {suite.name}")
     return folders
@@ -190,23 +190,23 @@ def find_places(
         InputError: no net of theirs is among the graphs.
     """
     nets = _captured_nets(graphs, tasks)
-    chosen: dict[Task, list[str]] = {}
+    nets_of_task: dict[Task, list[str]] = {}
     notes = []
     for task in tasks:
-        found = [net for net in _nets_of(task) if net in nets]
-        found = [net for net in found if not is_held or task.name in nets[net].tasks]
-        if not found:
-            found = _drawn([net for net, own in nets.items() if task.name in own.tasks])
-            others = f"; {len(found)} others hold its ops" if found else ""
+        names = [net for net in _nets_of(task) if net in nets]
+        names = [net for net in names if not is_held or task.name in nets[net].tasks]
+        if not names:
+            names = _drawn([net for net, own in nets.items() if task.name in own.tasks])
+            hint = f"; {len(names)} others hold its ops" if names else ""
             piece = ", with its ops in one piece" if is_held else ""
-            notes.append(f"task {task.name}: none of its nets is in {graphs}{piece}{others}")
-        small = [net for net in found if (nets[net].mib or 0) <= max_mib]
-        if found and not small:
+            notes.append(f"task {task.name}: none of its nets is in {graphs}{piece}{hint}")
+        small = [net for net in names if (nets[net].mib or 0) <= max_mib]
+        if names and not small:
             notes.append(f"task {task.name}: all of its nets are larger than {max_mib:g} MiB")
-        chosen[task] = small[:num_nets]
-    read = _read_graphs({nets[net] for own in chosen.values() for net in own})
+        nets_of_task[task] = small[:num_nets]
+    read = _read_graphs({nets[net] for own in nets_of_task.values() for net in own})
     sites = []
-    for task, own in chosen.items():
+    for task, own in nets_of_task.items():
         for net in own:
             of_net = (each for each in task.graphs if each.source and each.source.net == net)
             graph, whole = next(of_net, None), read[nets[net]]
@@ -289,18 +289,18 @@ class _CapturedNet:
 
 def _captured_nets(folder: Path, tasks: Sequence[Task]) -> dict[str, _CapturedNet]:
     """Return the nets of some tasks, and other nets that hold one, by name."""
-    wanted = {net for task in tasks for net in _nets_of(task)}
+    net_names = {net for task in tasks for net in _nets_of(task)}
     sequences = {task.name: ops_text(op_sequence(task.graphs[0].graph.program)) for task in tasks}
-    found: dict[str, _CapturedNet] = {}
+    captured: dict[str, _CapturedNet] = {}
     for path in read_set(folder)[1]:
         for index, row in enumerate(GRAPHS.read(path)):
             size, ops = len(row.op_sequence), ops_text(row.op_sequence)
             nets = {each.entry for each in row.sources if each.kind == "inference"}
-            larger = [net for net in nets if net not in found or size > found[net].size]
+            larger = [net for net in nets if net not in captured or size > captured[net].size]
             held = frozenset(name for name, own in sequences.items() if own in ops)
-            mib = row_mib(row) if larger and (held or wanted & nets) else None
-            found |= dict.fromkeys(larger, _CapturedNet(size, path, index, mib, held))
-    return {net: own for net, own in found.items() if own.mib is not None}
+            mib = row_mib(row) if larger and (held or net_names & nets) else None
+            captured |= dict.fromkeys(larger, _CapturedNet(size, path, index, mib, held))
+    return {net: own for net, own in captured.items() if own.mib is not None}
 
 
 def row_mib(row: GraphRow) -> float:
@@ -328,10 +328,10 @@ def _cut_out(task: Task, graph: TaskGraph, net: Graph) -> Graph:
 def _read_graphs(nets: Iterable[_CapturedNet]) -> dict[_CapturedNet, Graph]:
     """Return the graphs of some nets."""
     graphs: dict[_CapturedNet, Graph] = {}
-    wanted = {(net.path, net.index): net for net in nets}
-    for path in {path for path, _ in wanted}:
+    by_place = {(net.path, net.index): net for net in nets}
+    for path in {path for path, _ in by_place}:
         for index, row in enumerate(GRAPHS.read(path)):
-            if net := wanted.get((path, index)):
+            if net := by_place.get((path, index)):
                 graphs[net] = graph_from_row(row.program, row.tensors, f"{path}: {row.full}")
     return graphs
 
@@ -359,10 +359,10 @@ def _copy_passes(out: Path, sites: Sequence[TaskInNet], folders: Mapping[str, Pa
             shutil.copytree(folders[site.task], out / graph.task)
 
 
-def keep_in_nets(found: PassesInNets, folder: Path) -> None:
+def keep_in_nets(passes: PassesInNets, folder: Path) -> None:
     """Write the records of passes in nets into a folder, and keep those of other passes."""
-    others = [each for each in read_in_nets(folder) if each.code_hash != found.code_hash]
-    write_json(folder / IN_NETS_FILE, [*others, found])
+    earlier = [each for each in read_in_nets(folder) if each.code_hash != passes.code_hash]
+    write_json(folder / IN_NETS_FILE, [*earlier, passes])
 
 
 def read_in_nets(folder: Path) -> list[PassesInNets]:
@@ -385,20 +385,20 @@ def record_of(site: TaskInNet, trials: Mapping[tuple[str, str], Trial], candidat
         record = replace(record, again=same[0])
     if on_task and task_alone.candidate_ms and alone.candidate_ms:
         share = num_matches * task_alone.candidate_ms / alone.candidate_ms
-        left = 1 - share * (1 - 1 / on_task[0])
-        record = replace(record, share=share, predicted=1 / left if left > 0 else None)
+        remaining = 1 - share * (1 - 1 / on_task[0])
+        record = replace(record, share=share, predicted=1 / remaining if remaining > 0 else None)
     if in_net := _ratio(with_passes, alone):
         speedup, low, high = in_net
         record = replace(record, speedup=speedup, low=low, high=high)
     return record
 
 
-def _ratio(trial: Trial, other: Trial) -> tuple[float, float, float] | None:
+def _ratio(trial: Trial, reference: Trial) -> tuple[float, float, float] | None:
     """Return the speedup of a trial over another on the same graph, with its 95 % interval.
 
     Both speedups are over the same reference; their errors are taken as independent.
     """
-    bounds = [(each.speedup, each.speedup_low, each.speedup_high) for each in (trial, other)]
+    bounds = [(each.speedup, each.speedup_low, each.speedup_high) for each in (trial, reference)]
     if not all(value for values in bounds for value in values):
         return None
     (own, own_low, own_high), (base, base_low, base_high) = bounds

@@ -13,7 +13,7 @@ import click
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
 from passnet.cli.terminal.groups import ExtensibleGroup
-from passnet.cli.terminal.output import print_json, print_notes, print_tables, say
+from passnet.cli.terminal.output import print_notes, print_result, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -157,10 +157,7 @@ def _print_stats(attempts: list[Attempt], as_json: bool, wide: bool) -> None:
     from passnet.pages.tables.attempt_tables import stats_tables
 
     stats = summarise(attempts)
-    if as_json:
-        print_json(stats)
-    else:
-        print_tables(stats_tables(stats), wide)
+    print_result(as_json, stats, tables=stats_tables(stats), wide=wide)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,8 +256,5 @@ def agent_export(options: AgentExportOptions) -> None:
     else:
         settings = attempts[0].settings
         info = write_pairs(options.out, selection, lambda task: instruction(task, settings))
-    if options.json:
-        print_json(info)
-    else:
-        print_tables([training_table(info)], options.wide)
+    print_result(options.json, info, tables=[training_table(info)], wide=options.wide)
     say(f"written: {options.out}", err=options.json)

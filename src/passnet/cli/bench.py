@@ -12,7 +12,7 @@ import click
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail, fail_below
 from passnet.cli.terminal.groups import ExtensibleGroup
-from passnet.cli.terminal.output import print_json, print_notes, print_tables, say
+from passnet.cli.terminal.output import print_json, print_notes, print_result, print_tables, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -287,14 +287,12 @@ def bench_score(options: BenchScoreOptions) -> None:
     if suite is None and set(options.groupings) - {BY_TIME}:
         suite = suite_of_run(options.path)
     groups = {by: group_rows(rows, by, suite) for by in dict.fromkeys(options.groupings)}
-    if options.json:
-        grouped = {by: [asdict(group) for group in parts] for by, parts in groups.items()}
-        scored = as_json(scores, options.b, options.p, shares)
-        print_json({**scored, **({"groups": grouped} if groups else {})})
-    else:
-        tables = [total_table(scores, shares), task_overview(scores)]
-        tables += [group_table(by, parts) for by, parts in groups.items()]
-        print_tables(tables, options.wide)
+    grouped = {by: [asdict(group) for group in parts] for by, parts in groups.items()}
+    scored = as_json(scores, options.b, options.p, shares)
+    tables = [total_table(scores, shares), task_overview(scores)]
+    tables += [group_table(by, parts) for by, parts in groups.items()]
+    value = {**scored, **({"groups": grouped} if groups else {})}
+    print_result(options.json, value, tables=tables, wide=options.wide)
     fail_below(options.fail_under, scores, untimed)
 
 
@@ -326,11 +324,8 @@ def bench_import(options: BenchImportOptions) -> None:
     from passnet.pages.tables.tables import published_table
 
     published = import_published(options.folder, options.name, options.out)
-    if options.json:
-        print_json(published)
-    else:
-        print_tables([published_table(published)], options.wide)
-        say(f"written to {options.out}: {PUBLISHED_FILE}")
+    lines, tables = [f"written to {options.out}: {PUBLISHED_FILE}"], [published_table(published)]
+    print_result(options.json, published, lines, tables, options.wide)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -360,10 +355,8 @@ def bench_show(options: BenchShowOptions) -> None:
 
     if (options.run / PUBLISHED_FILE).is_file():
         published = read_published(options.run)
-        if options.json:
-            print_json(published)
-        else:
-            print_tables([published_table(published)], options.wide)
+        tables = [published_table(published)]
+        print_result(options.json, published, tables=tables, wide=options.wide)
         return
     run = run_folder(options.run)
     if not (options.run / RUN_FILE).exists() and not run.records():

@@ -22,7 +22,7 @@ from passnet.cli.library_results import (
 )
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.groups import ExtensibleGroup
-from passnet.cli.terminal.output import print_json, print_result, print_tables
+from passnet.cli.terminal.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,19 +58,17 @@ class LibraryListOptions:
 @opt.command("list", library_group)
 def list_command(options: LibraryListOptions) -> None:
     """List the passes of a library: their ops, times and hardware."""
-    library = _read(options.library)
-    entries = [entry for entry in _entries(library) if options.all or entry.saved_ms > 0]
-    if options.json:
-        print_json([facts(entry) for entry in entries])
-        return
     from passnet.pages.tables.tables import Table
 
+    library = _read(options.library)
+    entries = [entry for entry in _entries(library) if options.all or entry.saved_ms > 0]
     heads = ("entry", "ops", "arguments", "author", "eager ms", "pass ms", "speedup", "saved ms",
              "status", "judged on")  # fmt: skip
     note = "speedup: the 95 % interval; saved: by its lower bound, 0 where it reaches below 1."
     least = ("arguments", "author", "eager ms", "pass ms", "judged on")
     rows = [row(entry) for entry in entries]
-    print_tables([Table(str(library), heads, rows, note, least)], options.wide)
+    tables = [Table(str(library), heads, rows, note, least)]
+    print_result(options.json, [*map(facts, entries)], tables=tables, wide=options.wide)
 
 
 @dataclass(frozen=True, kw_only=True)

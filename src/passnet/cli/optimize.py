@@ -12,7 +12,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import ending_at_own_errors
-from passnet.cli.terminal.output import print_json, print_tables, say
+from passnet.cli.terminal.output import print_result, say
 from passnet.errors import InputError, no_such
 
 if TYPE_CHECKING:
@@ -61,12 +61,6 @@ class SizeInterval(click.ParamType):
         return found[1], axis, (int(found[3]), int(found[4]))
 
 
-def _optimize_settings() -> OptimizeSettings:
-    from passnet.optimizer.settings import OptimizeSettings
-
-    return OptimizeSettings(threads=1)
-
-
 @dataclass(frozen=True, kw_only=True)
 class OptimizeOptions:
     """Options of `passnet optimize`."""
@@ -89,17 +83,10 @@ class OptimizeOptions:
     """Keep the result in this folder, for `passnet.load`."""
 
     settings: OptimizeSettings = opt.fields_of(
-        _optimize_settings,
-        "budget_s",
-        "threads",
-        "freeze",
-        "finite",
-        "precision",
-        "tolerance",
-        "backends",
-        "authors",
-        "library",
-        "seconds",
+        "passnet.optimizer.settings:OptimizeSettings",
+        *("budget_s", "threads", "freeze", "finite", "precision", "tolerance"),
+        *("backends", "authors", "library", "seconds"),
+        threads=1,
     )
 
     llm: str | None = opt.field(None, metavar="PROVIDER/NAME")
@@ -153,10 +140,8 @@ def optimize(options: OptimizeOptions) -> None:
             step(f"{record.engine}: {record.status}")
 
         optimized = optimize_calls(net.module, [inputs], settings, out, options.plan.resume, report)
-    if options.json:
-        print_json(optimized.record)
-    else:
-        print_tables(optimized_tables(optimized.record), options.wide)
+    record = optimized.record
+    print_result(options.json, record, tables=optimized_tables(record), wide=options.wide)
     if out is not None:
         say(f"kept in {out}: passnet.load({str(out)!r}, net)", err=options.json)
         say(f"the page: {out / PAGE_FILE}", err=options.json)

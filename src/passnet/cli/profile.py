@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passnet.cli.terminal import fields as opt
-from passnet.cli.terminal.output import print_json, print_notes, print_tables, say
+from passnet.cli.terminal.output import print_notes, print_result, print_tables, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     from passnet.core.jobs.run_plan import RunPlan
 
 MAX_LEFT_OUT = 0.05
-
-
-def _profile_settings() -> ProfileSettings:
-    from passnet.bench.profiling.record import ProfileSettings
-
-    return ProfileSettings()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +36,8 @@ class ProfileOptions:
     plan: RunPlan = opt.plan("shard", "parts", "num_workers", "executor", "resume", "retry", jobs=1)
 
     settings: ProfileSettings = opt.fields_of(
-        _profile_settings,
-        "seed",
-        "threads",
-        "seconds",
-        "attempts",
-        "timeout_s",
-        "memory_mib",
+        "passnet.bench.profiling.record:ProfileSettings",
+        *("seed", "threads", "seconds", "attempts", "timeout_s", "memory_mib"),
     )
 
     page: Path | None = opt.shared("page")
@@ -116,10 +105,8 @@ def _report(
         print_tables([items_table(records)], options.wide)
         sys.exit(1)
     numbers = study(records)
-    if options.json:
-        print_json(numbers)
-    else:
-        print_tables([items_table(records), *study_tables(numbers)], options.wide)
+    tables = [items_table(records), *study_tables(numbers)]
+    print_result(options.json, numbers, tables=tables, wide=options.wide)
     page = options.page
     left_out = sum(numbers.left_out.values()) / numbers.num_items
     if left_out > MAX_LEFT_OUT:

@@ -84,7 +84,12 @@ def processor_facts() -> dict[str, str]:
 
 def torch_minor_version() -> str:
     """Return the first two numbers of torch's version, without importing torch."""
+    return ".".join(version_of("torch").split(".")[:2])
+
+
+def version_of(package: str, absent: str = "unknown") -> str:
+    """Return the version of an installed package, without importing it, or what is absent."""
     try:
-        return ".".join(version("torch").split(".")[:2])
+        return version(package)
     except PackageNotFoundError:
-        return "unknown"
+        return absent

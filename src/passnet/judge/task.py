@@ -1,6 +1,7 @@
 """The graphs that one pass folder is judged on, of a suite or of none."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from passnet.graph.canonical import op_sequence
@@ -41,6 +42,12 @@ class Task:
     def ops(self) -> tuple[str, ...]:
         """The op sequence that the graphs share."""
         return op_sequence(self.graphs[0].graph.program)
+
+
+def task_name(ops: Sequence[str]) -> str:
+    """Return the name of a task: the first ops by name, and a hash of all."""
+    words = [op.rsplit(".", 1)[-1].strip("_") for op in ops[:3]]
+    return "-".join([*words, hashlib.sha256("\n".join(ops).encode()).hexdigest()[:8]])
 
 
 def task_of(name: str, graphs: Mapping[str, Graph]) -> Task:

@@ -172,8 +172,8 @@ class BackendTrials:
         a_number_s = self.comparison.eager_s / _num_numbers(call.sizes)
         of_sizes = _affordable(call, call.measured_sizes, a_number_s, MEASURED_SHARE * seconds)
         self.measured, self.calls = [*of_sizes], [*of_sizes.values()]
-        others = _affordable(call, call.compared_sizes, a_number_s, COMPARED_SHARE * seconds)
-        for number, other in enumerate(others.values(), 1):
+        affordable = _affordable(call, call.compared_sizes, a_number_s, COMPARED_SHARE * seconds)
+        for number, other in enumerate(affordable.values(), 1):
             comparison = EagerComparison(
                 other,
                 settings.finite,
@@ -185,16 +185,16 @@ class BackendTrials:
 
     def _agreement(self, built: BuiltBackend) -> Agreement:
         """Compare a backend with eager torch, at other sizes too."""
-        found = self.comparison.agreement(built)
+        agreed = self.comparison.agreement(built)
         if built.precision is not None and self.settings.evaluate is not None:
             self.metrics[built.engine] = self._metric(FastNet(self.call.given, [built]))
             lost = self.metrics["eager"] - self.metrics[built.engine]
             if not lost <= self.settings.may_lose:
-                return replace(found, wrong=f"the metric loses {lost:.3g}")
-        for other in self.others:
-            if found.wrong is None:
-                found = other.within(built, found)
-        return found
+                return replace(agreed, wrong=f"the metric loses {lost:.3g}")
+        for comparison in self.others:
+            if agreed.wrong is None:
+                agreed = comparison.within(built, agreed)
+        return agreed
 
     def _metric(self, net: Callable[..., Any]) -> float:
         """Return the user's metric of a net."""
@@ -229,17 +229,21 @@ class BackendTrials:
         if self.away:
             ms[self.away] = ms["eager"] / (self.records[self.away].speedup or 1.0)
         others = ms.keys() - {"eager"}
-        kept = {"eager", *fastest_of(others, ms), *fastest_of(others & for_all(self.alive), ms)}
+        survivors = {
+            "eager",
+            *fastest_of(others, ms),
+            *fastest_of(others & for_all(self.alive), ms),
+        }
         used = [as_used(name) for name in self.alive]
         for name in times.fastest_somewhere(used, GAIN_BY_SIZE) & self.alive.keys():
-            folded = [other for other in kept if other == self.away or self._is_folded(other)]
+            folded = [other for other in survivors if other == self.away or self._is_folded(other)]
             most = 1 if self.is_large else MOST_FOLDED
             if not self._is_folded(name) or len(folded) < most:
-                kept.add(name)
-        self.away = self.away if self.away in kept else ""
-        for name in self.records.keys() & self.alive.keys() - kept:  # not the one on trial
+                survivors.add(name)
+        self.away = self.away if self.away in survivors else ""
+        for name in self.records.keys() & self.alive.keys() - survivors:  # not the one on trial
             self.records[name] = timed(self.records[name], times)
-        self._keep(kept)
+        self._keep(survivors)
 
     def _is_folded(self, name: str) -> bool:
         return name in self.alive and self.alive[name].is_frozen
@@ -281,7 +285,7 @@ class BackendTrials:
             built_s = self._note_build(backend, start)
             with boundary(BackendError, f"{name}, on other arguments"):
                 agreement = self._agreement(built)
-            calls = [self.call, *self.calls, *(other.call for other in self.others)]
+            calls = [self.call, *self.calls, *(comparison.call for comparison in self.others)]
             refusal = next((each.refusal for each in calls if each.refusal), None)
             if refusal and name != "eager":  # comparing may find a reason
                 raise BackendError(refusal)
@@ -346,13 +350,13 @@ class BackendTrials:
         return SizeTimes(rounds, plain("eager"))
 
     def _nets(self, fully: Collection[str]) -> dict[str, Callable[..., Any]]:
-        given = self.call.given
-        nets: dict[str, Callable[..., Any]] = {plain("eager"): given}
+        net = self.call.given
+        nets: dict[str, Callable[..., Any]] = {plain("eager"): net}
         for name, built in self.alive.items():
             if name != "eager":
-                nets[name] = FastNet(given, [built])
+                nets[name] = FastNet(net, [built])
             if name in fully and built.is_frozen and not built.compares and self.call.is_on_cpu:
-                nets[_compared(name)] = FastNet(given, [replace(built, compares=True)])
+                nets[_compared(name)] = FastNet(net, [replace(built, compares=True)])
             if name in fully and built.plain is not None:
                 nets[plain(name)] = built.plain
         return nets
@@ -413,16 +417,16 @@ def _affordable(
 
     Large calls take less time a number than small ones, so the least so far is the estimate.
     """
-    found: dict[CallSizes, NetCall] = {}
+    calls: dict[CallSizes, NetCall] = {}
     if choices:
         call.at(choices[0])  # whatever is done once is no part of the first time
     for sizes in choices:
-        if found and a_number_s * _num_numbers(sizes) > most_s:
+        if calls and a_number_s * _num_numbers(sizes) > most_s:
             continue
-        found[sizes] = call.at(sizes)
-        most_s -= found[sizes].seconds
-        a_number_s = min(a_number_s, found[sizes].seconds / _num_numbers(sizes))
-    return found
+        calls[sizes] = call.at(sizes)
+        most_s -= calls[sizes].seconds
+        a_number_s = min(a_number_s, calls[sizes].seconds / _num_numbers(sizes))
+    return calls
 
 
 def fastest_of(names: Collection[str], ms: Mapping[str, float]) -> list[str]:

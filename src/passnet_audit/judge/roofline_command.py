@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from passnet.cli.terminal import fields as opt
-from passnet.cli.terminal.output import print_json, print_tables, say
+from passnet.cli.terminal.output import print_result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,11 +43,8 @@ def judge_roofline(options: JudgeRooflineOptions) -> None:
     from passnet.judge.timing.roofline import MARGIN
 
     rates = machine_rates(options.threads, options.device, options.again)
-    if options.json:
-        print_json(rates)
-        return
-    print_tables(rate_tables(rates), options.wide)
-    say(f"{rates.hardware.text}; a time below {MARGIN:.0%} of T_sol is impossible")
+    line = f"{rates.hardware.text}; a time below {MARGIN:.0%} of T_sol is impossible"
+    print_result(options.json, rates, [line], rate_tables(rates), options.wide)
 
 
 def rate_tables(rates: MachineRates) -> list[Table]:

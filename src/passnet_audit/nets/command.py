@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from passnet_audit.nets.outcome import CaseOutcome
 
 
-def _settings() -> OptimizeSettings:
-    from passnet.optimizer.settings import OptimizeSettings
-
-    return OptimizeSettings(threads=1, seconds=0.2)
-
-
 @dataclass(frozen=True, kw_only=True)
 class OptimizeAuditOptions:
     """Options of `passnet optimize audit`."""
@@ -36,7 +30,12 @@ class OptimizeAuditOptions:
     sample: int = 1
     """Audit one net in so many."""
 
-    settings: OptimizeSettings = opt.fields_of(_settings, "budget_s", "threads", "seconds")
+    settings: OptimizeSettings = opt.fields_of(
+        "passnet.optimizer.settings:OptimizeSettings",
+        *("budget_s", "threads", "seconds"),
+        threads=1,
+        seconds=0.2,
+    )
 
     limits: JobLimits = opt.job_limits(seconds=900.0)
 

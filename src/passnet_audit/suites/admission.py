@@ -9,11 +9,11 @@ import numpy as np
 from passnet.core.records.dtypes import Array, from_storage
 from passnet.errors import GraphError
 from passnet.graph.spec import Graph, ValueDomain, retarget
-from passnet.graph.values.domains import declare, proposals
 from passnet.graph.values.inputs import InputKind, InputValue, make_inputs, varies
 from passnet.inductor.compiler import compile_with_inductor
 from passnet.judge.score.tolerance import CHUNK_ELEMENTS, CORRECT_AT, smallest_t
 from passnet.judge.task import TaskGraph
+from passnet_audit.suites.domains import declare, proposals
 from passnet_audit.suites.soundness import Fault, find_fault
 from passnet_audit.suites.wrong_programs import (
     Edit,

@@ -24,9 +24,11 @@ from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph, TensorSpec, ValueDomain
 from passnet.graph.text.parse import parse_program
-from passnet.graph.values.domains import declare
-from passnet.judge.suite.balance import Shares, balanced_tasks, unseen_tasks
-from passnet.judge.suite.selection import (
+from passnet.judge.suite.suite import Suite, make_suite, write_suite
+from passnet.judge.task import NetSource, TaskGraph
+from passnet_audit.suites.balance import Shares, balanced_tasks, unseen_tasks
+from passnet_audit.suites.domains import declare
+from passnet_audit.suites.selection import (
     EligibleRow,
     SelectionPlan,
     TaskRows,
@@ -34,8 +36,6 @@ from passnet.judge.suite.selection import (
     select_tasks,
     tasks_of,
 )
-from passnet.judge.suite.suite import Suite, make_suite, write_suite
-from passnet.judge.task import NetSource, TaskGraph
 
 INFO_FILE = "assembly.json"
 RECORDS_FILE = "admissions.jsonl"

@@ -14,7 +14,6 @@ from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
 from passnet.graph.canonical import fingerprints
-from passnet.graph.values.domains import declare
 from passnet.judge.suite.suite import Suite, SuiteRow, graph_of_row, make_suite, row_of_graph
 from passnet.judge.task import TaskGraph
 from passnet_audit.suites.admission import (
@@ -24,6 +23,7 @@ from passnet_audit.suites.admission import (
     WrongProgramPass,
     admit_in_domain,
 )
+from passnet_audit.suites.domains import declare
 
 INFO_FILE = "check.json"
 RECORDS_FILE = "checks.jsonl"

@@ -78,7 +78,7 @@ def suite_make(options: SuiteMakeOptions) -> None:
 
 
 def _print_assembled(assembled: Assembled, out: Path, as_json: bool) -> None:
-    from passnet.judge.suite.selection import domains_of, nets_of
+    from passnet_audit.suites.selection import domains_of, nets_of
 
     refused = [record for record in assembled.admissions if not record.is_admitted]
     degenerate = sum(bool(record.wrong) for record in refused)

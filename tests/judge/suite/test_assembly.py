@@ -14,7 +14,6 @@ from passnet.data.dataset.store import (
 )
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
-from passnet.judge.suite.selection import SelectionPlan
 from passnet.judge.suite.suite import load_suite
 from passnet_audit.suites.assembly import (
     RECORDS_FILE,
@@ -24,6 +23,7 @@ from passnet_audit.suites.assembly import (
     admit,
     assemble,
 )
+from passnet_audit.suites.selection import SelectionPlan
 from tests.bench.runs import passnet
 from tests.data.mine.test_fusion import graph
 

@@ -9,14 +9,14 @@ from passnet.core.records.serialise import encode
 from passnet.data.dataset.store import Occurrence, SubgraphRow
 from passnet.errors import InputError
 from passnet.graph.spec import TensorSpec
-from passnet.judge.suite.balance import (
+from passnet_audit.suites.balance import (
     LONG_OPS,
     Shares,
     balanced_tasks,
     domain_tasks,
     unseen_tasks,
 )
-from passnet.judge.suite.selection import SelectionPlan, eligible_rows
+from passnet_audit.suites.selection import SelectionPlan, eligible_rows
 
 PLAN = SelectionPlan(num_tasks=10, min_graphs=2, max_graphs=4)
 

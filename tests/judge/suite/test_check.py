@@ -11,11 +11,11 @@ from passnet.core.jobs.run_plan import RunPlan
 from passnet.errors import InputError, SuiteError
 from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph
-from passnet.graph.values.domains import declare
 from passnet.judge.suite.suite import Suite, load_suite, make_suite, write_suite
 from passnet.judge.task import TaskGraph
 from passnet_audit.suites.admission import AdmissionPlan
 from passnet_audit.suites.check import check_suite, sound_version
+from passnet_audit.suites.domains import declare
 from tests.judge.suite.test_soundness import QUICK, ROOT_OF_A_MEAN, graph_of
 
 

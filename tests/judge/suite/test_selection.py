@@ -7,7 +7,7 @@ from passnet.core.records.serialise import encode
 from passnet.data.dataset.store import Occurrence, SubgraphRow
 from passnet.errors import InputError
 from passnet.graph.spec import TensorSpec
-from passnet.judge.suite.selection import (
+from passnet_audit.suites.selection import (
     SelectionPlan,
     TaskRows,
     bucket_of,

@@ -10,10 +10,10 @@ import torch
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
 from passnet.graph.values.cost import torch_arguments
-from passnet.graph.values.domains import declare
 from passnet.inductor.compiler import compile_in_this_process, compile_with_inductor, keep_headers
 from passnet.judge.task import TaskGraph
 from passnet_audit.suites.admission import AdmissionPlan, admit_graph, admit_in_domain
+from passnet_audit.suites.domains import declare
 from passnet_audit.suites.soundness import Fault, find_fault
 
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from passnet.core.records.serialise import decode
 from passnet.judge.suite.suite import row_of_graph
 from passnet.judge.trial import Trial
-from passnet.train.service.submission import Judged, JudgeJob, Submission, judge_job
+from passnet.train.service.submission import Judged, Submission
+from passnet_service.jobs import JudgeJob, judge_job
 from passnet_service.judges import JudgeLostError
 from passnet_service.settings import ServiceLimits
 from tests.judge.folders import small_graph

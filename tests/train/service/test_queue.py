@@ -13,7 +13,8 @@ import pytest
 from passnet.core.jobs.children import python_environment
 from passnet.core.records.serialise import decode
 from passnet.errors import InputError
-from passnet.train.service.submission import Judged, JudgeJob, QueueCounts
+from passnet.train.service.submission import Judged, QueueCounts
+from passnet_service.jobs import JudgeJob
 from passnet_service.queue import (
     QUEUE_FILE,
     QueueFullError,

@@ -9,8 +9,8 @@ import pytest
 from passnet.bench.environment import describe_environment
 from passnet.judge.processes.sandbox import find_sandbox
 from passnet.judge.settings import JudgeSettings, RunSettings
-from passnet.train.service.submission import judge_job
 from passnet_service.dispatch import Dispatcher
+from passnet_service.jobs import judge_job
 from passnet_service.judges import RayJudge
 from passnet_service.queue import SubmissionQueue
 from passnet_service.settings import ServiceSettings

@@ -3,13 +3,13 @@
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 
 from passnet.agent.attempts.attempt import UNCHANGED_SCORE, Attempt, Message
 from passnet.agent.attempts.observations import task_score
 from passnet.agent.attempts.session import Session
 from passnet.agent.settings import AgentSettings
 from passnet.bench.environment import describe_environment
+from passnet.core.hardware import version_of
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import PassnetError
 from passnet.judge.desk.desk import JudgeDesk, StateJudge
@@ -19,6 +19,8 @@ from passnet.judge.trial import Trial
 
 MAX_MESSAGE_CHARACTERS = 400_000
 """Most characters of a message in the record."""
+VERSIONED = ("passnet", "torch", "inspect-ai", "openai")
+"""Packages whose versions are in the record."""
 
 
 def attempt_record(
@@ -61,7 +63,7 @@ def attempt_record(
         ending=session.ending or ("submitted" if session.is_submitted else "stalled"),
         settings=settings.run,
         environment=describe_environment(kind_of(settings.run.judge.device) == "cuda"),
-        versions={name: _version(name) for name in ("passnet", "torch", "inspect-ai", "openai")},
+        versions={name: version_of(name, "not installed") for name in VERSIONED},
         started=session.started.isoformat(timespec="seconds"),
         seconds=round((datetime.now(UTC) - session.started).total_seconds(), 3),
         num_turns=session.num_turns,
@@ -93,10 +95,3 @@ def _shortened(message: Message) -> Message:
         return message
     text = message.content[:MAX_MESSAGE_CHARACTERS]
     return replace(message, content=f"{text}… ({num_over} characters more)")
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"

@@ -19,10 +19,11 @@ from passnet.agent.attempts.tools import CheckMatch, Compare, Create, Delete, Ev
 from passnet.errors import ActionError, AuthorError, CutError, GraphError
 from passnet.graph.spec import Graph, retarget
 from passnet.inductor.schedule import TargetDevice
-from passnet.passes.codegen.folder_text import RangeSource, pass_folder, pattern_text
+from passnet.passes.codegen.folder_text import RangeSource, pass_folder
 from passnet.passes.codegen.kernel_text import device_of, kernel_text
 from passnet.passes.codegen.library_calls import LibraryForm, library_form, library_passes
 from passnet.passes.codegen.lowered_ranges import GraphLowering, LoweredRange, Options, Span
+from passnet.passes.codegen.pass_text import pattern_text
 from passnet.passes.codegen.products import float16_passes, is_slow_product, product_folder
 from passnet.passes.codegen.triton_kernel import BlockSizes
 from passnet.passes.files import Files

@@ -27,8 +27,8 @@ from passnet.data.dataset.store import MANIFEST_FILE, SubgraphRow, main_dtype
 from passnet.errors import InputError
 from passnet.graph.canonical import op_sequence
 from passnet.graph.spec import TensorSpec
+from passnet.graph.text.meta import input_mib
 from passnet.graph.text.render import render_program
-from passnet.judge.suite.selection import input_mib
 from passnet.judge.suite.shipped import shipped_suites
 from passnet.judge.suite.suite import Suite, load_suite
 from passnet.judge.task import TaskGraph
@@ -104,7 +104,8 @@ def _of_suite(suite: Suite, limit: int | None, seed: int) -> list[ProfileSubject
     subjects = [_of_suite_graph(graph) for graph in suite.graphs if graph.graph.tensors]
     strata: dict[tuple[str, ...], list[ProfileSubject]] = defaultdict(list)
     for subject in subjects:
-        strata[_stratum(subject)].append(subject)
+        num_ops = _ops_range(len(subject.ops))
+        strata[subject.library, subject.domain, subject.dtype, num_ops].append(subject)
     counts = shares({key: len(rows) for key, rows in strata.items()}, limit or len(subjects), seed)
     return [
         replace(subject, weight=len(strata[key]) / counts[key])
@@ -167,10 +168,6 @@ def _of_row(row: SubgraphRow) -> ProfileSubject:
         row.full[:16], "subgraph", library, row.domain, row.dtype, row.op_sequence,
         input_mib(tensors), row.program, row.tensors,
     )  # fmt: skip
-
-
-def _stratum(subject: ProfileSubject) -> tuple[str, ...]:
-    return subject.library, subject.domain, subject.dtype, _ops_range(len(subject.ops))
 
 
 def _ops_range(num_ops: int) -> str:

@@ -1,6 +1,5 @@
 """Conclusions from many profiles: how often, why and on which ops compiled calls lose time."""
 
-import hashlib
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ from passnet.errors import InputError
 from passnet.graph.text.files import graph_from_row
 from passnet.judge.score.interval import CONFIDENCE, NUM_RESAMPLES, Interval
 from passnet.judge.suite.suite import Suite, make_suite
-from passnet.judge.task import NetSource, TaskGraph
+from passnet.judge.task import NetSource, TaskGraph, task_name
 
 LITTLE_GAIN = 1.2
 """The published study counts subgraphs whose kernels gain less than this."""
@@ -301,7 +300,7 @@ def slow_suite(
     """
     graphs = []
     for sequence in sequences:
-        task = _task_name(sequence.ops)
+        task = task_name(sequence.ops)
         for subject in (subjects[name] for name in sequence.names if name in subjects):
             source = NetSource("", subject.library, "", 0, 0, subject.domain)
             graph = graph_from_row(subject.program, subject.tensors, subject.name)
@@ -309,9 +308,3 @@ def slow_suite(
     if not graphs:
         raise InputError("no subgraph surely loses, so there is no suite to make")
     return make_suite(name, graphs)
-
-
-def _task_name(ops: Sequence[str]) -> str:
-    words = [op.rsplit(".", 1)[-1].strip("_") for op in ops[:3]]
-    digest = hashlib.sha256("\n".join(ops).encode()).hexdigest()[:8]
-    return "-".join([*words, digest])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passnet.cli.terminal import fields as opt
-from passnet.cli.terminal.output import print_json, print_tables, say
+from passnet.cli.terminal.output import print_json, print_result, print_tables, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -143,10 +143,8 @@ def stats_command(options: DatasetStatsOptions) -> None:
         draw_stats(numbers, figure)
         write_text(options.page, stats_page(numbers, figure.name))
         say(f"written: {options.page}, {figure}")
-    elif options.json:
-        print_json(numbers)
     else:
-        print_tables(stats_tables(numbers), options.wide)
+        print_result(options.json, numbers, tables=stats_tables(numbers), wide=options.wide)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,12 +21,6 @@ MAX_SHOWN = 20
 MAX_ERROR_CHARACTERS = 200
 
 
-def _capture_settings() -> CaptureSettings:
-    from passnet.data.capture.record import CaptureSettings
-
-    return CaptureSettings()
-
-
 @dataclass(frozen=True, kw_only=True)
 class ExtractOptions:
     """Options of `passnet extract`."""
@@ -45,7 +39,8 @@ class ExtractOptions:
     plan: RunPlan = opt.plan("num_workers", "resume", "retry", "executor")
 
     settings: CaptureSettings = opt.fields_of(
-        _capture_settings, "mode", "train", "backward", "limits.seconds", "limits.memory_mib"
+        "passnet.data.capture.record:CaptureSettings",
+        *("mode", "train", "backward", "limits.seconds", "limits.memory_mib"),
     )
 
     no_check: bool = False

@@ -27,9 +27,7 @@ from passnet.core.jobs.run_plan import seconds_of
 from passnet.data.dataset.licences import CHOICES
 
 if TYPE_CHECKING:
-    from passnet.agent.settings import AgentLimits, AgentSettings, AuthorName, LlmSettings
-    from passnet.core.jobs.process import JobLimits
-    from passnet.core.jobs.run_plan import RunPlan
+    from passnet.agent.settings import AuthorName
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.judge.settings import RunSettings
     from passnet.judge.suite.suite import Suite
@@ -194,13 +192,7 @@ def suite(is_argument: bool = False, unless: str | None = None) -> Any:
 
 def plan(*fields: str, jobs: int = 0) -> Any:
     """Return a field for a `RunPlan`; some of its fields are options."""
-
-    def defaults() -> RunPlan:
-        from passnet.core.jobs.run_plan import RunPlan
-
-        return RunPlan(num_workers=jobs)
-
-    return fields_of(defaults, *fields)
+    return fields_of("passnet.core.jobs.run_plan:RunPlan", *fields, num_workers=jobs)
 
 
 def judging(*more: str, **judge: Any) -> Any:
@@ -212,24 +204,19 @@ def judging(*more: str, **judge: Any) -> Any:
 
 def judging_of(*paths: str, **judge: Any) -> Any:
     """Return a field for `RunSettings`; only some of its fields are options."""
-    return fields_of(lambda: _judging_defaults(**judge), *paths)
 
+    def defaults() -> RunSettings:
+        from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 
-def _judging_defaults(**judge: Any) -> RunSettings:
-    from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
+        return RunSettings(JudgeSettings(timing=TimingPlan(seconds=0.4), **judge))
 
-    return RunSettings(JudgeSettings(timing=TimingPlan(seconds=0.4), **judge))
+    return fields_of(defaults, *paths)
 
 
 def job_limits(seconds: float) -> Any:
     """Return a field for `JobLimits` with the options `--timeout` and `--memory`."""
-
-    def defaults() -> JobLimits:
-        from passnet.core.jobs.process import JobLimits
-
-        return JobLimits(seconds)
-
-    return fields_of(defaults, "seconds", "memory_mib")
+    limits = "passnet.core.jobs.process:JobLimits"
+    return fields_of(limits, "seconds", "memory_mib", seconds=seconds)
 
 
 LLM = (
@@ -246,37 +233,20 @@ LLM = (
 
 def llm_settings(*fields: str) -> Any:
     """Return a field for `LlmSettings` without a name; its options are `LLM`, or other fields."""
-
-    def defaults() -> LlmSettings:
-        from passnet.agent.settings import LlmSettings
-
-        return LlmSettings("")
-
-    return fields_of(defaults, *(fields or LLM))
+    return fields_of("passnet.agent.settings:LlmSettings", *(fields or LLM), name="")
 
 
 def agent_settings(*fields: str) -> Any:
     """Return a field for `AgentSettings` without an author; `--call` and `--attempts` are options,
     and so are `fields`.
     """
-
-    def defaults() -> AgentSettings:
-        from passnet.agent.settings import AgentSettings
-
-        return AgentSettings("llm")
-
-    return fields_of(defaults, "call", "num_attempts", *fields)
+    settings = "passnet.agent.settings:AgentSettings"
+    return fields_of(settings, "call", "num_attempts", *fields, author="llm")
 
 
 def attempt_limits() -> Any:
     """Return a field for `AgentLimits` without turns, whose default depends on the author."""
-
-    def defaults() -> AgentLimits:
-        from passnet.agent.settings import AgentLimits
-
-        return AgentLimits()
-
-    return fields_of(defaults, "tokens", "seconds", "cost")
+    return fields_of("passnet.agent.settings:AgentLimits", "tokens", "seconds", "cost")
 
 
 def turns_of(turns: int | None, author: AuthorName) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,13 +41,21 @@ def say(text: str, err: bool = False) -> None:
     click.echo(visible(text), err=err)
 
 
-def print_result(as_json: bool, value: Any, lines: Iterable[str]) -> None:
-    """Print a result: a value as JSON, or else lines of text that say the same."""
+def print_result(
+    as_json: bool,
+    value: Any,
+    lines: Iterable[str] = (),
+    tables: Sequence[Table] = (),
+    wide: bool = False,
+) -> None:
+    """Print a result: a value as JSON, or else tables and lines of text that say the same."""
     if as_json:
         print_json(value)
-    else:
-        for line in lines:
-            say(line)
+        return
+    if tables:
+        print_tables(tables, wide)
+    for line in lines:
+        say(line)
 
 
 def print_notes(notes: Iterable[str], sandbox: Sandbox | None = None) -> None:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from operator import attrgetter
 from pathlib import Path
+from pkgutil import resolve_name
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
@@ -236,16 +237,18 @@ def part(make: PartMaker) -> Any:
     return dataclasses.field(metadata={"part": make})
 
 
-def fields_of(defaults: Callable[[], Any], *paths: str) -> Any:
+def fields_of(make: Callable[..., Any] | str, *paths: str, **values: Any) -> Any:
     """Return a field that holds settings; some of their fields are options.
 
     Args:
-        defaults: makes the settings without options, called when the command is used.
+        make: makes the settings when the command is used; a class as "module:name" is imported
+            then.
         paths: the fields that are options, such as "judge.timing.seconds".
+        values: the arguments of `make`.
     """
 
     def part(_: type, __: str) -> OptionPart:
-        settings = defaults()
+        settings = (resolve_name(make) if isinstance(make, str) else make)(**values)
         options = {path: _settings_option(settings, path) for path in paths}
 
         def value(values: Mapping[str, Any]) -> Any:

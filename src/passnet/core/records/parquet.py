@@ -5,7 +5,6 @@ are unpacked if they would be too large.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from mmap import ACCESS_READ, mmap
@@ -17,9 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from passnet.core.records.parquet_pages import unpacked_bytes
-from passnet.core.records.serialise import SCHEMA_VERSION, check_replaceable, decode, encode
+from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, replacing
 from passnet.core.records.untrusted import open_untrusted, untrusted_digest
-from passnet.errors import InputError, boundary, naming
+from passnet.errors import InputError, boundary
 
 T = TypeVar("T")
 
@@ -110,24 +109,17 @@ class Format(Generic[T]):
 
     def write_table(self, path: Path, table: pa.Table, version: str = "") -> None:
         """Store a table with the columns of `schema` in one file."""
-        check_replaceable(path)
         names = _leaf_names(self.schema)
         facts = self.schema.metadata | ({CONTENT_KEY: version.encode()} if version else {})
-        partial = path.with_suffix(path.suffix + ".partial")
-        try:
-            with naming(path):
-                pq.write_table(
-                    table.cast(self.schema).replace_schema_metadata(facts),
-                    partial,
-                    row_group_size=ROW_GROUP_ROWS,
-                    compression="zstd",
-                    compression_level={name: 1 if name in self.hashes else 9 for name in names},
-                    use_dictionary=[name for name in names if name not in self.hashes],
-                )
-                partial.replace(path)
-        finally:
-            with suppress(OSError):  # it is there only where it did not become the file
-                partial.unlink()
+        with replacing(path) as partial:
+            pq.write_table(
+                table.cast(self.schema).replace_schema_metadata(facts),
+                partial,
+                row_group_size=ROW_GROUP_ROWS,
+                compression="zstd",
+                compression_level={name: 1 if name in self.hashes else 9 for name in names},
+                use_dictionary=[name for name in names if name not in self.hashes],
+            )
 
     def content_version(self, path: Path) -> str:
         """Return the version of the content of a file; empty where it has none."""

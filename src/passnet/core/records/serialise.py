@@ -7,7 +7,7 @@ import math
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from itertools import count
 from pathlib import Path
@@ -194,13 +194,20 @@ def write_text(path: Path, text: str) -> None:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file, replacing it whole or not at all; an OSError names it."""
+    with replacing(path) as partial:
+        partial.write_bytes(content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield the path of a file that becomes `path` if the block succeeds; an OSError names it."""
     check_replaceable(path)
     partial = path.with_suffix(path.suffix + ".partial")
     try:
         with naming(path):
-            partial.write_bytes(content)
+            yield partial
             partial.replace(path)
-    except OSError:
+    except BaseException:
         with suppress(OSError):  # what is left of it takes room; there may be nothing
             partial.unlink()
         raise

@@ -36,6 +36,16 @@ _PLAIN_FIELDS: dict[str, tuple[Any, str]] = {
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
+def input_mib(tensors: Iterable[TensorSpec]) -> float:
+    """Return the memory of some inputs in MiB.
+
+    Examples:
+        >>> input_mib([TensorSpec("x", (1024, 1024), "bfloat16")])
+        2.0
+    """
+    return sum(spec.num_elements * DTYPE_BYTES[spec.dtype] for spec in tensors) / 2**20
+
+
 def parse_meta(
     text: str, where: str, role: Literal["weight", "input"] = "weight"
 ) -> tuple[TensorSpec, ...]:

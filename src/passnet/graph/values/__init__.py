@@ -1,7 +1,6 @@
 """The values that flow through a graph.
 
 fake, fake_limits  the shape of every value from a run under fake tensors
-domains            declared domains of arguments
 inputs             input values: as recorded, fresh or extreme
 structured         input values with a structure on which shortcuts fail
 effects            calls that write into an argument or share its memory

@@ -6,13 +6,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from passnet.core.records.dtypes import LARGEST, Array, is_float, storage, to_storage
+from passnet.core.records.dtypes import LARGEST, Array, from_storage, is_float, storage, to_storage
 from passnet.errors import GraphError
-from passnet.graph.spec import Alias, Graph, Op, Sequence, TensorSpec, op_refs, refs
-from passnet.graph.values.domains import in_domain
+from passnet.graph.spec import Graph, Sequence, TensorSpec, refs
 from passnet.graph.values.effects import writes_first
 from passnet.graph.values.fake import SYMBOL_ANNOTATION, symbol_value
-from passnet.graph.values.uses import Use, find_uses, reads_values
+from passnet.graph.values.uses import Use, find_uses, ops_with_sources
 
 InputValue: TypeAlias = "Array | int"
 """A tensor as numpy storage (see `records.dtypes`), or a Python integer for a SymInt."""
@@ -32,6 +31,11 @@ MASK_MAGNITUDE = 1e4
 MASK_SHARE = 0.25
 TRUE_SHARES = (0.1, 0.9)
 """Least and largest share of true in a fresh mask; between them, the recorded share."""
+
+LEAST_POSITIVE = 2.0**-12
+"""Least value of a positive argument, so that float16 holds its inverse."""
+LARGEST_UNIT = 1 - 2.0**-8
+"""Largest part of a unit, so that no dtype rounds it to more than 1."""
 
 Rows: TypeAlias = tuple[tuple[float, float], ...]
 
@@ -77,6 +81,22 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
     return values
 
 
+def in_domain(stored: Array, spec: TensorSpec) -> Array:
+    """Return the values of an argument moved into its domain, if it has one; those inside stay."""
+    if spec.domain is None:
+        return stored
+    values = from_storage(stored, spec.dtype).astype(np.float64)
+    if spec.domain == "positive":
+        values = np.maximum(np.abs(values), LEAST_POSITIVE)
+    elif spec.domain == "unit":  # folded at both ends
+        values = np.clip(np.abs((values - 1) % 4 - 2) - 1, -LARGEST_UNIT, LARGEST_UNIT)
+    else:
+        for dim in range(-min(2, values.ndim), 0):
+            norms = np.linalg.norm(values, axis=dim, keepdims=True)
+            values = values / np.maximum(1, norms / LARGEST_UNIT)
+    return to_storage(values, spec.dtype)
+
+
 def integer_pools(graph: Graph, random: np.random.Generator, spare: int) -> list[Array | None]:
     """Return flat pools of fresh values for integers and booleans; any stretch is one draw.
 
@@ -104,19 +124,13 @@ def varies(graph: Graph) -> bool:
         for param, spec in zip(graph.program.params, graph.tensors, strict=False)
         if param.annotation != SYMBOL_ANNOTATION and _differs(spec, uses[spec.name])
     }
-    for statement in graph.program.body:
-        if isinstance(statement, Alias):
-            reads, output = {statement.source}, statement.output
-        elif isinstance(statement, Op):
-            reads = set(op_refs(statement)) if reads_values(statement) else set()
-            output = statement.output
-            if reads & varying and writes_first(statement.target, dict(statement.kwargs)):
-                return True
-        else:
-            continue
-        if output is not None:
-            (varying.add if reads & varying else varying.discard)(output)
-    return not varying.isdisjoint(refs(Sequence("tuple", graph.program.outputs)))
+    sources = {spec.name: {spec.name} for spec in graph.tensors}
+    for op, read, made in ops_with_sources(graph):
+        sources = made
+        if read & varying and writes_first(op.target, dict(op.kwargs)):
+            return True
+    outputs = refs(Sequence("tuple", graph.program.outputs))
+    return any(sources.get(name, set()) & varying for name in outputs)
 
 
 def _differs(spec: TensorSpec, use: Use) -> bool:

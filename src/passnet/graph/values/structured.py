@@ -8,10 +8,10 @@ import numpy as np
 from passnet.core.records.dtypes import LARGEST, Array, from_storage, is_float, to_storage
 from passnet.graph.fx.operators import name_set
 from passnet.graph.spec import Arg, Graph, Op, Sequence, TensorSpec
-from passnet.graph.values.domains import in_domain
 from passnet.graph.values.effects import last_name
 from passnet.graph.values.inputs import (
     InputValue,
+    in_domain,
     integer_range,
     is_additive_mask,
     is_scalar,

@@ -10,7 +10,6 @@ from passnet.passes.folder import CALLABLES
 
 _USED_UNNAMED = {*CALLABLES, "guard", "guards"} - {"pattern"}
 """Names of a pass that a harness reads."""
-_SEVERAL = (ast.If, ast.Try, ast.With)
 
 
 def find_matched(code: Code) -> None:

@@ -7,11 +7,11 @@ import subprocess
 import tempfile
 from collections.abc import Iterable
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
 
+from passnet.core.hardware import version_of
 from passnet.core.records.folders import cache_folder, cached_file, keep_file
 from passnet.errors import MeasureError
 from passnet.judge.candidate import Candidate
@@ -135,17 +135,12 @@ def worker_library(name: str) -> Path | None:
     if compiler is None or torch is None or torch.origin is None:
         return None
     source = _SOURCES / f"{name}.cpp"
-    text = "\0".join([source.read_text("utf-8"), *_FLAGS, compiler, torch.origin, _torch_version()])
+    text = "\0".join(
+        [source.read_text("utf-8"), *_FLAGS, compiler, torch.origin, version_of("torch")]
+    )
     kept, key = cache_folder(_LIBRARIES), hashlib.sha256(text.encode()).hexdigest()[:32]
     found = cached_file(kept, key, ".so")
     return found or _compiled(compiler, source, Path(torch.origin).parent, kept, key)
-
-
-def _torch_version() -> str:
-    try:
-        return version("torch")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _compiled(compiler: str, source: Path, torch: Path, kept: Path, key: str) -> Path | None:

@@ -1,6 +1,5 @@
 """Suites: tasks of graphs that candidates are measured on.
 
-suite               tasks, content hashes, and keys to keep training data apart
-shipped             the suites that ship
-selection, balance  the tasks that a suite takes from a dataset
+suite    tasks, content hashes, and keys to keep training data apart
+shipped  the suites that ship
 """

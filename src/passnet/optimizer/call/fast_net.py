@@ -191,12 +191,12 @@ def copied(
     if file is not None and sum(weight.nbytes for weight in weights.values()) >= large_bytes:
         weight_file, memo = WeightFile.of_copies(file, weights.values())
     net_copy = _copy(net, name, [*weights.values(), *attributes], memo)
-    places = _places(as_module(net_copy))
+    names_at = _places(as_module(net_copy))
     if shares_weights:
         return net_copy, (), None
-    if shared := places.keys() & _places(module).keys():
+    if shared := names_at.keys() & _places(module).keys():
         raise InputError(
-            f"copies of {name} share {places[shared.pop()]} with it; passnet works on a copy, so "
+            f"copies of {name} share {names_at[shared.pop()]} with it; passnet works on a copy, so "
             "give a net whose copies have weights of their own"
         )
     calls_copy = _copy(list(calls), f"the arguments of {name}", tree_leaves(calls), memo)
@@ -206,8 +206,8 @@ def copied(
 def _places(net: torch.nn.Module) -> dict[int, str]:
     """Return the names of a net's weights by their addresses in memory."""
     weights = {name: weight for name, weight in state_tensors(net).items() if is_dense(weight)}
-    places = {weight.untyped_storage().data_ptr(): name for name, weight in weights.items()}
-    return {place: name for place, name in places.items() if place}
+    by_address = {weight.untyped_storage().data_ptr(): name for name, weight in weights.items()}
+    return {address: name for address, name in by_address.items() if address}
 
 
 def _copy(value: Any, name: str, tensors: Iterable[Any], memo: dict[Any, Any]) -> Any:
@@ -233,15 +233,17 @@ def served(built: BuiltBackend, net: torch.nn.Module) -> BuiltBackend:
     if built.bind is not None:
         built.bind(weights)
     instead = None if built.instead is None else served(built.instead, net)
-    others = {built.engine: None} | ({} if instead is None else {instead.engine: instead})
-    for _, other in built.by_size:
-        if other is not None and other.engine not in others:
-            others[other.engine] = served(replace(other, instead=None), net)
+    by_engine = {built.engine: None} | ({} if instead is None else {instead.engine: instead})
+    for _, backend in built.by_size:
+        if backend is not None and backend.engine not in by_engine:
+            by_engine[backend.engine] = served(replace(backend, instead=None), net)
     attributes = attributes_of(built.net)
-    made = replace(built, weights=weights, instead=instead, attributes=attributes, net=None)
-    others[built.engine] = replace(made, by_size=())
-    by_size = tuple((sizes, other and others[other.engine]) for sizes, other in built.by_size)
-    return replace(made, by_size=by_size)
+    own_backend = replace(built, weights=weights, instead=instead, attributes=attributes, net=None)
+    by_engine[built.engine] = replace(own_backend, by_size=())
+    by_size = tuple(
+        (sizes, backend and by_engine[backend.engine]) for sizes, backend in built.by_size
+    )
+    return replace(own_backend, by_size=by_size)
 
 
 def fast_net(
@@ -263,9 +265,9 @@ def fast_net(
 
     step, encoder = DecoderStep(module), None
     own = [served(built, step) for built in built_backends if type(built.net) is DecoderStep]
-    if others := [built for built in built_backends if type(built.net) is not DecoderStep]:
+    if of_encoder := [built for built in built_backends if type(built.net) is not DecoderStep]:
         part = module.get_encoder()
-        of_part = [served(built, part) for built in others]
+        of_part = [served(built, part) for built in of_encoder]
         encoder = FastNet(part, of_part, warns, dispatch=EncoderDispatch)
     dispatch = partial(DecoderDispatch, output_type=output_type, encoder=encoder)
     return FastNet(module, own, warns, dispatch=dispatch)

@@ -79,9 +79,8 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"[{key!r}]", child) for key, child in value.items())
     elif isinstance(value, (list, tuple)):
         yield from ((f"[{number}]", child) for number, child in enumerate(value))
-    elif isinstance(getattr(value, "__dict__", None), dict) and not _is_of_torch(value):
+    elif (
+        isinstance(getattr(value, "__dict__", None), dict)
+        and type(value).__module__.partition(".")[0] != "torch"
+    ):
         yield from ((f".{name}", child) for name, child in vars(value).items())
-
-
-def _is_of_torch(value: Any) -> bool:
-    return type(value).__module__.partition(".")[0] == "torch"

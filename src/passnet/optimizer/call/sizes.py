@@ -56,7 +56,7 @@ class CallPlan(Protocol):
 
 
 def named_ranges(
-    asked: Mapping[Any, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], net: Any
+    dynamic: Mapping[Any, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], net: Any
 ) -> tuple[SizeRange, ...]:
     """Return the ranges that a user asks for, as `OptimizeSettings.dynamic` says.
 
@@ -64,17 +64,17 @@ def named_ranges(
         InputError: a name, an axis or a range means nothing for these arguments.
     """
     tensors = list(_named_tensors(args, kwargs, net))
-    found: dict[tuple[str, int, int, int], list[tuple[int, int]]] = {}
-    for name, value in asked.items():
+    places_of: dict[tuple[str, int, int, int], list[tuple[int, int]]] = {}
+    for name, value in dynamic.items():
         if isinstance(value, Mapping):
             numbers = [n for n, (names, _) in enumerate(tensors) if name in names]
             if not numbers:
-                known = dict.fromkeys(str(names[0]) for names, _ in tensors)
-                raise InputError(f"dynamic: {no_such('tensor', name, known)}")
+                tensor_names = dict.fromkeys(str(names[0]) for names, _ in tensors)
+                raise InputError(f"dynamic: {no_such('tensor', name, tensor_names)}")
             for number, (axis, ends) in product(numbers, value.items()):
                 size = _size(tensors[number][1], axis, f"{name}: ")
                 low, high = _ends(ends, f"{name}, axis {axis}", size)
-                found.setdefault(("", low, high, size), []).append((number, axis))
+                places_of.setdefault(("", low, high, size), []).append((number, axis))
         elif name in AXES:
             axis = AXES[name]
             own = [(n, x.shape[axis]) for n, (_, x) in enumerate(tensors) if x.dim() > axis]
@@ -82,19 +82,19 @@ def named_ranges(
                 raise InputError(f"dynamic: no tensor has an axis {axis}, which {name} means")
             size = own[0][1]
             low, high = _ends(value, name, size)
-            found[name, low, high, size] = [(n, axis) for n, other in own if other == size]
+            places_of[name, low, high, size] = [(n, axis) for n, length in own if length == size]
         else:
             raise InputError(
                 f'dynamic: {name!r} is neither batch nor length; write {{"batch": (1, 64)}}, or '
                 '{"input_ids": {1: (1, 512)}} for axis 1 of an argument'
             )
-    for number, axis in (place for places in found.values() for place in places):
+    for number, axis in (pair for pairs in places_of.values() for pair in pairs):
         if not tensors[number][1].is_contiguous():
             name = tensors[number][0][0]
             raise InputError(f"dynamic: {name} is not contiguous, so axis {axis} cannot vary")
     return tuple(
-        SizeRange(name or _name_of(places, tensors), low, high, size, tuple(places))
-        for (name, low, high, size), places in found.items()
+        SizeRange(name or _name_of(pairs, tensors), low, high, size, tuple(pairs))
+        for (name, low, high, size), pairs in places_of.items()
         if low < high
     )
 
@@ -107,10 +107,10 @@ def ranges_of_calls(
     Axes with the same sizes in all calls share a range.
     """
     flat = [tree_flatten((tuple(args), dict(kwargs))) for args, kwargs in calls]
-    (first, spec), others = flat[0], flat[1:]
-    if any(other != spec for _, other in others):
+    (first, spec), later_calls = flat[0], flat[1:]
+    if any(later_spec != spec for _, later_spec in later_calls):
         return ()
-    found: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    places_of: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     names = argument_names(*tree_unflatten(first, spec))
     named = []
     for position, leaves in enumerate(zip(*(leaves for leaves, _ in flat), strict=True)):
@@ -125,11 +125,11 @@ def ranges_of_calls(
             if len({*sizes}) > 1:
                 if min(sizes) < 1 or not all(x.is_contiguous() for x in leaves):
                     return ()
-                found.setdefault(sizes, []).append((len(named), axis))
+                places_of.setdefault(sizes, []).append((len(named), axis))
         named.append(names[position].removeprefix("input "))
     return tuple(
         SizeRange(f"{named[p[0][0]]}, axis {p[0][1]}", min(sizes), max(sizes), sizes[0], tuple(p))
-        for sizes, p in found.items()
+        for sizes, p in places_of.items()
     )
 
 
@@ -142,13 +142,13 @@ def resized(
     tensors: Sequence[torch.Tensor], ranges: Sequence[SizeRange], sizes: CallSizes
 ) -> list[torch.Tensor]:
     """Return tensors of other sizes, whose values are the example's, repeated or cut off."""
-    made = list(tensors)
+    copies = list(tensors)
     for size_range, size in zip(ranges, sizes, strict=True):
         for number, axis in size_range.places:
-            index = torch.arange(size, device=made[number].device) % made[number].shape[axis]
-            made[number] = made[number].index_select(axis, index)
+            index = torch.arange(size, device=copies[number].device) % copies[number].shape[axis]
+            copies[number] = copies[number].index_select(axis, index)
     same: dict[int, torch.Tensor] = {}
-    return [same.setdefault(id(was), now) for was, now in zip(tensors, made, strict=True)]
+    return [same.setdefault(id(was), now) for was, now in zip(tensors, copies, strict=True)]
 
 
 def traced_sizes(ranges: Sequence[SizeRange]) -> CallSizes:
@@ -164,21 +164,21 @@ def compared_sizes(ranges: Sequence[SizeRange]) -> list[CallSizes]:
     example, least = tuple(r.example for r in ranges), tuple(r.low for r in ranges)
     most = [(*least[:n], r.high, *least[n + 1 :]) for n, r in enumerate(ranges)]
     middle = tuple(_odd_between(r) for r in ranges)
-    found = dict.fromkeys([least, middle, *most, tuple(r.high for r in ranges)])
-    return sorted(found.keys() - {example}, key=math.prod)
+    choices = dict.fromkeys([least, middle, *most, tuple(r.high for r in ranges)])
+    return sorted(choices.keys() - {example}, key=math.prod)
 
 
 def measured_sizes(ranges: Sequence[SizeRange]) -> list[CallSizes]:
     """Return the sizes for which times are taken, the cheapest first."""
     count = NUM_OF_ONE if len(ranges) == 1 else NUM_OF_MORE
-    found = [*product(*(r.between(count) for r in ranges))]
-    found.sort(key=math.prod)
-    if len(found) > MOST_MEASURED:  # of three ranges: those that grow together, and one by one
+    choices = [*product(*(r.between(count) for r in ranges))]
+    choices.sort(key=math.prod)
+    if len(choices) > MOST_MEASURED:  # of three ranges: those that grow together, and one by one
         least = tuple(r.low for r in ranges)
         alone = [(*least[:n], r.high, *least[n + 1 :]) for n, r in enumerate(ranges)]
         together = [*zip(*(r.between(count) for r in ranges), strict=False)]
-        found = sorted({*alone, *together}, key=math.prod)
-    return found
+        choices = sorted({*alone, *together}, key=math.prod)
+    return choices
 
 
 def nearest(sizes: CallSizes, measured: Sequence[CallSizes]) -> int:
@@ -186,7 +186,7 @@ def nearest(sizes: CallSizes, measured: Sequence[CallSizes]) -> int:
 
     def distance(number: int) -> float:
         pairs = zip(sizes, measured[number], strict=True)
-        return sum(abs(math.log(max(one, 1) / max(other, 1))) for one, other in pairs)
+        return sum(abs(math.log(max(size, 1) / max(known_size, 1))) for size, known_size in pairs)
 
     return min(range(len(measured)), key=distance)
 
@@ -234,6 +234,6 @@ def _ends(value: Any, says: str, size: int) -> tuple[int, int]:
     return value[0], value[1]
 
 
-def _name_of(places: Sequence[tuple[int, int]], tensors: Sequence[Any]) -> str:
-    number, axis = places[0]
+def _name_of(pairs: Sequence[tuple[int, int]], tensors: Sequence[Any]) -> str:
+    number, axis = pairs[0]
     return f"{tensors[number][0][0]}, axis {axis}"

@@ -59,11 +59,6 @@ def is_plain(value: Any) -> bool:
     return type(value) in _PLAIN or (type(value) is tuple and all(map(is_plain, value)))
 
 
-def is_checkable(value: Any) -> bool:
-    """Return whether a check can tell a leaf of arguments from others: a tensor or a constant."""
-    return is_dense(value) or is_plain(value)
-
-
 def is_dense(value: Any) -> bool:
     """Return whether a value is a tensor of no other class, strided and not nested."""
     is_tensor = type(value) in (torch.Tensor, torch.nn.Parameter)
@@ -104,7 +99,7 @@ def nested(structure: OutputStructure, tensors: Sequence[torch.Tensor]) -> Any:
 def check_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Refuse arguments that a check of calls cannot tell from others, by an InputError."""
     for name, leaf in zip(argument_names(args, kwargs), tree_leaves((args, kwargs)), strict=True):
-        if not is_checkable(leaf):
+        if not (is_dense(leaf) or is_plain(leaf)):
             kind = f"of type {type(leaf).__name__}"
             if isinstance(leaf, torch.Tensor) and leaf.layout is not torch.strided:
                 kind = f"a tensor with layout {leaf.layout}"

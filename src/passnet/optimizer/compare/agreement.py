@@ -163,15 +163,15 @@ class EagerComparison:
         on them do, within which it is compared again. Where that is not enough, or would leave but
         one value in a mask, calls with an empty row in a mask are kept from it instead.
         """
-        found = self._agreement(built, ())
+        agreed = self._agreement(built, ())
         if self.call.plan is not None:
-            return replace(found, index_bounds=self.call.plan.bounds)
+            return replace(agreed, index_bounds=self.call.plan.bounds)
         rows = fresh_values.masks_of_rows(self.call)
-        if not any(rows) or not (found.wrong or _is_of_one_value(found.index_bounds, rows)):
-            return found
+        if not any(rows) or not (agreed.wrong or _is_of_one_value(agreed.index_bounds, rows)):
+            return agreed
         within = self._agreement(built, rows)
         if within.wrong or _is_of_one_value(within.index_bounds, rows):
-            return found
+            return agreed
         return replace(within, filled_rows=rows)
 
     def _agreement(self, built: BuiltBackend, rows: Sequence[bool]) -> Agreement:
@@ -186,12 +186,12 @@ class EagerComparison:
         for draw, expected in self._drawn:
             if has_empty_row(draw.tensors, rows) or not self._counts(draw, built):
                 continue
-            found = self._difference(built, draw, expected)
-            error = max(error, found.error) if draw.kind == "usual" else error
-            if found.wrong:
-                wrongs.setdefault(draw.kind, found.wrong)
-            if draw.kind in ("usual", "small") and found.wrong:
-                return replace(first, error=error, wrong=found.wrong)
+            compared = self._difference(built, draw, expected)
+            error = max(error, compared.error) if draw.kind == "usual" else error
+            if compared.wrong:
+                wrongs.setdefault(draw.kind, compared.wrong)
+            if draw.kind in ("usual", "small") and compared.wrong:
+                return replace(first, error=error, wrong=compared.wrong)
         first = replace(first, error=error)
         bounds: NumberBounds = ()
         if wrong := wrongs.get("indices"):
@@ -208,26 +208,26 @@ class EagerComparison:
             return replace(first, wrong=wrong)
         return replace(first, bound=self._bound if wrong else None, index_bounds=bounds)
 
-    def within(self, built: BuiltBackend, found: Agreement) -> Agreement:
+    def within(self, built: BuiltBackend, agreed: Agreement) -> Agreement:
         """Return an agreement at other sizes with this call's: the larger error, and why the
         backend is wrong within the bounds found.
         """
-        left_out = {"large", "not finite"} if found.bound is not None else set()
-        left_out |= {"indices", "mask"} if found.index_bounds else set()
-        rows = found.filled_rows
+        left_out = {"large", "not finite"} if agreed.bound is not None else set()
+        left_out |= {"indices", "mask"} if agreed.index_bounds else set()
+        rows = agreed.filled_rows
         for draw, expected in [*self._sets, *self._drawn]:
             is_served = draw.kind not in left_out and not has_empty_row(draw.tensors, rows)
             if is_served and self._counts(draw, built):
                 own = self._difference(built, draw, expected)
                 if own.wrong:
-                    return replace(found, wrong=f"{self.says}: {own.wrong}")
+                    return replace(agreed, wrong=f"{self.says}: {own.wrong}")
                 if draw.kind == "usual":
-                    found = replace(found, error=max(found.error, own.error))
-        if self.call.plan is not None or not found.index_bounds:
-            return found
-        if not self._is_right_within(built, found.index_bounds, rows):
-            return replace(found, wrong=f"{self.says}: it has other values than eager torch")
-        return found
+                    agreed = replace(agreed, error=max(agreed.error, own.error))
+        if self.call.plan is not None or not agreed.index_bounds:
+            return agreed
+        if not self._is_right_within(built, agreed.index_bounds, rows):
+            return replace(agreed, wrong=f"{self.says}: it has other values than eager torch")
+        return agreed
 
     def _counts(self, draw: ArgumentSet, built: BuiltBackend) -> bool:
         """Return whether a backend must be right on some arguments: one of a lower precision on
@@ -263,19 +263,19 @@ class EagerComparison:
         if expected is None:
             return Agreement(0.0, None, f"{case}it does not fail, and eager torch does")
         allowed = self._allowed_for(draw, built)
-        found = compare_outputs(outputs, expected, exact, built.is_frozen, allowed)
-        if draw.kind == "small" and not found.wrong and any(map(_is_kept, outputs, expected)):
-            return replace(found, wrong=f"{case}it keeps numbers that eager torch makes zero")
-        is_in_doubt = found.wrong and exact is None and allowed is None
+        compared = compare_outputs(outputs, expected, exact, built.is_frozen, allowed)
+        if draw.kind == "small" and not compared.wrong and any(map(_is_kept, outputs, expected)):
+            return replace(compared, wrong=f"{case}it keeps numbers that eager torch makes zero")
+        is_in_doubt = compared.wrong and exact is None and allowed is None
         if is_in_doubt and self.eager_s <= MAX_DOUBT_S:
             exact = self._in_float64(draw.tensors)
             if exact is not None:
                 if draw.says:
                     outputs = without_noise(outputs, expected, exact)
-                found = compare_outputs(outputs, expected, exact, built.is_frozen)
+                compared = compare_outputs(outputs, expected, exact, built.is_frozen)
         if any(not _is_equal(now, was) for now, was in zip(copies, draw.tensors, strict=True)):
-            found = replace(found, wrong="it writes into an argument")
-        return replace(found, wrong=found.wrong and case + found.wrong)
+            compared = replace(compared, wrong="it writes into an argument")
+        return replace(compared, wrong=compared.wrong and case + compared.wrong)
 
     def _stale_weights(self, built: BuiltBackend) -> str | None:
         """Return a difference after an update of weights, which the backend must read."""
@@ -318,8 +318,8 @@ class EagerComparison:
     ) -> bool:
         within = [fresh_values.drawn_within(self.call, bounds, seed) for seed in range(NUM_WITHIN)]
         padded = [tensors for _, tensors in fresh_values.padded_within(self.call, bounds, 0)]
-        for drawn in (*within, *padded):
-            tensors = fresh_values.with_filled_rows(drawn, rows)
+        for sample in (*within, *padded):
+            tensors = fresh_values.with_filled_rows(sample, rows)
             expected = self.try_eager(tensors)
             draw = ArgumentSet("indices", "", tensors)
             if self._difference(built, draw, expected).wrong:
@@ -345,10 +345,10 @@ def _is_of_one_value(bounds: NumberBounds, masks: Sequence[bool]) -> bool:
 
 def _few_of_each(draws: Iterable[ArgumentSet], count: int) -> Iterator[ArgumentSet]:
     """Yield the first arguments of each kind."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for draw in draws:
-        seen[draw.kind] += 1
-        if seen[draw.kind] <= count:
+        counts[draw.kind] += 1
+        if counts[draw.kind] <= count:
             yield draw
 
 
@@ -374,7 +374,7 @@ def _spare_memory() -> Iterator[None]:
 
 def _joined(first: NumberBounds, second: NumberBounds) -> NumberBounds:
     """Return the bounds of the second for each tensor that has some there, else of the first."""
-    return tuple(own or other for own, other in zip_longest(second, first))
+    return tuple(own or bounds for own, bounds in zip_longest(second, first))
 
 
 def _is_equal(first: torch.Tensor, second: torch.Tensor) -> bool:

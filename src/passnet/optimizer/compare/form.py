@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from passnet.errors import BackendError
+from passnet.optimizer.call.call_check import is_dense_in_memory
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.call.sizes import traced_sizes
 
@@ -53,7 +54,7 @@ def with_form(call: NetCall, built: BuiltBackend) -> BuiltBackend:
     ):
         return built
     for number, output in enumerate(call.outputs):
-        if number not in views and not _is_dense(output):
+        if number not in views and not is_dense_in_memory(output):
             raise BackendError(f"output {number} of the net overlaps itself or has gaps in memory")
     if call.ranges and not all(view.is_itself for view in views.values()):
         raise BackendError("the net returns a view, whose place in memory varies with its size")
@@ -147,12 +148,3 @@ def _differ(output: torch.Tensor, right: torch.Tensor) -> bool:
         return False
     pairs = zip(right.shape, output.stride(), right.stride(), strict=True)
     return any(size > 1 and own != expected for size, own, expected in pairs)
-
-
-def _is_dense(tensor: torch.Tensor) -> bool:
-    expected = 1
-    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
-        if size > 1 and stride != expected:
-            return False
-        expected *= max(size, 1)
-    return True

@@ -227,12 +227,12 @@ def masks_of_rows(call: NetCall) -> tuple[bool, ...]:
 
 def with_filled_rows(tensors: list[torch.Tensor], rows: Sequence[bool]) -> list[torch.Tensor]:
     """Return tensors whose rows of zeros begin with a one, where `rows` says so."""
-    made = list(tensors)
+    filled = list(tensors)
     for number, (tensor, is_mask_of_rows) in enumerate(zip(tensors, rows, strict=False)):
         if is_mask_of_rows:
-            made[number] = tensor.clone()
-            made[number][..., 0] |= ~tensor.any(-1)
-    return made
+            filled[number] = tensor.clone()
+            filled[number][..., 0] |= ~tensor.any(-1)
+    return filled
 
 
 def may_index(tensor: torch.Tensor) -> bool:
@@ -326,8 +326,8 @@ def _fresh(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     if tensor.numel() == 0:
         return tensor.clone()
     if _overlaps(tensor):
-        one = tensor[tuple(slice(1 if stride == 0 else None) for stride in tensor.stride())]
-        return _fresh(one, generator).expand(tensor.shape)
+        narrow = tensor[tuple(slice(1 if stride == 0 else None) for stride in tensor.stride())]
+        return _fresh(narrow, generator).expand(tensor.shape)
     values = tensor.detach().to("cpu")
     if values.dtype is torch.bool or values.is_complex() or _is_to_permute(values):
         order = torch.randperm(values.numel(), generator=generator)
@@ -362,9 +362,9 @@ def _beyond(
     for value in (-1, ends[1] + 1):
         if not info.min <= value <= info.max:
             continue
-        for place in _places(tensor):
+        for position in _places(tensor):
             says = f"with {value} among its whole numbers"
-            yield says, _with_index(call, number, value, place)
+            yield says, _with_index(call, number, value, position)
     if ends[1] >= ANY_NUMBER and tensor.dtype is torch.int64:
         for factor, far in _FAR_WHOLE:
             tensors = fresh_tensors(call, seed)
@@ -375,30 +375,30 @@ def _beyond(
 def _places(tensor: torch.Tensor) -> list[tuple[int, ...]]:
     """Return the first element of a tensor, and those beside it along short first or last axes."""
     first = (0,) * tensor.ndim
-    found = [first]
+    positions = [first]
     for axis in {0, tensor.ndim - 1} if tensor.ndim > 1 else ():
         if tensor.shape[axis] <= MAX_PLACES:
-            others = range(1, tensor.shape[axis])
-            found += [(*first[:axis], place, *first[axis + 1 :]) for place in others]
-    return found
+            sizes = range(1, tensor.shape[axis])
+            positions += [(*first[:axis], position, *first[axis + 1 :]) for position in sizes]
+    return positions
 
 
 def _with_index(
-    call: NetCall, number: int, index: int, place: tuple[int, ...] | None = None
+    call: NetCall, number: int, index: int, position: tuple[int, ...] | None = None
 ) -> list[torch.Tensor]:
     """Return the example with a whole number in one element of one of its tensors, the first."""
     tensors = [tensor.clone() for tensor in call.tensors()]
     if not _overlaps(tensors[number]):
-        tensors[number][place or (0,) * tensors[number].ndim] = index
+        tensors[number][position or (0,) * tensors[number].ndim] = index
     return tensors
 
 
-def _last_taken(takes: Callable[[int], bool], taken: int, refused: int) -> int:
+def _last_taken(takes: Callable[[int], bool], accepted: int, refused: int) -> int:
     """Return the last number that is taken, by bisection."""
-    while refused - taken > 1:
-        middle = (taken + refused) // 2
-        taken, refused = (middle, refused) if takes(middle) else (taken, middle)
-    return taken
+    while refused - accepted > 1:
+        middle = (accepted + refused) // 2
+        accepted, refused = (middle, refused) if takes(middle) else (accepted, middle)
+    return accepted
 
 
 def _widened(

@@ -114,7 +114,8 @@ class DecoderStep(torch.nn.Module):
         names = inspect.signature(net.forward).parameters
         self.keeps = "logits_to_keep" in names
         self.counts = f"{self.prefix}position_ids" not in names
-        self.masks_source = self.has_source and _masks_source(net.get_decoder())
+        own = inspect.signature(net.get_decoder().forward).parameters if self.has_source else ()
+        self.masks_source = "encoder_attention_mask" in own
 
     @property
     def num_first(self) -> int:
@@ -161,11 +162,6 @@ class DecoderStep(torch.nn.Module):
         with _attention(self.net) if is_traced else nullcontext():
             outputs = self.net(use_cache=True, return_dict=True, **call)
         return outputs.logits, *(tensor.contiguous() for layer in layers for tensor in layer.new)
-
-
-def _masks_source(decoder: Any) -> bool:
-    """Return whether a decoder takes a mask of its source."""
-    return "encoder_attention_mask" in inspect.signature(decoder.forward).parameters
 
 
 def _with_source(own: Any, source: Sequence[torch.Tensor]) -> Any:

@@ -64,10 +64,10 @@ def fuse_attention(module: GraphModule, least_scores: int = LEAST_SCORES) -> int
     index = GraphIndex(module.graph)
     softmaxes = [node for node, call in index.calls.items() if _name(call) == "softmax"]
     candidates = (_found(index, node) for node in softmaxes)
-    attentions = [one for one in candidates if one and one.num_scores() >= least_scores]
+    attentions = [x for x in candidates if x and x.num_scores() >= least_scores]
     results: dict[Node, Node] = {}
-    for found in attentions:
-        put_call(module.graph, found, results)
+    for attention in attentions:
+        put_call(module.graph, attention, results)
     if attentions:
         module.graph.lint()
         module.recompile()
@@ -84,8 +84,8 @@ def _found(index: GraphIndex, softmax: Node) -> Attention | None:
     """Return the attention of a softmax, if it is one."""
     if after := _after(index, softmax):
         for before in _before(index, softmax.all_input_nodes[0], softmax, MAX_BETWEEN):
-            if found := _followed(index, before, softmax, after):
-                return found
+            if attention := _followed(index, before, softmax, after):
+                return attention
     return None
 
 
@@ -114,16 +114,16 @@ def _followed(
     return walk.attention(path, not is_written and _is_copied(index, last))
 
 
-def _before(index: GraphIndex, node: Node, user: Node, left: int) -> Iterator[list[Node]]:
+def _before(index: GraphIndex, node: Node, user: Node, num_left: int) -> Iterator[list[Node]]:
     """Yield the calls from each product that leads to a value which only one call reads."""
-    if not left or node not in index.calls or _users(index, node) != [user]:
+    if not num_left or node not in index.calls or _users(index, node) != [user]:
         return
     name = _name(index.calls[node])
     if name in PRODUCTS:
         yield [node]
     elif name in MOVES | SCALES | MASKS:
         for source in node.all_input_nodes:
-            for path in _before(index, source, node, left - 1):
+            for path in _before(index, source, node, num_left - 1):
                 yield [*path, node]
 
 
@@ -179,9 +179,9 @@ class _Walk:
     def begin(self, node: Node) -> bool:
         """Take the product of query and key."""
         call = self.index.calls[node]
-        if not (found := factors(node, call)):
+        if not (product := factors(node, call)):
             return False
-        pair, (*terms, out) = found
+        pair, (*terms, out) = product
         shapes = [value.meta[EXAMPLE].shape for value in pair]
         atoms: dict[Any, Atoms] = {}
         for letters, shape in zip(terms, shapes, strict=True):
@@ -233,46 +233,48 @@ class _Walk:
             chosen = second if first is source else first
             return mask is not source and self._fill(mask, first is source, chosen)
         is_first = values[0] is source
-        other = values[1] if is_first else values[0]
+        operand = values[1] if is_first else values[0]
         if name in ("add", "sub"):
             is_sum = named.get("alpha", 1) == 1 and (is_first or name == "add")
-            return is_sum and self._add(name, other)
+            return is_sum and self._add(name, operand)
         is_product = name in ("mul", "multiply")
         is_quotient = is_first and named.get("rounding_mode") is None
-        return (is_product or is_quotient) and self._multiply("mul" if is_product else "div", other)
+        return (is_product or is_quotient) and self._multiply(
+            "mul" if is_product else "div", operand
+        )
 
-    def _multiply(self, kind: str, other: Any) -> bool:
+    def _multiply(self, kind: str, operand: Any) -> bool:
         if any(mask.kind not in ("add", "sub") for mask in self.masks):
             return False
-        if type(other) in (int, float) and other:
-            factor = other if kind == "mul" else 1 / other
+        if type(operand) in (int, float) and operand:
+            factor = operand if kind == "mul" else 1 / operand
             self.scale *= factor
             self.masks = [replace(mask, scale=mask.scale * factor) for mask in self.masks]
             return math.isfinite(self.scale)
         if self.masks:
             return False
-        layout = self._layout_of(other)
-        self.factors.append((other, layout or (), kind))
+        layout = self._layout_of(operand)
+        self.factors.append((operand, layout or (), kind))
         return layout is not None
 
-    def _add(self, kind: str, other: Any) -> bool:
-        layout = self._layout_of(other)
-        self.masks.append(Mask(kind, other, layout or ()))
+    def _add(self, kind: str, summand: Any) -> bool:
+        layout = self._layout_of(summand)
+        self.masks.append(Mask(kind, summand, layout or ()))
         return layout is not None
 
     def _fill(self, mask: Any, is_kept: bool, value: Any) -> bool:
         if isinstance(value, Node) and value in self.index.calls:
             call = self.index.calls[value]
-            place = {"torch.tensor": 0, "torch.full": 1}.get(call.label)
-            value = None if place is None else call.arguments[place][1]
+            position = {"torch.tensor": 0, "torch.full": 1}.get(call.label)
+            value = None if position is None else call.arguments[position][1]
         layout = self._layout_of(mask, torch.bool)
         if layout is None or type(value) not in (int, float) or value > LARGEST_FILL:
             return False
         self.masks.append(Mask("keep" if is_kept else "fill", mask, layout, min(value, SUNK)))
         return True
 
-    def _layout_of(self, other: Any, dtype: torch.dtype = torch.float32) -> AxisLayout | None:
-        example = example_of(other)
+    def _layout_of(self, value: Any, dtype: torch.dtype = torch.float32) -> AxisLayout | None:
+        example = example_of(value)
         return self.axes.broadcast(example.shape, self.layout) if is_plain(example, dtype) else None
 
     def normalise(self, softmax: Node) -> bool:
@@ -285,14 +287,14 @@ class _Walk:
 
     def end(self, node: Node, source: Node) -> bool:
         """Take the product with the values, and put the axes into groups."""
-        found = factors(node, self.index.calls[node])
-        if not found or _name(self.index.calls[node]) == "baddbmm":
+        product = factors(node, self.index.calls[node])
+        if not product or _name(self.index.calls[node]) == "baddbmm":
             return False
-        pair, (*terms, out) = found
-        place = pair.index(source)
-        value, scores, layout = pair[1 - place], self.layout, []
-        atoms = dict(zip(terms[place], scores, strict=True))
-        for letter, size in zip(terms[1 - place], value.meta[EXAMPLE].shape, strict=True):
+        pair, (*terms, out) = product
+        position = pair.index(source)
+        value, scores, layout = pair[1 - position], self.layout, []
+        atoms = dict(zip(terms[position], scores, strict=True))
+        for letter, size in zip(terms[1 - position], value.meta[EXAMPLE].shape, strict=True):
             atoms[letter] = atoms.get(letter) or self.axes.new(size)
             layout.append(atoms[letter] if size > 1 else ())
         self.operands.append((value, tuple(layout)))

@@ -7,5 +7,5 @@ triton_kernel               a generated Triton kernel read, and its launch
 lowered_ranges              ranges of ops that generated kernels can compute
 eager_steps                 ops in the rounding steps of eager torch
 products, library_calls     products by faster ops, library calls without their surroundings
-folder_text                 the text of a pass folder and of its patterns
+folder_text, pass_text      the text of a pass folder, and of a pass and its pattern
 """

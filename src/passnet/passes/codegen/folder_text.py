@@ -9,74 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from passnet.errors import AuthorError
-from passnet.graph.spec import Graph, refs
-from passnet.graph.text.render import render_statement
 from passnet.graph.values.effects import may_alias
 from passnet.inductor.generated_code import TensorLayout, contiguous
 from passnet.passes.codegen import triton_source
 from passnet.passes.codegen.kernel_text import LANGUAGES, Language
 from passnet.passes.codegen.lowered_ranges import LoweredRange, ParameterOrder
+from passnet.passes.codegen.pass_text import form_key, pass_text, pattern_text
 from passnet.passes.files import MAX_FILE_CHARACTERS, Files
 from passnet.passes.folder import LIST_FILE
-
-PASS = '''\
-"""{num_ops} ops in kernels that Inductor generated, for {num_forms} forms of their arguments."""
-
-{imports}
-
-
-{prelude}def pattern({params}):
-{pattern}
-
-
-def replacement_args({params}):
-    return {params},
-
-
-{forms}FORMS = {{
-{table}
-}}
-
-
-{guard}
-
-def replacement({params}):
-    return FORMS[({key})]({params})
-
-
-def replacement_func():
-    return replacement
-'''
-
-GUARD = """\
-def guard({params}):  # for other arguments no kernel was generated
-    tensors = [given for given in ({params},) if isinstance(given, torch.Tensor)]
-    given = [(tuple(map(int, tensor.shape)), tensor.dtype) for tensor in tensors]
-    return tuple(part for form in given for part in form) in FORMS
-"""
-
-STRIDED_GUARD = """\
-STRIDES = {{
-{strides}
-}}
-
-
-def guard({params}):  # for other arguments no kernel was generated, or they would be copied
-    tensors = [given for given in ({params},) if isinstance(given, torch.Tensor)]
-    given = [(tuple(map(int, tensor.shape)), tensor.dtype) for tensor in tensors]
-    key = tuple(part for form in given for part in form)
-    return key in FORMS and all(
-        size == 1 or stride == expected
-        for tensor, strides in zip(({params},), STRIDES[key])
-        for size, stride, expected in zip(tensor.shape, tensor.stride(), strides)
-    )
-"""
-
-PATTERN_IMPORTS = {
-    "import operator": "operator.",
-    "from torch import device": "device(",
-    "from torch import inf": "inf",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +31,6 @@ class RangeSource:
     def num_ops(self) -> int:
         """Return the number of replaced ops."""
         return len(self.lowered.cut.program.ops)
-
-
-def pattern_text(cut: Graph) -> str:
-    """Return the body of the pattern that matches a range: its ops and its return."""
-    lines = [render_statement(statement) for statement in cut.program.body]
-    returned = ", ".join(name for arg in cut.program.outputs for name in refs(arg))
-    text = "\n".join([*lines, f"return {returned}"])
-    return "\n".join([*pattern_imports(text), text])
-
-
-def pattern_imports(text: str) -> list[str]:
-    """Return the imports that statements need besides torch."""
-    return [line for line, use in PATTERN_IMPORTS.items() if use in text]
 
 
 def pass_folder(sources: Sequence[RangeSource], is_strided: bool = False) -> Files:
@@ -161,7 +88,7 @@ def _pass_text(
     by_key: dict[str, tuple[RangeSource, ParameterOrder]] = {}
     for source in sources:
         for order in source.lowered.orders:
-            by_key.setdefault(_form_key(source.lowered, order), (source, order))
+            by_key.setdefault(form_key(*_layouts(source.lowered, order)), (source, order))
     params = [param.name for param in sources[0].lowered.cut.program.params]
     modules = sorted({names[source.text].split(".")[0] for source in sources})
     imports = "\n".join(f"from pass_dir import {name}" for name in modules)
@@ -169,30 +96,22 @@ def _pass_text(
         _form_text(number, source.lowered, order, names[source.text])
         for number, (source, order) in enumerate(by_key.values())
     ]
-    strides = [
-        f"    ({key}): {tuple(layout.stride for layout in _layouts(source.lowered, order))},"
+    strides = {
+        key: tuple(layout.stride for layout in _layouts(source.lowered, order))
         for key, (source, order) in by_key.items()
-    ]
+    }
     ops = sources[0].lowered.cut.program.ops
-    guard = STRIDED_GUARD if is_strided or all(may_alias(op.target) for op in ops) else GUARD
-    return PASS.format(
-        guard=guard.format(params=", ".join(params), strides="\n".join(strides)),
-        num_ops=sources[0].num_ops,
-        num_forms=len(by_key),
-        imports=language.imports.format(modules=imports),
-        prelude=language.prelude,
-        params=", ".join(params),
-        pattern="\n".join(f"    {line}" for line in pattern.splitlines()),
-        forms="".join(forms),
-        table="\n".join(f"    ({key}): form_{number}," for number, key in enumerate(by_key)),
-        key=", ".join(f"{name}.shape, {name}.dtype" for name in params),
+    form = ", ".join(f"{name}.shape, {name}.dtype" for name in params)
+    return pass_text(
+        f"{sources[0].num_ops} ops in kernels that Inductor generated",
+        pattern,
+        params,
+        {key: f"form_{number}" for number, key in enumerate(by_key)},
+        [f"return FORMS[({form})]({', '.join(params)})"],
+        strides if is_strided or all(may_alias(op.target) for op in ops) else None,
+        language.imports.format(modules=imports),
+        language.prelude + "".join(forms),
     )
-
-
-def _form_key(lowered: LoweredRange, order: ParameterOrder) -> str:
-    """Return shapes and dtypes of the arguments in some order, as a key of a pass's table."""
-    arguments = _layouts(lowered, order)
-    return ", ".join(f"{layout.shape}, torch.{layout.dtype}" for layout in arguments)
 
 
 def _layouts(lowered: LoweredRange, order: ParameterOrder) -> list[TensorLayout]:

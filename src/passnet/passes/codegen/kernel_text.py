@@ -28,19 +28,12 @@ class Language:
     """
 
     modules: str
-
     head: str
-
     source: str
-
     source_name: str
-
     imports: str
-
     prelude: str
-
     call: str
-
     allocation: str
 
 

@@ -20,38 +20,8 @@ from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph
 from passnet.graph.values.fake import fake_input, restored_state
 from passnet.inductor.generated_code import contiguous
-from passnet.passes.codegen.folder_text import STRIDED_GUARD, pattern_text
+from passnet.passes.codegen.pass_text import form_key, pass_text, pattern_text, table_text
 from passnet.passes.files import Files
-
-PASS = '''\
-"""Calls of libraries without what is around them, for {num_forms} forms of their arguments."""
-
-import torch
-
-
-def pattern({params}):
-{pattern}
-
-
-def replacement_args({params}):
-    return {params},
-
-
-{forms}FORMS = {{
-{table}
-}}
-{told_apart}
-
-{guard}
-
-def replacement({params}):
-    return {call}({params})
-
-
-def replacement_func():
-    return replacement
-'''
-
 
 VIEWS = ("view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "chunk", "split", "t")
 VIEWS += ("expand", "contiguous", "unflatten", "flatten", "select", "to")
@@ -113,44 +83,34 @@ def library_passes(forms: Sequence[LibraryForm]) -> Files:
 
 
 def _pass_text(pattern: str, forms: Sequence[LibraryForm]) -> str:
-    by_key = {
-        tuple(f"{spec.shape}, torch.{spec.dtype}" for spec in form.graph.tensors): form
-        for form in forms
-    }
+    by_form = {tuple(map(form_key, form.graph.tensors)): form for form in forms}
     names = [param.name for param in forms[0].graph.program.params]
     params = ", ".join(names)
-    table = [f"    ({', '.join(key)}): form_{number}," for number, key in enumerate(by_key)]
-    call, told_apart = "form_0", ""
-    if len(by_key) > 1:
-        read = _telling(list(by_key))
-        key_text = ", ".join(
-            f"{names[position]}.shape, {names[position]}.dtype" for position in read
-        )
-        call = f"BY_FORM[({key_text})]"
-        lines = [
-            f"    ({', '.join(key[position] for position in read)}): form_{number},"
-            for number, key in enumerate(by_key)
-        ]
-        told_apart = "\n".join(
-            ["BY_FORM = {  # of the arguments that tell them apart", *lines, "}\n"]
-        )
-    strides = [
-        f"    ({', '.join(key)}): {tuple(contiguous(spec.shape) for spec in form.graph.tensors)},"
-        for key, form in by_key.items()
+    functions = [
+        "\n".join([f"def form_{number}({params}):", *(f"    {line}" for line in form.lines)])
+        + f"\n    return {', '.join(form.returned)}\n\n\n"
+        for number, form in enumerate(by_form.values())
     ]
-    return PASS.format(
-        num_forms=len(by_key),
-        params=params,
-        pattern="\n".join(f"    {line}" for line in pattern.splitlines()),
-        forms="".join(
-            "\n".join([f"def form_{number}({params}):", *(f"    {line}" for line in form.lines)])
-            + f"\n    return {', '.join(form.returned)}\n\n\n"
-            for number, form in enumerate(by_key.values())
-        ),
-        table="\n".join(table),
-        told_apart=told_apart,
-        guard=STRIDED_GUARD.format(params=params, strides="\n".join(strides)),
-        call=call,
+    call = "form_0"
+    if len(by_form) > 1:
+        read = _telling(list(by_form))
+        key = ", ".join(f"{names[position]}.shape, {names[position]}.dtype" for position in read)
+        call = f"BY_FORM[({key})]"
+        table = {
+            ", ".join(form[position] for position in read): f"form_{number}"
+            for number, form in enumerate(by_form)
+        }
+        functions.append(f"{table_text('BY_FORM', table)}  # the arguments that tell them apart\n")
+    keys = [", ".join(form) for form in by_form]
+    strides = [[contiguous(spec.shape) for spec in form.graph.tensors] for form in by_form.values()]
+    return pass_text(
+        "Calls of libraries without what is around them",
+        pattern,
+        names,
+        {key: f"form_{number}" for number, key in enumerate(keys)},
+        [f"return {call}({params})"],
+        dict(zip(keys, strides, strict=True)),
+        definitions="".join(functions),
     )
 
 

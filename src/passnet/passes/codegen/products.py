@@ -13,7 +13,8 @@ from math import prod
 from passnet.core.hardware import multiplies_float16
 from passnet.graph.spec import Arg, Graph, Op, Ref, TensorSpec, refs
 from passnet.graph.text.render import render_arg, render_statement
-from passnet.passes.codegen.folder_text import pattern_imports, pattern_text
+from passnet.inductor.generated_code import contiguous
+from passnet.passes.codegen.pass_text import form_key, pass_text, pattern_imports, pattern_text
 from passnet.passes.files import Files
 from passnet.passes.folder import LIST_FILE
 
@@ -33,47 +34,6 @@ LEAST_MULTIPLICATIONS = 2**15
 
 LEAST_ROWS = 8
 """Fewest rows for which converting a matrix of weights takes less time than it saves."""
-
-PASS = '''\
-"""{title}, for {num_forms} forms of its arguments."""
-
-import torch
-{imports}
-
-def pattern({params}):
-{pattern}
-
-
-def replacement_args({params}):
-    return {params},
-
-
-FORMS = {{
-{forms}
-}}
-
-
-{guard}
-
-
-def replacement({params}):
-{body}
-
-
-def replacement_func():
-    return replacement
-'''
-
-GUARD = """\
-def guard({params}):  # in other forms it was not judged
-    tensors = [given for given in ({params},) if isinstance(given, torch.Tensor)]
-    given = tuple((tuple(map(int, tensor.shape)), tensor.dtype) for tensor in tensors)
-    return given in FORMS and all(tensor.is_contiguous() for tensor in tensors)"""
-
-FLOAT16_GUARD = """\
-def guard({params}):  # in other forms it may not be worth while
-    tensors = [given for given in ({params},) if isinstance(given, torch.Tensor)]
-    return tuple((tuple(map(int, tensor.shape)), tensor.dtype) for tensor in tensors) in FORMS"""
 
 
 def is_product(op: Op, specs: Mapping[str, TensorSpec]) -> bool:
@@ -96,12 +56,17 @@ def product_folder(graphs: Sequence[Graph]) -> Files:
         return {}
     [pattern] = patterns
     call = f"torch.ops.mkldnn._linear_pointwise({_call(graphs[0].program.ops[0])}, "
-    text = _pass_text(
+    strides = {
+        form_key(*graph.tensors): [contiguous(spec.shape) for spec in graph.tensors]
+        for graph in graphs
+    }
+    text = pass_text(
+        "Products that oneDNN computes",
         pattern,
-        graphs,
-        "A product that oneDNN computes",
-        GUARD,
+        [param.name for param in graphs[0].program.params],
+        dict.fromkeys(strides),
         [f'return {call}"none", [], None)'],
+        strides,
     )
     return {"Product0.py": text, LIST_FILE: '["Product0"]'}
 
@@ -172,31 +137,11 @@ def _float16_text(pattern: str, cuts: Sequence[Graph]) -> str:
     [result] = [name for arg in cuts[0].program.outputs for name in refs(arg)]
     halves = [spec.name for spec in cuts[0].tensors if spec.dtype == "float16"]
     body = [*(f"{name} = {name}.float()" for name in halves), statement, f"return {result}.half()"]
-    title = "A product of float16 that is computed in float32"
-    return _pass_text(pattern, cuts, title, FLOAT16_GUARD, body, pattern_imports(statement))
-
-
-def _pass_text(
-    pattern: str,
-    graphs: Sequence[Graph],
-    title: str,
-    guard: str,
-    body: Sequence[str],
-    imports: Sequence[str] = (),
-) -> str:
-    """Return a pass for graphs of one pattern, by the shapes and dtypes of their arguments."""
-    params = ", ".join(param.name for param in graphs[0].program.params)
-    forms = dict.fromkeys(
-        ", ".join(f"({spec.shape}, torch.{spec.dtype})" for spec in graph.tensors)
-        for graph in graphs
-    )
-    return PASS.format(
-        title=title,
-        num_forms=len(forms),
-        imports="".join(f"{line}\n" for line in imports),
-        params=params,
-        pattern="\n".join(f"    {line}" for line in pattern.splitlines()),
-        forms="\n".join(f"    ({form},)," for form in forms),
-        guard=guard.format(params=params),
-        body="\n".join(f"    {line}" for line in body),
+    return pass_text(
+        "Products of float16 that are computed in float32",
+        pattern,
+        [param.name for param in cuts[0].program.params],
+        dict.fromkeys(form_key(*cut.tensors) for cut in cuts),
+        body,
+        imports="\n".join(["import torch", *pattern_imports(statement)]),
     )

@@ -1,28 +1,17 @@
 """The requests and answers of the reward service, as records."""
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from passnet.core.records.serialise import encode
-from passnet.errors import ActionError, InputError, no_such
+from passnet.errors import ActionError
 from passnet.judge.candidate import CallMode
 from passnet.judge.score.status import MACHINES_FAULT
 from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import (
-    Suite,
     SuiteRow,
-    graph_of_row,
-    held_out_graphs,
-    make_suite,
-    row_of_graph,
 )
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files, created
-
-MAX_GRAPHS = 64
-"""Most graphs of a task that comes with a submission."""
 
 SubmissionState: TypeAlias = Literal["waiting", "judging", "done"]
 
@@ -48,17 +37,6 @@ class Submission:
 
     is_unchanged: bool = False
     """Judge the graphs as they are, called as passes are; `files` do not count."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeJob:
-    """A complete submission, whose judge needs to know no suites."""
-
-    graphs: tuple[SuiteRow, ...]
-    unseen: tuple[SuiteRow, ...]
-    files: Files
-    is_timed: bool
-    is_unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,39 +99,6 @@ class ServiceStatus:
     queue: QueueCounts
 
 
-def judge_job(
-    submission: Submission, suites: Mapping[str, Suite], held_out: Suite | None
-) -> JudgeJob:
-    """Complete a submission with the graphs of its task; see `check_graphs` for graphs of its own.
-
-    Raises:
-        InputError: no such suite or task, or files that a pass folder cannot have.
-    """
-    files: Files = {}
-    for name in () if submission.is_unchanged else sorted(submission.files):
-        files = created(files, name, submission.files[name])
-    how = (files, submission.is_timed, submission.is_unchanged)
-    if submission.suite is None:
-        graphs, unseen = submission.graphs, submission.unseen
-        if len(graphs) > MAX_GRAPHS or len(unseen) > MAX_GRAPHS:
-            raise InputError(f"a task may have {MAX_GRAPHS} graphs, and as many in other shapes")
-        if not graphs or any(row.task != submission.task for row in (*graphs, *unseen)):
-            raise InputError(f"give graphs of task {submission.task}, or the suite that it is in")
-        return JudgeJob(graphs, unseen, *how)
-    if submission.suite not in suites:
-        raise InputError(
-            f"{no_such('suite', submission.suite, suites)}; send the graphs of the task, or start "
-            "the service with --suite"
-        )
-    tasks = {task.name: task for task in suites[submission.suite].tasks}
-    if submission.task not in tasks:
-        missing = no_such("task", submission.task, tasks)
-        raise InputError(f"suite {submission.suite} has {missing}")
-    graphs = tuple(row_of_graph(graph) for graph in tasks[submission.task].graphs)
-    unseen = tuple(row_of_graph(graph) for graph in held_out_graphs(held_out, submission.task))
-    return JudgeJob(graphs, unseen, *how)
-
-
 def judgeable(files: Files) -> Files:
     """Return files that a pass folder can have; for others none at all, which are judged wrong."""
     folder: Files = {}
@@ -163,18 +108,3 @@ def judgeable(files: Files) -> Files:
     except ActionError:
         return {}
     return folder
-
-
-def check_graphs(rows: Sequence[SuiteRow]) -> None:
-    """Raise InputError for graphs that cannot be read, or do not share one op sequence."""
-    if rows:
-        where = f"task {rows[0].task}"
-        make_suite(where, [graph_of_row(row, where) for row in rows])
-
-
-def submission_id(job: JudgeJob, settings_digest: str, repeat: int) -> str:
-    """Hash the graphs but their origins, the files, the settings and the number of repeats."""
-    bare = [tuple(replace(row, source="null") for row in rows) for rows in (job.graphs, job.unseen)]
-    parts = (bare, sorted(job.files.items()), job.is_timed, settings_digest, repeat)
-    content = encode((*parts, "unchanged") if job.is_unchanged else parts)
-    return hashlib.sha256(content).hexdigest()[:32]

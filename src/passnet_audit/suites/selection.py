@@ -3,7 +3,6 @@
 Source: PassNet paper (arXiv 2605.29357), selection of PassBench, with ids from the rows' content.
 """
 
-import hashlib
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,8 @@ from passnet.data.dataset.store import SubgraphRow
 from passnet.data.mine.subgraphs import SubgraphKind
 from passnet.errors import InputError
 from passnet.graph.spec import TensorSpec
-from passnet.graph.text.meta import DTYPE_BYTES
+from passnet.graph.text.meta import input_mib
+from passnet.judge.task import task_name
 
 K = TypeVar("K", bound=Any)
 
@@ -70,9 +70,7 @@ class TaskRows:
     @property
     def name(self) -> str:
         """The first ops by name, and a hash of all."""
-        words = [op.rsplit(".", 1)[-1].strip("_") for op in self.ops[:3]]
-        digest = hashlib.sha256("\n".join(self.ops).encode()).hexdigest()[:8]
-        return "-".join([*words, digest])
+        return task_name(self.ops)
 
 
 def bucket_of(tensors: Iterable[TensorSpec], levels: int = LEVELS_A_BUCKET) -> Bucket:
@@ -127,16 +125,6 @@ def bucketed(
 def rank_of_row(row: SubgraphRow) -> tuple[int, str]:
     """Return the sort key of a row: the most frequent come first."""
     return -row.num_places, row.full
-
-
-def input_mib(tensors: Iterable[TensorSpec]) -> float:
-    """Return the memory of some inputs in MiB.
-
-    Examples:
-        >>> input_mib([TensorSpec("x", (1024, 1024), "bfloat16")])
-        2.0
-    """
-    return sum(spec.num_elements * DTYPE_BYTES[spec.dtype] for spec in tensors) / 2**20
 
 
 def op_pairs(ops: Sequence[str]) -> list[OpPair]:

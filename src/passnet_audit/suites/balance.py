@@ -16,7 +16,7 @@ from passnet.data.dataset.store import SubgraphRow
 from passnet.data.dataset.variant_sizes import names_dtype
 from passnet.errors import InputError
 from passnet.graph.spec import TensorSpec
-from passnet.judge.suite import selection
+from passnet_audit.suites import selection
 
 T = TypeVar("T")
 
