@@ -229,7 +229,7 @@ def borrow_compiled(cache: Path) -> None:
         else:
             build(builder)
 
-    cpp_builder.CppBuilder.build = build_or_link
+    cpp_builder.CppBuilder.build = build_or_link  # type: ignore[assignment] (another name)
 
 
 def _headers_in(cache: Path) -> dict[str, str]:
