@@ -51,6 +51,8 @@ CASES = {
     "single channels, stride 2": Case((1, 48, 12, 17), 48, (5, 5), (2, 2), (2, 2), groups=48),
     "single channels, window of 7": Case((1, 16, 8, 8), 16, (7, 7), padding=(3, 3), groups=16),
     "single channels, no padding": Case((1, 20, 8, 8), 20, (3, 3), (2, 2), groups=20),
+    "single channels, a line": Case((2, 40, 1, 30), 40, (1, 32), padding=(0, 16), groups=40),
+    "single channels, apart": Case((2, 19, 9, 12), 19, (2, 3), (3, 1), (1, 2), (2, 2), groups=19),
     "single channels, narrow": Case((1, 20, 3, 2), 20, (5, 5), padding=(2, 2), groups=20),
 }
 

@@ -112,13 +112,18 @@ CONVOLUTIONS = {
     "pointwise": (nn.Conv2d(24, 40, 1), (1, 24, 5, 7)),
     "pointwise, strided": (nn.Conv2d(24, 40, 1, stride=2), (2, 24, 5, 7)),
     "one channel": (nn.Conv2d(1, 4, (1, 3), padding="valid"), (1, 1, 4, 9)),
+    "a line": (nn.Conv1d(24, 40, 5, 2, 1), (2, 24, 31)),
+    "a line, single channels": (nn.Conv1d(48, 48, 8, padding="same", groups=48), (1, 48, 20)),
+    "same size": (nn.Conv2d(6, 9, (4, 3), padding="same", dilation=(1, 2)), (1, 6, 9, 10)),
+    "a line, pointwise": (nn.Conv1d(7, 20, 1), (3, 7, 1)),
+    "a line of one channel": (nn.Conv1d(1, 1, 3), (1, 1, 3)),
     "three dimensions": (nn.Conv3d(4, 6, 3, padding=(0, 1, 1)), (1, 4, 5, 6, 6)),
 }  # fmt: skip
 
 
 @pytest.mark.slow
 def test_convolutions() -> None:
-    last = {4: torch.channels_last, 5: torch.channels_last_3d}
+    last = {3: torch.contiguous_format, 4: torch.channels_last, 5: torch.channels_last_3d}
     convs = [conv for conv, _ in CONVOLUTIONS.values()] * 2
     xs = [torch.randn(shape) for _, shape in CONVOLUTIONS.values()]
     xs += [x.to(memory_format=last[x.dim()]) for x in xs]

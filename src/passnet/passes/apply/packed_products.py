@@ -9,7 +9,7 @@ and so does what is computed of their results; outputs keep their strides.
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,7 @@ from passnet.passes.match.normalise import CanonicalCall, callable_name
 
 SOURCE = INCLUDE / "packed_products.cpp"
 
-_CONVOLUTIONS = {"conv2d": 2, "conv3d": 3}
-"""Those of one dimension take as long by packed weights (measured on wav2vec2's)."""
+_CONVOLUTIONS = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
 
 _ACTIVATIONS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, str, tuple[float, ...]]]] = {
     "relu": lambda values: ("relu", "none", ()),
@@ -87,8 +86,7 @@ def _fake(
     sizes = torch.convolution(
         *(x, weights[0], None, stride, padding, dilation, False, [0] * num_dims, int(groups))
     ).shape
-    last = torch.channels_last if num_dims == 2 else torch.channels_last_3d
-    return torch.empty(sizes, dtype=x.dtype, device=x.device, memory_format=last)
+    return _channels_last(x.new_empty(sizes))
 
 
 def _fake_attend(query: torch.Tensor, *parts: torch.Tensor) -> torch.Tensor:
@@ -109,6 +107,9 @@ class _Product:
     padding: tuple[int, ...] = ()
     dilation: tuple[int, ...] = ()
     groups: int = 1
+    pad: list[int] = field(default_factory=list)
+    """Zeros to put around the argument before, as `torch.nn.functional.pad` takes them."""
+
     has_bias: bool = False
     epsilon: float | None = None
     other: torch.fx.Node | None = None
@@ -208,10 +209,18 @@ def _product(node: torch.fx.Node, call: CanonicalCall) -> _Product | None:
         product.late_bias = bias if is_late else None
         return product if result.is_contiguous() and example.dim() > 1 else None
     groups = values.get("groups")
-    window = [_sizes(values.get(key), num_dims) for key in ("stride", "padding", "dilation")]
-    if not all(window) or type(groups) is not int or example.dim() != num_dims + 2:
+    stride, dilation = (_sizes(values.get(key), num_dims) for key in ("stride", "dilation"))
+    padding = values.get("padding")
+    if padding == "same" and dilation:  # as torch does it: a number more at the end
+        sizes = weights[0].meta[EXAMPLE].shape[2:]
+        both = [d * (size - 1) for d, size in zip(dilation, sizes, strict=True)]
+        padding = tuple(each // 2 for each in both)
+        product.pad = [count for each in reversed(both) for count in (0, each % 2)]
+    padding = _sizes(padding, num_dims)
+    is_plain = stride and padding and dilation and type(groups) is int
+    if not is_plain or example.dim() != num_dims + 2:
         return None
-    product.stride, product.padding, product.dilation = window
+    product.stride, product.padding, product.dilation = stride, padding, dilation
     product.groups = groups
     return product
 
@@ -412,6 +421,8 @@ def _shares(value: Any, others: Any) -> bool:
 
 
 def _channels_last(value: torch.Tensor) -> torch.Tensor:
+    if value.dim() == 3:
+        return torch.empty_like(value.mT, memory_format=torch.contiguous_format).mT
     last = torch.channels_last if value.dim() == 4 else torch.channels_last_3d
     return torch.empty_like(value, memory_format=last)
 
@@ -428,6 +439,8 @@ def _put(
     op = torch.ops.passnet_packed.product.default
     with graph.inserting_before(last):
         x, other = results.get(product.x, product.x), product.other
+        if any(product.pad):
+            x = graph.call_function(torch.nn.functional.pad, (x, product.pad))
         other = results.get(other, other) if other is not None else None
         result = graph.call_function(op, (x, product.weights, other, product.form()))
         if product.late_bias is not None:

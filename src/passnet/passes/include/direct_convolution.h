@@ -130,13 +130,7 @@ struct Shape {
   bool is_rows() const {
     return taps() == 1 && stride[0] == 1 && stride[1] == 1 && padding[0] == 0 && padding[1] == 0;
   }
-  // Whether each channel has its own window, of a size that `depthwise` knows.
-  bool is_depthwise() const {
-    bool is_single = groups == in_channels && groups == out_channels;
-    bool is_square = rows == columns && (rows == 3 || rows == 5 || rows == 7);
-    bool is_even = stride[0] == stride[1] && stride[0] <= 2 && dilation[0] == 1 && dilation[1] == 1;
-    return is_single && is_square && is_even;
-  }
+  bool is_depthwise() const { return groups == in_channels && groups == out_channels; }  // a window a channel
 };
 
 inline int64_t vectors_of(int64_t channels) { return (channels + LANES - 1) / LANES; }
@@ -374,6 +368,19 @@ inline void window(const float* const* lines, int64_t first, int64_t width, int6
   }
 }
 
+// Writes the sums of up to `count` pixels of a line.
+template <bool IS_PART>
+inline void put(const Shape& shape, const Lanes* sums, float* y, const Finish& finish, int64_t place, int64_t count,
+                int64_t lanes) {
+#pragma GCC unroll 4
+  for (int i = 0; i < COLUMNS; i++, place += shape.in_channels)
+    if (i < count) {
+      Lanes value = sums[i];
+      if (finish.other) value += load_some(finish.other + place, IS_PART ? lanes : LANES);
+      by_kind(finish.kind, [&]<Activation KIND>() { store_some(y + place, finish.of<KIND>(value), lanes); });
+    }
+}
+
 // A vector of channels of some lines of pixels.
 template <int SIZE, int STRIDE, bool IS_PART>
 void depthwise_lines(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish,
@@ -398,19 +405,44 @@ void depthwise_lines(const Shape& shape, const float* x, const float* by, float*
         window<SIZE, STRIDE, false>(lines, first, shape.width, channels, lanes, weights, zeros, sums);
       else
         window<SIZE, STRIDE, true>(lines, first, shape.width, channels, lanes, weights, zeros, sums);
-      int64_t place = (number * width + column) * channels + channel;
-#pragma GCC unroll 4
-      for (int i = 0; i < COLUMNS; i++, place += channels)
-        if (i < count) {
-          Lanes value = sums[i];
-          if (finish.other) value += load_some(finish.other + place, lanes);
-          by_kind(finish.kind, [&]<Activation KIND>() { store_some(y + place, finish.of<KIND>(value), lanes); });
-        }
+      put<IS_PART>(shape, sums, y, finish, (number * width + column) * channels + channel, count, lanes);
     }
   }
 }
 
 constexpr int64_t IN_CACHE = 1 << 19;  // bytes of lines that each vector of channels reads, until the next lines
+
+// The same for windows of any size.
+template <bool IS_PART>
+void depthwise_lines_of_any(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish,
+                            int64_t channel, int64_t begin, int64_t end, const float* zeros) {
+  int64_t channels = shape.in_channels, width = shape.out_width, span = (shape.columns - 1) * shape.dilation[1];
+  const int64_t lanes = IS_PART ? channels - channel : LANES, stride = shape.stride[1], step = stride * channels;
+  Lanes bias = finish.bias ? load_some(finish.bias + channel, lanes) : Lanes{};
+  for (int64_t number = begin; number < end; number++) {
+    const float* image = x + number / shape.out_height * shape.height * shape.width * channels + channel;
+    int64_t top = number % shape.out_height * shape.stride[0] - shape.padding[0];
+    for (int64_t column = 0; column < width; column += COLUMNS) {
+      Lanes sums[COLUMNS] = {bias, bias, bias, bias};
+      int64_t first = column * stride - shape.padding[1], count = std::min<int64_t>(COLUMNS, width - column);
+      bool is_inside = first >= 0 && first + (COLUMNS - 1) * stride + span < shape.width;
+      for (int64_t r = 0; r < shape.rows; r++) {
+        int64_t row = top + r * shape.dilation[0];
+        if (row < 0 || row >= shape.height) continue;
+        const float* line = image + row * shape.width * channels;
+        for (int64_t k = 0; k < shape.columns; k++) {
+          int64_t place = first + k * shape.dilation[1];
+          Lanes weight = load(by + (r * shape.columns + k) * LANES);
+          const float* from = line + place * channels;
+#pragma GCC unroll 4
+          for (int i = 0; i < COLUMNS; i++, place += stride, from += step)
+            sums[i] += load_some(is_inside || (place >= 0 && place < shape.width) ? from : zeros, lanes) * weight;
+        }
+      }
+      put<IS_PART>(shape, sums, y, finish, (number * width + column) * channels + channel, count, lanes);
+    }
+  }
+}
 
 // A convolution of each channel by its own window.
 inline void depthwise(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish) {
@@ -419,23 +451,25 @@ inline void depthwise(const Shape& shape, const float* x, const float* by, float
   int64_t work = shape.out_width * channels * shape.taps();
   at::parallel_for(0, shape.images * shape.out_height, std::max<int64_t>(1, 65536 / work),
                    [&](int64_t begin, int64_t end) {
-    auto each = [&]<int SIZE, int STRIDE>(std::integer_sequence<int, SIZE, STRIDE>) {
-      int64_t line = shape.width * channels * STRIDE * sizeof(float), count = std::max<int64_t>(1, IN_CACHE / line);
+    auto each = [&](auto whole, auto part) {
+      int64_t line = shape.width * channels * shape.stride[0] * sizeof(float), count = std::max<int64_t>(1, IN_CACHE / line);
       for (int64_t first = begin; first < end; first += count)
         for (int64_t channel = 0; channel < channels; channel += LANES) {
-          auto run = channel + LANES <= channels ? depthwise_lines<SIZE, STRIDE, false>
-                                                 : depthwise_lines<SIZE, STRIDE, true>;
+          auto run = channel + LANES <= channels ? whole : part;
           int64_t last = std::min(end, first + count);
-          run(shape, x, by + channel * SIZE * SIZE, y, finish, channel, first, last, zeros.data());
+          run(shape, x, by + channel * shape.taps(), y, finish, channel, first, last, zeros.data());
         }
     };
-    bool is_whole = shape.stride[0] == 1;
-    if (shape.rows == 3)
-      is_whole ? each(std::integer_sequence<int, 3, 1>()) : each(std::integer_sequence<int, 3, 2>());
-    else if (shape.rows == 5)
-      is_whole ? each(std::integer_sequence<int, 5, 1>()) : each(std::integer_sequence<int, 5, 2>());
-    else
-      is_whole ? each(std::integer_sequence<int, 7, 1>()) : each(std::integer_sequence<int, 7, 2>());
+    auto of_size = [&]<int SIZE>(std::integral_constant<int, SIZE>) {
+      if (shape.stride[0] == 1) each(depthwise_lines<SIZE, 1, false>, depthwise_lines<SIZE, 1, true>);
+      else each(depthwise_lines<SIZE, 2, false>, depthwise_lines<SIZE, 2, true>);
+    };
+    bool is_square = shape.rows == shape.columns && shape.stride[0] == shape.stride[1];
+    bool is_usual = is_square && shape.stride[0] <= 2 && shape.dilation[0] == 1 && shape.dilation[1] == 1;
+    if (is_usual && shape.rows == 3) of_size(std::integral_constant<int, 3>());
+    else if (is_usual && shape.rows == 5) of_size(std::integral_constant<int, 5>());
+    else if (is_usual && shape.rows == 7) of_size(std::integral_constant<int, 7>());
+    else each(depthwise_lines_of_any<false>, depthwise_lines_of_any<true>);
   });
 }
 

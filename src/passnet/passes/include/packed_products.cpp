@@ -54,6 +54,7 @@ using Optional = std::optional<Tensor>;
 // What a call computes, as packed_products.py writes it in words.
 struct Form {
   int64_t num_dims;  // of the window of a convolution; 0 for a product
+  bool is_line;      // has one dimension, and is computed as an image one pixel high
   std::vector<int64_t> stride, padding, dilation;
   int64_t groups = 1;
   bool has_bias, has_norm;
@@ -71,6 +72,10 @@ struct Form {
     }
     words >> groups >> has_bias >> has_norm >> epsilon >> activation >> algorithm >> bits;
     if (!words) throw std::runtime_error("passnet: no form of a product: " + text);
+    if ((is_line = num_dims == 1)) {
+      num_dims = 2;
+      stride.insert(stride.begin(), 1), padding.insert(padding.begin(), 0), dilation.insert(dilation.begin(), 1);
+    }
     for (double number; words >> number;) numbers.push_back(number);
   }
 
@@ -595,14 +600,22 @@ Tensor of_nothing(const Form& form, const Tensor& x, at::TensorList weights) {
   return at::convolution(x, weight, bias, form.stride, form.padding, form.dilation, false, none, form.groups);
 }
 
+Tensor call_site(Site& site, const Tensor& x, at::TensorList weights, const Optional& other) {
+  const Form& form = site.form;
+  if (!x.numel()) return of_nothing(form, x, weights);
+  Tensor y = product(packed_of(site, weights, x, other), form, x, other, weights[0]);
+  return form.num_dims ? y.contiguous(form.last()) : y;
+}
+
 Tensor call(const Tensor& x, at::TensorList weights, const Optional& other, c10::string_view text) {
   if (x.scalar_type() != at::kFloat) throw std::runtime_error("passnet: packed products are in float32");
   at::AutoDispatchBelowADInplaceOrView guard;
   auto site = site_of(weights, text);
-  const Form& form = site->form;
-  if (!x.numel()) return of_nothing(form, x, weights);
-  Tensor y = product(packed_of(*site, weights, x, other), form, x, other, weights[0]);
-  return form.num_dims ? y.contiguous(form.last()) : y;
+  if (!site->form.is_line) return call_site(*site, x, weights, other);
+  std::vector<Tensor> as_images = weights.vec();
+  as_images[0] = as_images[0].unsqueeze(2);
+  Tensor y = call_site(*site, x.unsqueeze(2), as_images, other ? Optional(other->unsqueeze(2)) : other);
+  return y.permute({0, 2, 3, 1}).reshape({y.size(0), y.size(3), y.size(1)}).mT();  // strides also where a size is 1
 }
 
 constexpr int64_t FEW = 16;  // rows of a query
