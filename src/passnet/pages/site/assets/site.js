@@ -14,6 +14,13 @@ const PASSNET = (() => {
     return element;
   };
 
+  // A name may break after the signs that part its words.
+  const named = (tag, text) => {
+    const element = make(tag);
+    for (const part of String(text).split(/(?<=[_/-])/)) element.append(part, make("wbr"));
+    return element;
+  };
+
   // Only pages of this site are linked to, by paths from where a page lies.
   const isOwn = (target) => /^((\.\.\/)*[\w][\w./-]*)?(#[\w-]+)?$/.test(target);
 
@@ -24,11 +31,11 @@ const PASSNET = (() => {
   };
 
   const link = ([words, target, tags]) => {
-    const named = target && isOwn(target) ? make("a", "", words) : make("span", "", words);
-    if (named.tagName === "A") named.href = target;
-    if (!tags || !tags.length) return named;
+    const name = named(target && isOwn(target) ? "a" : "span", words);
+    if (name.tagName === "A") name.href = target;
+    if (!tags || !tags.length) return name;
     const box = make("span", "named");
-    box.append(named, tagsOf(tags));
+    box.append(name, tagsOf(tags));
     return box;
   };
 
@@ -112,7 +119,7 @@ const PASSNET = (() => {
   // ---- tables
 
   const KINDS = {
-    text: (value) => make("span", "", isKnown(value) ? value : MISSING),
+    text: (value) => named("span", isKnown(value) ? value : MISSING),
     code: (value) => make("code", "", value ?? ""),
     link: (value) => (value ? link(value) : make("span", "", "")),
     number: (value, column) => make("span", "", number(value, column.digits)),
