@@ -132,7 +132,8 @@ def test_no_page_breaks_a_rule_of_axe(
     found = {}
     for path in (*pages, optimized, named / "boards" / "named-trials.html"):
         assert show(screen, path)
-        found |= {path.name: broken for broken in [faults(screen)] if broken}
+        if broken := faults(screen):
+            found[path.name] = broken
         assert (
             screen.evaluate("document.documentElement.scrollWidth")
             <= (screen.viewport_size["width"])
