@@ -107,7 +107,7 @@ def test_the_page_of_a_net_shows_backend_time_speedup_and_error_first(
     optimized: Path, screen: Any
 ) -> None:
     assert show(screen, optimized)
-    region = screen.locator("[aria-label=Backends]").first
+    region = screen.locator("[aria-label^=Backends]").first
     heads = [each for each in region.locator("thead > tr > *").all() if each.is_visible()]
     first = ["backend", "ms", "speedup (95 %)", "error"]
     assert [each.inner_text() for each in heads[:4]] == first
