@@ -129,8 +129,8 @@ def _graphs(
         shards = list(split_rows(group, text_bytes))
         for number, shard in enumerate(shards):
             path = _file(out, "graphs", kind, number, len(shards))
-            GRAPHS.write(path, shard)
-            _add_licences(path, [[source.entry for source in row.sources] for row in shard])
+            nets = [[source.entry for source in row.sources] for row in shard]
+            _write_with_licences(path, GRAPHS.table(shard), nets)
             for row in shard:
                 step(row.full[:12])
     domains = Counter(row.domain for row in ordered)
@@ -161,8 +161,8 @@ def _subgraphs(
         shards = list(split_rows(chosen, lambda number: lengths[number]))
         for count, shard in enumerate(shards):
             path = _file(out, "subgraphs", side, count, len(shards))
-            SUBGRAPHS.write_table(path, table.take(shard))
-            _add_licences(path, table["nets"].take(shard).to_pylist())
+            taken = table.take(shard).cast(SUBGRAPHS.schema)
+            _write_with_licences(path, taken, taken["nets"].to_pylist())
             for _ in shard:
                 step(path.name)
     domains = Counter(table["domain"].to_pylist())
@@ -171,9 +171,8 @@ def _subgraphs(
     return ConfigFacts("subgraphs", sizes, dict(domains.most_common()), schema)
 
 
-def _add_licences(path: Path, nets: Sequence[Sequence[str]]) -> None:
-    """Add the licences of the libraries that each row comes from, as a last column."""
-    table = pq.read_table(path)
+def _write_with_licences(path: Path, table: pa.Table, nets: Sequence[Sequence[str]]) -> None:
+    """Write a table with the licences of the libraries of each row, as a last column."""
     column = pa.array([licences_of(names) for names in nets], pa.list_(pa.string()))
     table = table.append_column("licences", column)
     pq.write_table(table, path, row_group_size=ROW_GROUP_ROWS, compression="zstd")

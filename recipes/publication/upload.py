@@ -67,16 +67,16 @@ def upload(folder: Path, repo: str, release: str, endpoint: str) -> str:
     Raises:
         PassnetError: the hub refuses, cannot be reached, or has that tag already.
     """
-    from huggingface_hub import HfApi
+    from huggingface_hub import CommitOperationAdd, HfApi
 
     hub = HfApi(endpoint=endpoint)
     with boundary(PassnetError, f"{endpoint}: {repo}"):
         hub.create_repo(repo, repo_type="dataset", private=True, exist_ok=True)
         if release in {tag.name for tag in hub.list_repo_refs(repo, repo_type="dataset").tags}:
             raise InputError(f"has a tag {release} already; raise the version")
-        commit = hub.upload_folder(
-            repo_id=repo, repo_type="dataset", folder_path=folder, commit_message=release
-        )
+        # upload_folder would make several commits of a large folder
+        files = [CommitOperationAdd(file.path, folder / file.path) for file in files_of(folder)]
+        commit = hub.create_commit(repo, files, repo_type="dataset", commit_message=release)
         hub.create_tag(repo, repo_type="dataset", tag=release, revision=commit.oid)
     return commit.commit_url
 

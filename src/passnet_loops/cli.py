@@ -162,6 +162,8 @@ class TrainSftOptions:
     float32: bool = False
     """Compute in float32 also where the processor has bfloat16."""
 
+    json: bool = opt.shared("json")
+
 
 @opt.command("sft", train)
 def train_sft(options: TrainSftOptions) -> None:
@@ -177,10 +179,11 @@ def train_sft(options: TrainSftOptions) -> None:
         is_bfloat16=has_bfloat16() and not options.float32,
     )
     info = run_sft(options.folder, options.out, settings, options.plan)
-    click.echo(
+    text = (
         f"{info.num_parameters / 1e6:.1f}M parameters, {info.num_rows} rows of "
         f"{info.num_structures} structures, {info.seconds:.0f} s: {options.out}"
     )
+    print_result(options.json, info, [text])
 
 
 @dataclass(frozen=True, kw_only=True)

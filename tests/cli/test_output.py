@@ -8,15 +8,19 @@ import pty
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
 from passnet.cli import main
+from passnet.data.capture.store import GraphSource, write_set
 from passnet.pages.tables.tables import Table, print_table
+from tests.bench.runs import captured
 from tests.cli.test_help import commands, options_of
 from tests.conftest import ROOT
+from tests.judge.folders import small_graph
 
 JSON_WIDE = ("--json", "--wide")
 
@@ -92,6 +96,9 @@ def test_every_command_that_prints_tables_can_print_all_columns_and_json() -> No
     assert len(results) > 5 and all(n == 5 or own == {"tables", "wide"} for n, own in results)
     named = {name: {path for path in commands() if name in options_of(path)} for name in JSON_WIDE}
     assert named["--wide"] and named["--wide"] <= named["--json"]
+    assert set(commands()) - named["--json"] == {("judge", "serve")}, (
+        "only a server prints no result"
+    )
 
 
 def test_a_run_is_shown_as_json() -> None:
@@ -99,6 +106,16 @@ def test_a_run_is_shown_as_json() -> None:
     shown = json.loads(CliRunner().invoke(main, words).stdout)
     assert {trial["task"] for trial in shown["trials"]} == {"rms_norm"}
     assert "examples/passes" in shown["candidates"]
+
+
+def test_graphs_are_shown_as_json(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(main, ["suite", "show", "demo", "--task", "gelu_tanh", "--json"])
+    graphs = json.loads(shown.stdout)
+    assert {graph["task"] for graph in graphs} == {"gelu_tanh"}
+    assert "torch.tanh" in graphs[0]["program"] and graphs[0]["arguments"][0]["name"] == "in_0"
+    write_set(tmp_path, [captured(small_graph((8, 8)).graph, GraphSource("a/b", 0))], {})
+    shown = CliRunner().invoke(main, ["graph", "show", str(tmp_path), "--json"])
+    assert "torch.relu" in json.loads(shown.stdout)["program"]
 
 
 def terminal_output(*words: str, **env: str) -> str:

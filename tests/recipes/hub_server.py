@@ -1,18 +1,27 @@
 """A server on this machine that speaks the part of the hub's protocol that an upload needs.
 
-Source: huggingface_hub 2.4, `hf_api.py`, `_commit_api.py` and `lfs.py`.
+Source: huggingface_hub 2.4, `hf_api.py`, `_commit_api.py` and `lfs.py`; the Xet protocol
+specification, "Xorb format" and "Shard format", and the requests of hf_xet 1.8.
 """
 
 import base64
 import hashlib
 import json
-from collections.abc import Iterator
+import struct
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+import pyarrow as pa
+
 from tests.http_server import serving
+
+XET_TOKEN = "xet_none"
+END_OF_FILES = b"\xff" * 32
+HAS_PROOFS, HAS_SHA256 = 1 << 31, 1 << 30
 
 
 @dataclass
@@ -23,9 +32,41 @@ class HubState:
     is_private: bool = False
     files: dict[str, bytes] = field(default_factory=dict)
     objects: dict[str, bytes] = field(default_factory=dict)
+    xorbs: dict[bytes, list[bytes]] = field(default_factory=dict)
+    """The chunks of what came by Xet, by the hash of their block."""
+
     tags: dict[str, str] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     tokens: set[str] = field(default_factory=set)
+
+
+def chunks_of(xorb: bytes) -> Iterator[bytes]:
+    """Yield the chunks of a block."""
+    at = 0
+    while at + 8 <= len(xorb) and xorb[at] == 0:
+        packed, scheme, plain = xorb[at + 1 : at + 4], xorb[at + 4], xorb[at + 5 : at + 8]
+        num_packed, num_plain = (int.from_bytes(size, "little") for size in (packed, plain))
+        chunk = xorb[at + 8 : at + 8 + num_packed]
+        if scheme:
+            chunk = pa.Codec("lz4").decompress(chunk, num_plain, asbytes=True)
+        if scheme == 2:  # the bytes of each four, the first of all in front
+            grouped, chunk, start = chunk, bytearray(num_plain), 0
+            for first in range(4):
+                count = len(range(first, num_plain, 4))
+                chunk[first::4] = grouped[start : start + count]
+                start += count
+        yield bytes(chunk)
+        at += 8 + num_packed
+
+
+def files_of(shard: bytes, xorbs: Mapping[bytes, list[bytes]]) -> Iterator[bytes]:
+    """Yield the files that a shard puts together from chunks of blocks."""
+    at = 48
+    while (shard[at : at + 32]) != END_OF_FILES:
+        flags, num_parts = struct.unpack_from("<II", shard, at + 32)
+        parts = (struct.unpack_from("<32sIIII", shard, at + 48 * n + 48) for n in range(num_parts))
+        yield b"".join(b"".join(xorbs[name][start:stop]) for name, _, _, start, stop in parts)
+        at += 48 * (1 + num_parts * (1 + bool(flags & HAS_PROOFS)) + bool(flags & HAS_SHA256))
 
 
 @contextmanager
@@ -79,12 +120,18 @@ class _HubHandler(BaseHTTPRequestHandler):
                 for tag, commit in repository.tags.items()
             ]
             self._answer({"branches": [], "converts": [], "tags": tags})
+        elif self.path == f"/api/datasets/{repository.name}/xet-write-token/main":
+            address, end = f"http://{self.headers['Host']}", int(time.time()) + 3600
+            self._answer({"casUrl": address, "accessToken": XET_TOKEN, "exp": end})
         else:
             self._answer({"error": "not found"}, 404)
 
     def do_POST(self) -> None:
         repository, body = self.repository, self._body()
         repository.requests.append(f"POST {self.path}")
+        if self.path.startswith(("/v1/", "/v2/")):
+            self._take_by_xet(body)
+            return
         repository.tokens.add(self.headers.get("Authorization", ""))
         address = f"http://{self.headers['Host']}"
         api = f"/api/datasets/{repository.name}"
@@ -121,6 +168,21 @@ class _HubHandler(BaseHTTPRequestHandler):
         elif self.path.startswith(f"{api}/tag/"):
             repository.tags[json.loads(body)["tag"]] = self.path.rpartition("/")[2]
             self._answer()
+        else:
+            self._answer({"error": f"not found: {self.path}"}, 404)
+
+    def _take_by_xet(self, body: bytes) -> None:
+        """Take a block or a shard; newer forms of both are not known, and the client falls back."""
+        repository = self.repository
+        assert self.headers["Authorization"] == f"Bearer {XET_TOKEN}"
+        if self.path.startswith("/v1/xorbs/default/"):
+            words = struct.unpack(">4Q", bytes.fromhex(self.path.rpartition("/")[2]))
+            repository.xorbs[struct.pack("<4Q", *words)] = [*chunks_of(body)]
+            self._answer({"was_inserted": True})
+        elif self.path == "/v1/shards":
+            found = [*files_of(body, repository.xorbs)]
+            repository.objects |= {hashlib.sha256(each).hexdigest(): each for each in found}
+            self._answer({"result": 1})
         else:
             self._answer({"error": f"not found: {self.path}"}, 404)
 

@@ -24,17 +24,19 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def upload(release: Path, endpoint: str, *more: str) -> "subprocess.CompletedProcess[str]":
-    """Upload as the page says, by the protocol of LFS, with a token that is none."""
+def upload(
+    release: Path, endpoint: str, *more: str, **variables: str
+) -> "subprocess.CompletedProcess[str]":
+    """Upload as the page says, with a token that is none."""
     words = [sys.executable, "-m", "recipes.publication.upload", str(release), *more]
     words += ["--repo", REPOSITORY, "--release", "1.2.3", "--endpoint", endpoint]
     machine = {
         **os.environ,
         "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
         "HF_TOKEN": "hf_none",
-        "HF_HUB_DISABLE_XET": "1",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         "NO_PROXY": "127.0.0.1",
+        **variables,
     }
     return subprocess.run(words, env=machine, capture_output=True, text=True, check=False)
 
@@ -47,18 +49,23 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_release_arrives_whole_in_one_commit_with_its_tag_and_only_once(release: Path) -> None:
-    pytest.importorskip("huggingface_hub")
+@pytest.mark.parametrize("protocol", ["lfs", "xet"])
+def test_a_release_arrives_whole_in_one_commit_with_its_tag_and_only_once(
+    release: Path, tmp_path: Path, protocol: str
+) -> None:
+    pytest.importorskip("hf_xet" if protocol == "xet" else "huggingface_hub")
+    machine = {"HF_HUB_DISABLE_XET": str(int(protocol == "lfs")), "HF_HOME": str(tmp_path)}
     with hub(REPOSITORY) as (endpoint, state):
-        done = upload(release, endpoint, "--json")
+        done = upload(release, endpoint, "--json", **machine)
         assert done.returncode == 0, done.stderr
         assert state.files == contents(release)
         assert [*state.tags] == ["1.2.3"] and state.is_private
         assert state.tokens == {"Bearer hf_none"}
         assert sum("/commit/" in request for request in state.requests) == 1
+        assert bool(state.xorbs) == (protocol == "xet")
         assert {each["path"] for each in json.loads(done.stdout)["files"]} == {*state.files}
         before = {*state.files}
-        again = upload(release, endpoint)
+        again = upload(release, endpoint, **machine)
         assert again.returncode != 0 and "has a tag 1.2.3 already" in again.stderr
         assert {*state.files} == before and len(state.tags) == 1
 

@@ -11,7 +11,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.groups import ExtensibleGroup
-from passnet.cli.terminal.output import print_result, say
+from passnet.cli.terminal.output import print_json, print_result, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ class GraphShowOptions:
     no_shapes: bool = False
     """Do not infer shapes, which needs torch."""
 
+    json: bool = opt.shared("json")
+
 
 @opt.command("show", graph)
 def graph_show(options: GraphShowOptions) -> None:
@@ -111,7 +113,7 @@ def graph_show(options: GraphShowOptions) -> None:
     """
     from passnet.data.capture.store import MANIFEST_FILE
     from passnet.graph.text.files import graph_from_row, read_sample
-    from passnet.pages.tables.listing import list_graph
+    from passnet.pages.tables.listing import graph_facts, list_graph
 
     path, choice = options.path, options.graph
     if path.is_dir() and not (path / MANIFEST_FILE).exists():
@@ -119,13 +121,16 @@ def graph_show(options: GraphShowOptions) -> None:
             raise InputError(f"{path}: one graph directory; --graph is for captured graphs")
         graph, where = read_sample(path).graph, str(path / "model.py")
     else:
-        row = _captured_graph(path, choice or "1")
+        row = _captured_graph(path, choice or "1", options.json)
         graph, where = graph_from_row(row.program, row.tensors, row.full[:16]), row.full[:16]
+    if options.json:
+        print_json(graph_facts(graph, where))
+        return
     for line in list_graph(graph, where, shapes=not options.no_shapes):
         say(line)
 
 
-def _captured_graph(path: Path, choice: str) -> GraphRow:
+def _captured_graph(path: Path, choice: str, as_json: bool) -> GraphRow:
     """Return a row of captured graphs by number or fingerprint, and print its number."""
     from passnet.data.capture.store import GRAPHS, read_set
 
@@ -142,6 +147,6 @@ def _captured_graph(path: Path, choice: str) -> GraphRow:
             f"{choice}; give a number from 1 to {num_graphs}, or other characters"
         )
     [(number, row)] = matches
-    say(f"graph {number} of {num_graphs}: {row.full}")
-    say(f"sources: {len(row.sources)}, the first {row.sources[0].entry}")
+    say(f"graph {number} of {num_graphs}: {row.full}", err=as_json)
+    say(f"sources: {len(row.sources)}, the first {row.sources[0].entry}", err=as_json)
     return row

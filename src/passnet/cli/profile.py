@@ -102,7 +102,10 @@ def _report(
     from passnet.pages.tables.profile_tables import items_table, study_tables
 
     if not any(record.status == "ok" for record in records):
-        print_tables([items_table(records)], options.wide)
+        if options.json:
+            print_json({"num_measured": 0, "items": records})
+        else:
+            print_tables([items_table(records)], options.wide)
         sys.exit(1)
     numbers = study(records)
     tables = [items_table(records), *study_tables(numbers)]

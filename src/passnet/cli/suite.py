@@ -10,7 +10,7 @@ import click
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.groups import ExtensibleGroup
-from passnet.cli.terminal.output import print_notes, print_result, say
+from passnet.cli.terminal.output import print_json, print_notes, print_result, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ class SuiteShowOptions:
     fusion: bool = False
     """With --svg, show what Inductor would fuse."""
 
+    json: bool = opt.shared("json")
+
 
 @opt.command("show", suite_group)
 def show_command(options: SuiteShowOptions) -> None:
@@ -85,22 +87,24 @@ def show_command(options: SuiteShowOptions) -> None:
     from passnet.core.records.serialise import make_folder, write_text
     from passnet.pages.figures.drawing import draw
     from passnet.pages.figures.layout import ABSENT, has_dot
-    from passnet.pages.tables.listing import list_task
+    from passnet.pages.tables.listing import graph_facts, list_task
 
-    for task in options.suite.tasks:
+    graphs = [graph for task in options.suite.tasks for graph in task.graphs]
+    if options.json:
+        print_json([{"task": g.task, **graph_facts(g.graph, g.name)} for g in graphs])
+    for task in () if options.json else options.suite.tasks:
         say("\n".join([*list_task(task), ""]))
     if options.svg is None:
         if options.times or options.fusion:
             raise InputError("--times and --fusion are shown in drawings; give --svg FOLDER too")
         return
     make_folder(options.svg)
-    graphs = [graph for task in options.suite.tasks for graph in task.graphs]
     if not has_dot():
         print_notes([ABSENT])
     for graph in graphs:
         notes = _op_notes(graph, options.times, options.fusion)
         write_text(options.svg / f"{graph.name}.svg", draw(graph.graph, graph.name, notes))
-    say(f"{len(graphs)} graphs are drawn in {options.svg}")
+    say(f"{len(graphs)} graphs are drawn in {options.svg}", err=options.json)
 
 
 @dataclass(frozen=True, kw_only=True)

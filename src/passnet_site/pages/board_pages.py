@@ -334,8 +334,8 @@ def write_trials(site: SiteFolder, board: Board) -> None:
     columns = (
         ColumnSpec("graph", "link", "words"),
         ColumnSpec("candidate", "text", "choice", width=150),
-        ColumnSpec("status", "text", "choice", width=100),
         ColumnSpec("speedup, with its 95 % interval", "speedup", digits=2),
+        ColumnSpec("status", "text", "choice", width=100),
         SOL,
         ROOFLINE,
         ColumnSpec("t", "number", digits=0, width=48),
@@ -347,8 +347,8 @@ def write_trials(site: SiteFolder, board: Board) -> None:
         [
             [trial.graph, f"../{task_page(board, trial.task)}"],
             line.name,
-            status_word(trial),
             speedup_triple(trial),
+            status_word(trial),
             *limits_of(trial),
             trial.smallest_t,
             trial.reference_ms,

@@ -149,7 +149,7 @@ def board_scores(board: Board) -> BoardScores:
     groups = {by: graph_groups(board.suite, by) if board.suite else {} for by in DIMENSIONS}
     graphs = {trial.graph for line in board.lines for trial in line.trials}
     names = {
-        by: group_order(groups[by][graph] for graph in graphs if graph in groups[by])
+        by: group_order({groups[by].get(graph, "unknown") for graph in graphs} - {"unknown"})
         for by in DIMENSIONS
     }
     choices: dict[Choice, frozenset[str]] = {}

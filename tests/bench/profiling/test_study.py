@@ -106,6 +106,14 @@ def test_runs_are_shown_together_and_a_measured_item_counts(tmp_path: Path) -> N
     assert (tmp_path / "page.md").read_text().startswith("# Where torch.compile loses")
 
 
+def test_a_run_without_a_measurement_is_shown_as_json_and_exits_with_1(tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        main, ["profile", str(write_run(tmp_path / "a", [UNSTABLE])), "--json"]
+    )
+    shown = json.loads(done.stdout)
+    assert (done.exit_code, shown["num_measured"], len(shown["items"])) == (1, 0, 1)
+
+
 def test_parts_are_put_together_and_nothing_is_measured_twice(tmp_path: Path) -> None:
     known = {record.name: record for record in (LOST, WON, UNSTABLE)}
     items = [ProfileSubject(name, "subgraph") for name in known]

@@ -4,7 +4,6 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
@@ -12,82 +11,21 @@ from typing import Any
 
 import pytest
 
-from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Message
-from passnet.core.records.serialise import LineWriter, unpack_lines
+from passnet.core.records.serialise import unpack_lines
 from passnet_site.pages.board_pages import write_board, write_index, write_trials
 from passnet_site.pages.boards import board_scores
 from passnet_site.pages.build import build_site, read_parts
 from passnet_site.pages.site_folder import SiteFolder
-from tests.agent.attempts import attempt, chat, evaluation, folder, turn
 from tests.conftest import ROOT
 from tests.http_server import serving
-from tests.pages.site.runs import (
-    HOSTILE,
-    hostile_suite,
-    write_hostile_passes,
-    write_hostile_study,
-    write_run,
-)
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
-                None)  # fmt: skip
 MOST_BYTES = 3 * 2**20
 """What a page may load before it can be used."""
 
 MOST_SECONDS = 5.0
 """To load the page of 10,000 trials; it takes about one on a quiet core, and tests share theirs."""
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="needs playwright: pip install 'passnet[browser]'"
-    )
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
-def write_attempts(out: Path) -> Path:
-    """Attempts by an llm, one with hostile messages of which one is long, and a cheat."""
-    out.mkdir()
-    long = Message("user", f"{HOSTILE}\n" + "word " * 6000 + "the very last")
-    files = (
-        folder(f"# {HOSTILE}\ndef replacement(x, y):\n    return x + y\n"),
-        folder("def replacement(x, y):\n    return y + x\n"),
-    )
-    evaluations = (
-        evaluation(1, 0.5, passing=False, **files[0]),
-        evaluation(2, None, findings=("constant_output",), **files[0]),
-        evaluation(3, 1.5, **files[1]),
-    )
-    messages = (
-        *chat("create", "evaluate", "submit", note=HOSTILE),
-        long,
-        *turn(7, HOSTILE, text=f"{HOSTILE}\nsecond line"),
-    )
-    made = attempt(messages=messages, evaluations=evaluations, best=2, error=HOSTILE)
-    with LineWriter(out / ATTEMPTS_FILE) as writer:
-        writer.write(made)
-        writer.write(replace(made, number=1, llm=f"llm/{HOSTILE}", task=f"task {HOSTILE}"))
-    return out
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    base = tmp_path_factory.mktemp("site")
-    suite = hostile_suite(24)
-    run = write_run(base / "run", suite, write_hostile_passes(base / "mine"))
-    paths = [run, write_attempts(base / "attempts"), write_hostile_study(base / "study")]
-    parts = read_parts(paths, None, [suite], None)
-    build_site(parts, base / "out", f"Title {HOSTILE}")
-    return base / "out"
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import click
 from passnet.cli.data import dataset_files, dataset_rows
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.groups import ExtensibleGroup
-from passnet.cli.terminal.output import print_result, say
+from passnet.cli.terminal.output import print_result
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -158,6 +158,8 @@ class DatasetSampleOptions:
     text: float = 200.0
     """Take graphs of up to this many MiB of text before compression."""
 
+    json: bool = opt.shared("json")
+
 
 @opt.command("sample", dataset)
 def sample_command(options: DatasetSampleOptions) -> None:
@@ -175,7 +177,7 @@ def sample_command(options: DatasetSampleOptions) -> None:
     manifest = write_set(out, stratified_sample(rows, int(options.text * 2**20)), whole.versions)
     size = sum((out / shard.file).stat().st_size for shard in manifest.shards)
     text = f"{manifest.num_graphs} of {len(rows)} graphs, {manifest.num_ops} ops"
-    say(f"{text}, {size} bytes, in {out}")
+    print_result(options.json, manifest, [f"{text}, {size} bytes, in {out}"])
 
 
 for _command in (*dataset_rows.COMMANDS, *dataset_files.COMMANDS):

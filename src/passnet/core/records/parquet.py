@@ -101,11 +101,15 @@ class Format(Generic[T]):
 
     def write(self, path: Path, rows: Iterable[T], version: str = "") -> None:
         """Store rows in one file, and the version of their content with the schema's, if any."""
+        self.write_table(path, self.table(rows), version)
+
+    def table(self, rows: Iterable[T]) -> pa.Table:
+        """Return rows as a table."""
         values = [
             {name: _to_column(getattr(row, name), kind) for name, kind in self._types.items()}
             for row in rows
         ]
-        self.write_table(path, pa.Table.from_pylist(values, self.schema), version)
+        return pa.Table.from_pylist(values, self.schema)
 
     def write_table(self, path: Path, table: pa.Table, version: str = "") -> None:
         """Store a table with the columns of `schema` in one file."""

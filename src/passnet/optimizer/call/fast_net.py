@@ -119,8 +119,9 @@ class FastNet(torch.nn.Module):
 
     def __repr__(self) -> str:
         backends = self._passnet.in_words()
-        num_backends = len(self._passnet.built_backends)
-        return f"FastNet with {num_backends} backends:\n{backends}of {self._passnet.net!r}"
+        count = len(self._passnet.built_backends)
+        plural = "" if count == 1 else "s"
+        return f"FastNet with {count} backend{plural}:\n{backends}of {self._passnet.net!r}"
 
 
 class _OfDispatch:

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,7 @@ def _signature_part(form: SignatureRecord, number: int, net: str) -> dict[str, A
     return {
         "form": form,
         "number": number,
+        "inputs": inputs_in_words(form.inputs),
         "anchors": {engine.engine: anchor for anchor, engine in reversed(engines)},
         "backends": sorted(engines, key=lambda pair: -(pair[1].speedup or 0.0)),
         "longest_ms": max((engine.used_ms or 0.0 for engine in form.engines), default=0.0),
@@ -103,6 +105,17 @@ def _signature_part(form: SignatureRecord, number: int, net: str) -> dict[str, A
         "speeds": "" if form.allowed_error is None else Markup(speed_figure(form)),
         "ranges": [(n, form.ranges[n]) for n in sorted(savings, key=savings.__getitem__)],
     }
+
+
+def inputs_in_words(inputs: Sequence[str]) -> str:
+    """Return inputs as text, with equal neighbours once.
+
+    Examples:
+        >>> inputs_in_words(["int64[2]", "float32[4]", "float32[4]"])
+        'int64[2], 2 × float32[4]'
+    """
+    counts = ((text, len([*same])) for text, same in groupby(inputs))
+    return ", ".join(text if count == 1 else f"{count} × {text}" for text, count in counts)
 
 
 def _block_rows(root: NetBlock, total_ms: float) -> Iterator[BlockRow]:

@@ -1,9 +1,10 @@
 """Graphs and tasks as readable lines: arguments, ops, and the shapes of results."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from passnet.graph.spec import Graph
-from passnet.graph.text.render import render_statement
+from passnet.graph.text.render import render_program, render_statement
 from passnet.graph.values.fake import ValueShape, infer_shapes
 from passnet.judge.task import Task
 
@@ -26,6 +27,12 @@ def list_graph(graph: Graph, where: str, shapes: bool = True) -> Iterator[str]:
             text = f"{text}   # {', '.join(_shape(value) for value in values[number])}"
         yield f"{number:5}  {text}"
     yield f"returns {len(graph.program.outputs)} values"
+
+
+def graph_facts(graph: Graph, name: str) -> dict[str, Any]:
+    """Return a graph for JSON: its name, its program as text, and its arguments."""
+    program = render_program(graph.program)
+    return {"graph": name, "program": program, "arguments": graph.tensors}
 
 
 def list_task(task: Task) -> Iterator[str]:

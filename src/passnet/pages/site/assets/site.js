@@ -14,6 +14,13 @@ const PASSNET = (() => {
     return element;
   };
 
+  // A name may break after the signs that part its words.
+  const named = (tag, text) => {
+    const element = make(tag);
+    for (const part of String(text).split(/(?<=[_/-])/)) element.append(part, make("wbr"));
+    return element;
+  };
+
   // Only pages of this site are linked to, by paths from where a page lies.
   const isOwn = (target) => /^((\.\.\/)*[\w][\w./-]*)?(#[\w-]+)?$/.test(target);
 
@@ -24,11 +31,11 @@ const PASSNET = (() => {
   };
 
   const link = ([words, target, tags]) => {
-    const named = target && isOwn(target) ? make("a", "", words) : make("span", "", words);
-    if (named.tagName === "A") named.href = target;
-    if (!tags || !tags.length) return named;
+    const name = named(target && isOwn(target) ? "a" : "span", words);
+    if (name.tagName === "A") name.href = target;
+    if (!tags || !tags.length) return name;
     const box = make("span", "named");
-    box.append(named, tagsOf(tags));
+    box.append(name, tagsOf(tags));
     return box;
   };
 
@@ -112,7 +119,7 @@ const PASSNET = (() => {
   // ---- tables
 
   const KINDS = {
-    text: (value) => make("span", "", value ?? MISSING),
+    text: (value) => named("span", isKnown(value) ? value : MISSING),
     code: (value) => make("code", "", value ?? ""),
     link: (value) => (value ? link(value) : make("span", "", "")),
     number: (value, column) => make("span", "", number(value, column.digits)),
@@ -159,6 +166,12 @@ const PASSNET = (() => {
     return box;
   };
 
+  const isKnown = (value) => ![null, undefined, "", MISSING, "unknown"].includes(value);
+
+  // A column without a single known value is left out.
+  const isShown = (column) => !(column.wide && narrow.matches)
+    && (column.levels ?? column.values).some(isKnown);
+
   const columnOf = (column, position) => ({
     title: `c${position}`,
     field: `c${position}`,
@@ -169,10 +182,10 @@ const PASSNET = (() => {
     hozAlign: column.kind === "number" || column.kind === "percent" ? "right" : "left",
     headerHozAlign: column.kind === "number" || column.kind === "percent" ? "right" : "left",
     cssClass: `kind-${column.kind}`,
-    visible: !(column.wide && narrow.matches),
-    ...(column.width ? { width: column.width } : {}),
+    visible: isShown(column),
+    ...(column.width ? { width: narrow.matches ? Math.min(column.width, 96) : column.width } : {}),
     widthGrow: column.grow || (column.kind === "speedup" ? 3 : position === 0 ? 2 : 1),
-    minWidth: column.least ?? (column.kind === "speedup" ? (narrow.matches ? 150 : 300) : position === 0 ? (narrow.matches ? 120 : 170) : 60),
+    minWidth: column.least ?? (column.kind === "speedup" ? (narrow.matches ? 146 : 290) : position === 0 ? (narrow.matches ? 116 : 190) : 60),
   });
 
   // Heads are reached and sorted by keys as well.
@@ -218,6 +231,10 @@ const PASSNET = (() => {
     const table = new Tabulator(holder, options);
     table.on("tableBuilt", () => {
       withKeys(table);
+      // The part that scrolls takes keys, so it is what a grid's rows belong to.
+      holder.querySelector(".tabulator-tableholder").setAttribute("role", "rowgroup");
+      holder.querySelector(".tabulator-table").setAttribute("role", "presentation");
+      holder.removeAttribute("aria-owns");
       holder.dataset.ready = "true";
     });
     addFilters(element, holder, table, spec, rows);
@@ -227,7 +244,7 @@ const PASSNET = (() => {
       late = setTimeout(() => {
         if (!holder.isConnected) return;
         spec.columns.forEach((column, position) => {
-          if (column.wide) table[narrow.matches ? "hideColumn" : "showColumn"](`c${position}`);
+          if (column.wide) table[isShown(column) ? "showColumn" : "hideColumn"](`c${position}`);
         });
         table.redraw(true);
       }, 120);
@@ -270,7 +287,8 @@ const PASSNET = (() => {
       const field = `c${index}`;
       const counts = new Map();
       for (const row of rows) {
-        for (const text of Array.isArray(row[field]) ? row[field] : [row[field] ?? ""]) {
+        for (const text of Array.isArray(row[field]) ? row[field] : [row[field]]) {
+          if (!isKnown(text)) continue;
           counts.set(String(text), (counts.get(String(text)) ?? 0) + 1);
         }
       }
@@ -424,6 +442,7 @@ const PASSNET = (() => {
       width = now;
       const drawn = [CHARTS[spec.kind](spec, width)];
       if (spec.series && spec.series.length > 1) drawn.push(legend(spec.series));
+      for (const part of drawn[0].querySelectorAll("[aria-label]")) part.removeAttribute("aria-label");
       element.replaceChildren(...drawn);
     };
     draw();
