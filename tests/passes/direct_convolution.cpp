@@ -1,5 +1,6 @@
-// The kernels of direct_convolution.h for tests/passes/test_direct_convolution.py.
+// The kernels of direct_convolution.h, and the memory of kept_memory.h, for test_direct_convolution.py.
 #include "direct_convolution.h"
+#include "kept_memory.h"
 
 extern "C" int64_t packed_size(const int64_t* sizes);
 
@@ -26,3 +27,16 @@ extern "C" void convolve(const int64_t* sizes, const float* x, const float* weig
   passnet::direct::pack(shape, weight, packed);
   passnet::direct::convolve(shape, x, packed, y, finish);
 }
+
+std::vector<at::Tensor> held;
+
+extern "C" void hold(int64_t count, int64_t numbers) {
+  for (int64_t i = 0; i < count; i++) {
+    held.push_back(passnet::empty_kept({numbers}, at::MemoryFormat::Contiguous));
+    held.back().fill_(1);
+  }
+}
+
+extern "C" void drop(int64_t count) { held.erase(held.begin(), held.begin() + count); }
+
+extern "C" void drop_last(int64_t count) { held.erase(held.end() - count, held.end()); }

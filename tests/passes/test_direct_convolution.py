@@ -146,3 +146,24 @@ def test_numbers_at_the_ends_are_activated_as_torch_does(kernels: Any) -> None:
 def test_drawn_convolutions_are_torchs(kernels: Any) -> None:
     for number in range(300):
         check(kernels, drawn(number), number % 6, number % 7 < 4, number % 5 < 2)
+
+
+def test_memory_that_lies_idle_is_given_back(kernels: Any) -> None:
+    """Of small blocks and of large ones, also where some of each call are held."""
+    before = resident_mib()
+    for count, numbers in ((2000, 2**16), (150, 2**20)):  # 500 and 600 MiB
+        kernels.hold(ctypes.c_int64(count), ctypes.c_int64(numbers))
+        assert resident_mib() - before > 450
+        kernels.drop(ctypes.c_int64(count))
+        assert resident_mib() - before < 300
+    for number in range(20):  # 300 MiB of large blocks each time, and a small one that stays
+        kernels.hold(ctypes.c_int64(1), ctypes.c_int64(2**15))
+        kernels.hold(ctypes.c_int64(75), ctypes.c_int64(2**20))
+        assert resident_mib() - before < 600, number
+        kernels.drop_last(ctypes.c_int64(75))
+    kernels.drop(ctypes.c_int64(20))
+    assert resident_mib() - before < 300
+
+
+def resident_mib() -> float:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20

@@ -7,16 +7,33 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <vector>
 
 namespace passnet {
+
+constexpr size_t HUGE_PAGE = 2 << 20;
+
+// Memory of the OS, and its again once dropped; the C library might keep it.
+inline std::shared_ptr<char> huge_pages(size_t num_bytes) {
+  size_t size = (num_bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+  void* all = mmap(nullptr, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (all == MAP_FAILED) throw std::bad_alloc();
+  char* from = static_cast<char*>(all);
+  size_t before = (HUGE_PAGE - reinterpret_cast<uintptr_t>(from) % HUGE_PAGE) % HUGE_PAGE;
+  if (before) munmap(from, before);
+  munmap(from + before + size, HUGE_PAGE - before);
+  madvise(from + before, size, MADV_HUGEPAGE);
+  return {from + before, [size](char* memory) { munmap(memory, size); }};
+}
 
 // Parts of chunks of memory, one after another. A chunk is freed with the last of its parts.
 class Chunks {
@@ -28,11 +45,8 @@ class Chunks {
     std::lock_guard lock(mutex_);
     auto chunk = current_.lock();
     if (!chunk || used_ + needed > size_) {
-      size_ = std::max(least_, (needed + PAGE - 1) / PAGE * PAGE);
-      void* memory = std::aligned_alloc(PAGE, size_);
-      if (!memory) throw std::bad_alloc();
-      madvise(memory, size_, MADV_HUGEPAGE);
-      chunk = std::shared_ptr<char>(static_cast<char*>(memory), std::free);
+      size_ = std::max(least_, needed);
+      chunk = huge_pages(size_);
       current_ = chunk, used_ = 0;
     }
     char* from = chunk.get() + used_;
@@ -41,7 +55,7 @@ class Chunks {
   }
 
  private:
-  static constexpr size_t LINE = 64, PAGE = 2 << 20;
+  static constexpr size_t LINE = 64;
   const size_t least_;
   std::mutex mutex_;
   std::weak_ptr<char> current_;
@@ -61,13 +75,10 @@ class KeptMemory final : public c10::Allocator {
     {
       std::lock_guard lock(mutex_);
       for (size_t i = idle_.size(); !block && i-- > 0;)
-        if (idle_[i]->num_bytes >= num_bytes && idle_[i]->num_bytes / 2 <= num_bytes) {
-          block = std::move(idle_[i]);
-          idle_.erase(idle_.begin() + i);
-          num_idle_ -= block->num_bytes;
-        }
+        if (idle_[i]->num_bytes >= num_bytes && idle_[i]->num_bytes / 2 <= num_bytes) block = take(i);
     }
-    if (!block) block.reset(new Block{num_bytes, chunks_.part(num_bytes)});
+    if (!block)
+      block.reset(new Block{num_bytes, is_large(num_bytes) ? huge_pages(num_bytes) : chunks_.part(num_bytes)});
     char* data = block->data.get();
     return {data, block.release(), &drop, c10::Device(c10::DeviceType::CPU)};
   }
@@ -78,6 +89,9 @@ class KeptMemory final : public c10::Allocator {
 
  private:
   static constexpr size_t MOST_IDLE = size_t{256} << 20;
+
+  // Large blocks have pages of their own, and go first. Others share a chunk, which one of them may hold.
+  static bool is_large(size_t num_bytes) { return num_bytes >= HUGE_PAGE; }
 
   struct Block {
     size_t num_bytes;
@@ -90,9 +104,17 @@ class KeptMemory final : public c10::Allocator {
     memory.idle_.emplace_back(static_cast<Block*>(block));
     memory.num_idle_ += memory.idle_.back()->num_bytes;
     while (memory.num_idle_ > MOST_IDLE) {
-      memory.num_idle_ -= memory.idle_.front()->num_bytes;
-      memory.idle_.erase(memory.idle_.begin());
+      auto is_first = [](const auto& each) { return is_large(each->num_bytes); };
+      auto found = std::find_if(memory.idle_.begin(), memory.idle_.end(), is_first);
+      memory.take(found == memory.idle_.end() ? 0 : found - memory.idle_.begin());
     }
+  }
+
+  std::unique_ptr<Block> take(size_t index) {
+    auto block = std::move(idle_[index]);
+    idle_.erase(idle_.begin() + index);
+    num_idle_ -= block->num_bytes;
+    return block;
   }
 
   std::mutex mutex_;
