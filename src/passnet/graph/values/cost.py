@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -71,28 +72,30 @@ def missing_kernels(graph: Graph) -> dict[int, str]:
     calls = _Calls(graph)
     reasons: dict[int, str] = {}
     for same in calls.by_kind.values():
-        num_bytes, num_flops, node, arguments = min(same, key=lambda call: call[:2])
-        if not Cost(num_bytes, num_flops * MAX_RUN_FLOPS // MAX_PROBE_FLOPS).is_small:
+        num_bytes, num_flops, _, node, arguments = min(same, key=itemgetter(0, 1))
+        if num_bytes > MAX_RUN_BYTES or num_flops > MAX_PROBE_FLOPS:
             continue
-        args, kwargs = tree_map_only(torch.Tensor, _zeros, arguments)
+        args, kwargs = tree_map_only(
+            torch.Tensor, lambda value: torch.zeros(value.shape, dtype=value.dtype), arguments
+        )
         try:
             with boundary(GraphError, "running on zeros"), restored_state(), torch.no_grad():
                 getattr(calls, node.op)(node.target, args, kwargs)
         except GraphError as error:  # an op may refuse zeros, which says nothing of its dtypes
             if isinstance(error.__cause__, NotImplementedError):
-                reasons |= {_number(call[2]): str(error.__cause__) for call in same}
+                reasons |= {number: str(error.__cause__) for _, _, number, _, _ in same}
     return reasons
 
 
 class _Calls(torch.fx.Interpreter):
     """A run under fake tensors that keeps the calls of each op in the same dtypes: the bytes of
-    values, the FLOPs, the node and the arguments.
+    values, the FLOPs, the number of the op, its node and the arguments.
     """
 
     def __init__(self, graph: Graph) -> None:
         program = retarget(graph, "cpu").program
         super().__init__(build(program))
-        self.by_kind: dict[Any, list[tuple[int, int, torch.fx.Node, Any]]] = {}
+        self.by_kind: dict[Any, list[tuple[int, int, int, torch.fx.Node, Any]]] = {}
         self.counter = FlopCounterMode(display=False)
         running = boundary(GraphError, "running under fake tensors")
         with running, restored_state(), fake_mode(), self.counter, torch.no_grad():
@@ -111,17 +114,10 @@ class _Calls(torch.fx.Interpreter):
         if all(isinstance(size, int) for tensor in values for size in tensor.shape):
             num_bytes = sum(tensor.numel() * tensor.element_size() for tensor in values)
             num_flops = self.counter.get_total_flops() - before
+            call = (num_bytes, num_flops, n.meta["custom"]["op"], n, arguments)
             kind = (n.op, n.target, *(tensor.dtype for tensor in values))
-            self.by_kind.setdefault(kind, []).append((num_bytes, num_flops, n, arguments))
+            self.by_kind.setdefault(kind, []).append(call)
         return value
-
-
-def _number(node: torch.fx.Node) -> int:
-    return node.meta["custom"]["op"]
-
-
-def _zeros(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.zeros(tensor.shape, dtype=tensor.dtype)
 
 
 def torch_arguments(graph: Graph, kind: InputKind, seed: int) -> list[torch.Tensor | int]:
