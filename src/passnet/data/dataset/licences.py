@@ -9,7 +9,7 @@ LICENCES: dict[str, str] = {
     **dict.fromkeys(
         ("smp", "x_transformers", "vit_pytorch", "torch_geometric", "open_clip", "torch_rechub",
          "torchrl", "torchani", "fair_esm", "zuko", "neuraloperator", "torchscale", "asteroid",
-         "transformer_lens", "one_net_text", "pytorchcv"), "MIT"),
+         "transformer_lens", "one_net_text", "pytorchcv", "one_net_sequences"), "MIT"),
     **dict.fromkeys(("torchvision", "braindecode", "pypots", "torchtune"), "BSD-3-Clause"),
     "torchaudio": "BSD-2-Clause",
     "ultralytics": "AGPL-3.0",
