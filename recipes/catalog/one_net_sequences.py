@@ -29,7 +29,6 @@ NETS: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "iTransformer": ("iTransformer", "series", SERIES, NORM),
     "iTransformer2D": ("iTransformer", "series", SERIES | {"num_time_tokens": 8}, NORM),
     "iTransformerFFT": ("iTransformer", "series", SERIES, NORM),
-    "TabTransformer": ("tab_transformer_pytorch", "rows", TABLE, ""),
     "FTTransformer": ("tab_transformer_pytorch", "rows", TABLE, ""),
 }  # fmt: skip
 """Package, kind of input, settings, and switches that are turned on one at a time."""
