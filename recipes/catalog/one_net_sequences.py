@@ -8,21 +8,16 @@ from passnet.data.capture.catalog import row_of
 from passnet.data.capture.net import Net, NetInput, floats, integers
 from passnet.data.capture.record import Domain
 
-ADDS = "one paper each: landmarks, agents, routed tokens, bands of sound, variates as tokens"
+ADDS = "one paper each: landmarks, agents, bands of sound, variates as tokens"
 
 WIDTH, LENGTH, NORM = 128, 256, "use_reversible_instance_norm"
 STACK = {"dim": WIDTH, "depth": 2, "heads": 4, "dim_head": 32}
 SERIES = STACK | {"num_variates": 16, "lookback_len": 96, "pred_length": (12, 24)}
 TABLE = STACK | {"categories": (10, 5, 6, 5, 8), "num_continuous": 10}
-ROUTED = {"dim": WIDTH, "light_dim_head": 32, "light_heads": 4, "heavy_dim_head": 32,
-          "heavy_heads": 4, "num_heavy_attn_tokens_q": 32, "num_heavy_attn_tokens_kv": 64,
-          "num_heavy_ff_tokens": 32}  # fmt: skip
 SOUND = {"dim": 64, "depth": 1, "heads": 4, "dim_head": 16, "flash_attn": False}
 NETS: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "Nystromformer": ("nystrom_attention", "vectors", STACK | {"num_landmarks": 64}, ""),
     "AgentTransformer": ("agent_attention_pytorch", "vectors", STACK | {"num_agent_tokens": 8}, ""),
-    "ConditionalRoutedTransformerBlock": ("colt5_attention", "vectors", ROUTED,
-                                          "multiply_keys_by_score multiply_queries_by_score"),
     "Conformer": ("conformer", "frames", STACK, "conv_causal"),
     "BSRoformer": ("bs_roformer", "sound", SOUND, "zero_dc use_pope"),
     "MelBandRoformer": ("bs_roformer", "sound", SOUND, "zero_dc use_pope"),
