@@ -12,7 +12,6 @@ from passnet.data.capture.net import Net, tokens
 
 ADDS = "transformers with norms inside parts, deep norms, extrapolated positions, and retention"
 PACKAGES = ("torchscale", "fairscale")
-
 VOCABULARY, LENGTH, WIDTH = 1000, 64, 128
 SIZES = {
     "vocab_size": VOCABULARY,
@@ -54,10 +53,8 @@ def build(name: str) -> Net:
     package = import_with_torchvision("torchscale.architecture.config")
     config = getattr(package, f"{class_name.replace('NetDecoder', 'Net')}Config")
     net_class = getattr(importlib.import_module(f"torchscale.architecture.{module}"), class_name)
-    tables = (
-        {"encoder_embed_tokens", "decoder_embed_tokens"} if kind == "both" else {"embed_tokens"}
-    )
-    embeddings = {table: nn.Embedding(VOCABULARY, WIDTH) for table in sorted(tables)}
+    stacks = ("decoder_", "encoder_") if kind == "both" else ("",)
+    embeddings = {f"{stack}embed_tokens": nn.Embedding(VOCABULARY, WIDTH) for stack in stacks}
     net = net_class(config(**SIZES, **own), **embeddings)
     words = tuple(tokens(VOCABULARY, 1, LENGTH) for _ in embeddings)
     return Net(net.eval(), words, domain="nlp", task=task)

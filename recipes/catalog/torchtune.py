@@ -9,7 +9,6 @@ from passnet.data.capture.net import Net, tokens
 
 ADDS = "decoders that are tuned: families by hand, heads in groups, adapters of low rank on parts"
 PACKAGES = ("torchtune", "torchao")
-
 VOCABULARY, LENGTH = 1000, 64
 FAMILIES = ("gemma", "gemma2", "llama2", "llama3", "llama3_1", "llama3_2", "mistral", "phi3",
             "qwen2")  # fmt: skip
@@ -18,35 +17,30 @@ USUAL: dict[str, Any] = {
     "embed_dim": 128, "intermediate_dim": 256, "max_seq_len": 256, "lora_rank": 8,
     "lora_alpha": 16.0, "num_classes": 2, "lora_attn_modules": ["q_proj", "v_proj"],
 }  # fmt: skip
-"""Settings, as far as a family has them."""
-
 HEADS = {"all-heads": {"num_kv_heads": 4}, "one-pair": {"num_kv_heads": 1}}
 PARTS: dict[str, dict[str, Any]] = {
     "": {}, "-heads": {"lora_attn_modules": ["q_proj", "k_proj", "v_proj", "output_proj"]},
     "-mlp": {"apply_lora_to_mlp": True}, "-output": {"apply_lora_to_output": True},
 }  # fmt: skip
-FORMS: dict[str, tuple[str, dict[str, Any]]] = {
-    "grouped": ("{}", {}), **{form: ("{}", own) for form, own in HEADS.items()},
-    "classifier": ("{}_classifier", {}), "lora-classifier": ("lora_{}_classifier", {}),
-    **{f"lora{part}": ("lora_{}", own) for part, own in PARTS.items()},
-    **{f"dora{part}": ("lora_{}", own | {"use_dora": True}) for part, own in PARTS.items()},
+ADAPTERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "lora-classifier": ("lora_{}_classifier", {}),
+    **{f"{form}{part}": ("lora_{}", own | {"use_dora": form == "dora"})
+       for form in ("lora", "dora") for part, own in PARTS.items()},
 }  # fmt: skip
-FORMS |= {
-    f"{form}+{heads}": (builder, own | HEADS[heads])
-    for form, (builder, own) in FORMS.items()
-    if "lora_" in builder
-    for heads in HEADS
-}
+FORMS = {
+    "grouped": ("{}", {}), **{heads: ("{}", own) for heads, own in HEADS.items()},
+    "classifier": ("{}_classifier", {}), **ADAPTERS,
+    **{f"{form}+{heads}": (builder, own | HEADS[heads])
+       for form, (builder, own) in ADAPTERS.items() for heads in HEADS},
+}  # fmt: skip
 """Name of the builder, and settings."""
-
-TIED = ("gemma", "gemma2", "llama3_2", "qwen2")
-"""Families whose output weights are those of the embedding."""
 
 
 def _has(family: str, form: str) -> bool:
     if "classifier" in form:
         return family in ("llama2", "mistral")
-    return "-output" not in form or family not in TIED
+    has_output = family not in ("gemma", "gemma2", "llama3_2", "qwen2")  # others share a weight
+    return has_output or "-output" not in form
 
 
 _ENTRIES = [f"{family}-{form}" for family in FAMILIES for form in FORMS if _has(family, form)]

@@ -157,6 +157,7 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         "uploads to a hub; tests/recipes/test_upload.py runs it against a local server",
     ),
     ("recipes/growth.py", "draws into the shipped captures; tests/recipes runs its parts"),
+    ("recipes/patterns.py", "folds all captures, a minute; tests/recipes runs its parts"),
     ("integrations.harbor", "needs a wheel; tests/integrations runs it"),
 )
 """Parts of commands that are only parsed -> the reason."""

@@ -34,6 +34,9 @@ SMALL = {
     "peft": "BertModel+lora",
     "torchtune": "llama2-grouped",
     "torchscale": "encoder",
+    "pytorchcv": "ror3_56_cifar10",
+    "birder": "mobilenet_v4_s",
+    "one_net_sequences": "Conformer",
 }
 """A small entry of each library; the first one where none is named."""
 

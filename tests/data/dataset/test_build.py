@@ -77,6 +77,21 @@ def test_the_same_subgraph_is_one_row_with_all_its_places():
     assert block.kinds == ("classical",) and block.num_places == 2
 
 
+def test_what_the_cpu_does_not_implement_in_a_dtype_is_no_row():
+    pooled = graph(
+        "y = torch.relu(x)\nz = torch.nn.functional.avg_pool3d(y, 2)\nreturn (z,)\n",
+        x=(1, 4, 4, 4),
+    )
+    record, rows = mine(
+        MiningJob(row(pooled, "lib/net"), ((0, 2),), ("classical", "single"), DTYPES)
+    )
+    by_dtype = {dtype: sorted(r.op_sequence for r in rows if r.dtype == dtype) for dtype in DTYPES}
+    relu, pool = "torch.relu", "torch.nn.functional.avg_pool3d"
+    assert by_dtype["float16"] == [(relu,)]
+    assert by_dtype["float32"] == [(pool,), (relu,), (relu, pool)]
+    assert record.reasons["the CPU does not implement it in float16"] == 2
+
+
 def test_a_range_of_two_kinds_is_one_place():
     _, rows = mine(MiningJob(TWO[0], ((1, 3),), SUBGRAPH_KINDS))
     [fused] = [row for row in rows if row.op_sequence == ("torch.relu", "operator.mul")]

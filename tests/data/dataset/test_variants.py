@@ -8,7 +8,7 @@ from passnet.data.capture.recapture import recapture
 from passnet.data.dataset import variants
 from passnet.data.dataset.variants import Failure, Variant, dtype_variants, net_variants
 from passnet.graph.canonical import fingerprints, op_sequence
-from passnet.graph.values.cost import cost, finite_outputs
+from passnet.graph.values.cost import cost, finite_outputs, missing_kernels
 from tests.data.capture import sized
 from tests.graph.programs import graph_of, program_of
 
@@ -100,6 +100,32 @@ def test_what_the_cpu_refuses_is_a_failure():
     failures = list(dtype_variants(graph_of(program, (2, 3))))
     assert {failure.cause for failure in failures} == {"refused_by_op"}
     assert all("torch.mm" in failure.reason for failure in failures)
+
+
+POOLED = program_of(
+    "x = a + 1.0", "y = torch.nn.functional.avg_pool3d(x, 2)", params="a", returns="(y,)"
+)
+
+
+@pytest.mark.parametrize("size", [2, 540])  # the latter is too large to be run as a whole
+def test_what_the_cpu_does_not_implement_in_a_dtype_is_a_failure(size):
+    graph = graph_of(POOLED, (1, 1, 2, 540, size * 540))
+    by_name = {variant.name: variant for variant in dtype_variants(graph, dtypes=("float16",))}
+    assert isinstance(by_name[""], Variant)
+    assert by_name["float16"].cause == "refused_by_op"
+    assert "not implemented for 'Half'" in by_name["float16"].reason
+
+
+def test_the_ops_that_the_cpu_lacks_are_named_by_number():
+    assert not missing_kernels(graph_of(POOLED, (1, 2, 2, 2)))
+    lacking = missing_kernels(graph_of(POOLED, (1, 2, 2, 2), dtype="float16"))
+    assert list(lacking) == [1] and "avg_pool3d" in lacking[1]
+
+
+def test_an_op_that_refuses_zeros_or_is_too_large_counts_as_implemented():
+    inverted = program_of("y = a.inverse()", params="a", returns="(y,)")
+    assert not missing_kernels(graph_of(inverted, (2, 2)))
+    assert not missing_kernels(graph_of(POOLED, (1, 2048, 1024, 1024), dtype="float16"))
 
 
 def test_a_graph_costs_its_products_and_its_largest_value():

@@ -13,7 +13,7 @@ RECIPES = (
     "open_clip", "neuralforecast", "kornia", "torch_rechub", "braindecode", "pypots", "torchaudio",
     "speechbrain", "torchrl", "torchani", "fair_esm", "litgpt", "zuko", "neuraloperator",
     "transformers_variants", "transformer_lens", "one_net_text", "asteroid", "peft",
-    "torchtune", "torchscale",
+    "torchtune", "torchscale", "pytorchcv", "birder", "one_net_sequences",
 )  # fmt: skip
 """The libraries whose catalog is a file of `catalog.RECIPE_FOLDER`, which only a checkout has."""
 

@@ -29,6 +29,7 @@ from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph, TensorSpec, main_float
 from passnet.graph.text.files import graph_from_row
 from passnet.graph.text.parse import parse_program
+from passnet.graph.values.cost import missing_kernels
 
 R = TypeVar("R")
 
@@ -256,11 +257,12 @@ def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
         if dtype == main:
             continue
         try:
-            variants = _in_dtype(graph, dtype, captured)
+            variants, num_lacking = _in_dtype(graph, dtype, captured)
         except GraphError as cause:
             unvaried[dtype] = str(cause)[:MAX_ERROR_CHARACTERS]
             continue
         num_variants[dtype] = len(variants)
+        reasons += Counter({f"the CPU does not implement it in {dtype}": num_lacking})
         rows += _rows(row, variants, dtype)
     record = MinedRecord(
         row.full,
@@ -275,14 +277,21 @@ def mine(job: MiningJob) -> tuple[MinedRecord, list[SubgraphRow]]:
     return record, rows
 
 
-def _in_dtype(graph: Graph, dtype: str, captured: Mined) -> Mined:
-    """Return the same ranges of the graph in another dtype, except for unchanged ones."""
+def _in_dtype(graph: Graph, dtype: str, captured: Mined) -> tuple[Mined, int]:
+    """Return the same ranges of the graph in another dtype, except for unchanged ones and those
+    with an op that the CPU does not implement in it, and the number of the latter.
+    """
     varied = in_dtype(graph, dtype)
     single = Graph(single_assignment(varied.program), varied.tensors)
     parent = parent_of(single.program, inferred_specs(single))
+    lacking = missing_kernels(single).keys()
     variants: Mined = {}
+    num_lacking = 0
     for original, subgraph in captured.items():
         for (start, stop), kinds in subgraph.ranges.items():
+            if lacking & range(start, stop):
+                num_lacking += 1
+                continue
             try:
                 variant = cut_range(parent, start, stop)
             except CutError:
@@ -291,7 +300,7 @@ def _in_dtype(graph: Graph, dtype: str, captured: Mined) -> Mined:
                 mined = mined_as(variant, variants)
                 mined.ranges[start, stop] |= kinds
                 mined.original = original
-    return variants
+    return variants, num_lacking
 
 
 def _rows(parent: GraphRow, mined: Mined, variant: str) -> list[SubgraphRow]:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 LICENCES: dict[str, str] = {
     **dict.fromkeys(
         ("timm", "transformers", "diffusers", "monai", "neuralforecast", "kornia", "speechbrain",
-         "litgpt", "peft", "transformers_variants"), "Apache-2.0"),
+         "litgpt", "peft", "transformers_variants", "birder"), "Apache-2.0"),
     **dict.fromkeys(
         ("smp", "x_transformers", "vit_pytorch", "torch_geometric", "open_clip", "torch_rechub",
          "torchrl", "torchani", "fair_esm", "zuko", "neuraloperator", "torchscale", "asteroid",
-         "transformer_lens", "one_net_text"), "MIT"),
+         "transformer_lens", "one_net_text", "pytorchcv", "one_net_sequences"), "MIT"),
     **dict.fromkeys(("torchvision", "braindecode", "pypots", "torchtune"), "BSD-3-Clause"),
     "torchaudio": "BSD-2-Clause",
     "ultralytics": "AGPL-3.0",

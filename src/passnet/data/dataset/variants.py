@@ -13,7 +13,7 @@ from passnet.data.mine.literals import adopt_literals
 from passnet.errors import CaptureError, GraphError
 from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph, main_float
-from passnet.graph.values.cost import cost, finite_outputs
+from passnet.graph.values.cost import cost, finite_outputs, missing_kernels
 
 MAX_BYTES = 16 * 2**30
 """Most memory of a variant's arguments and largest value together."""
@@ -111,6 +111,9 @@ def _checked(
         text = f"{size.num_bytes} bytes, above {MAX_BYTES}"
         return Failure(variant.number, variant.name, "too_large", text), None
     if not can_run or not size.is_small:
+        if lacking := missing_kernels(variant.graph):
+            reason = f"running on the CPU: {next(iter(lacking.values()))}"
+            return Failure(variant.number, variant.name, "refused_by_op", reason), None
         return variant, None
     actual = finite_outputs(variant.graph)
     if expected is not None and not all(
