@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passnet.cli.terminal import fields as opt
-from passnet.cli.terminal.output import print_notes, print_result, print_tables, say
+from passnet.cli.terminal.output import print_notes, print_result, say
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -102,10 +102,8 @@ def _report(
     from passnet.pages.tables.profile_tables import items_table, study_tables
 
     if not any(record.status == "ok" for record in records):
-        if options.json:
-            print_json({"num_measured": 0, "items": records})
-        else:
-            print_tables([items_table(records)], options.wide)
+        nothing = {"num_measured": 0, "items": records}
+        print_result(options.json, nothing, tables=[items_table(records)], wide=options.wide)
         sys.exit(1)
     numbers = study(records)
     tables = [items_table(records), *study_tables(numbers)]
