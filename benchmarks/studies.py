@@ -4,17 +4,17 @@ Run it with `python -m benchmarks.studies baselines/studies`; `passnet report` t
 folders `nets` and `kernelbench` in it. Nothing is measured.
 """
 
-import gzip
-import json
 import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.optimize import table_of
 from passnet.bench.run_record import run_folder
 from passnet.bench.scores import is_correct, read_rows, score_rows
+from passnet.core.records.serialise import read_lines
 from passnet.judge.trial import Trial
 from passnet.pages.figures.study_page import StudyPage, write_study_page
 from passnet.pages.tables.cells import NOTHING, bounds, number, percent
@@ -36,7 +36,7 @@ def nets_page() -> StudyPage:
         replace(table, title=f"{name}: {'weights will not change' if n else 'weights may change'}")
         for name, file in RUNS_OF_NETS.items()
         for n, table in enumerate(
-            table_of(_json_lines(BASELINES / "optimize" / f"{file}.jsonl.gz"))
+            table_of([*read_lines(BASELINES / "optimize" / f"{file}.jsonl", dict[str, Any])])
         )
     ]
     rows = dict(zip(RUNS_OF_NETS, (table.rows[-1] for table in tables[::2]), strict=True))
@@ -52,11 +52,6 @@ def nets_page() -> StudyPage:
         tuple(tables),
         measured_on="AMD EPYC (Turin, AVX-512), torch 2.13, OpenVINO 2026.4, ONNX Runtime 1.32",
     )
-
-
-def _json_lines(file: Path) -> list[dict[str, object]]:
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
 
 
 def kernelbench_page() -> StudyPage:

@@ -6,23 +6,23 @@ of the study of drawn answers is correct.
 """
 
 import argparse
-import gzip
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from passnet.core.records.serialise import read_lines
 from passnet.judge.suite.suite import load_suite
 from passnet.pages.tables.tables import Table, print_table
 
 RECORDS = Path("baselines/training")
-DRAWN = RECORDS / "passbench-v1-drawn" / "drawn.jsonl.gz"
-TEACHER = RECORDS / "passbench-v1-judged-timed" / "answers.jsonl.gz"
+DRAWN = RECORDS / "passbench-v1-drawn" / "drawn.jsonl"
+TEACHER = RECORDS / "passbench-v1-judged-timed" / "answers.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ def known_tasks(training: Path, suite: str) -> Iterator[Known]:
             pairs.update(set(pairwise(sequence)))
     teacher = {
         row["task"]: row
-        for row in _lines(TEACHER)
+        for row in read_lines(TEACHER, dict[str, Any])
         if row["system"] == "teacher" and row["verdict"] == "correct"
     }
     sequences = {task.name: task.ops for task in load_suite(suite).tasks}
-    for row in _lines(DRAWN):
+    for row in read_lines(DRAWN, dict[str, Any]):
         if found := teacher.get(row["task"]):
             own = sequences[row["task"]]
             judged = [each["timed"] or each["judged"] for each in row["answers"].values()]
@@ -68,11 +68,6 @@ def known_tasks(training: Path, suite: str) -> Iterator[Known]:
                 min((pairs[pair] for pair in pairwise(own)), default=0),
                 len(found["answer"].split()),
             )
-
-
-def _lines(path: Path) -> Iterator[dict]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
 
 
 def table(tasks: Sequence[Known]) -> Table:

@@ -84,7 +84,7 @@ def main(suite: str, folder: Path, names: Sequence[str], num_tasks: int) -> None
 def keep_so_far(folder: Path, names: Sequence[str]) -> None:
     """Write records of the places that are measured with every candidate, and print the counts."""
     run = folder / "run"
-    trials = run_folder(run).records()
+    trials, info = run_folder(run).records(), run_folder(run).read_info()
     places, _ = find_places(load_suite(str(folder / TASKS_FILE)).tasks, CAPTURES, 1, MAX_MIB)
     for name in names:
         own = [place for place in places if (folder / name / "passes" / place.task).is_dir()]
@@ -98,8 +98,7 @@ def keep_so_far(folder: Path, names: Sequence[str]) -> None:
                 for each in needed
             )
         ]
-        code_hash = run_folder(run).read_info().code_hashes[name]
-        keep_in_nets(PassesInNets(code_hash, tuple(done), name), run)
+        keep_in_nets(PassesInNets(info.code_hashes[name], tuple(done), name), run)
     print("\n".join(table_rows(read_in_nets(run))))
 
 

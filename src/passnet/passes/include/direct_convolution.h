@@ -369,14 +369,13 @@ inline void window(const float* const* lines, int64_t first, int64_t width, int6
 }
 
 // Writes the sums of up to `count` pixels of a line.
-template <bool IS_PART>
 inline void put(const Shape& shape, const Lanes* sums, float* y, const Finish& finish, int64_t place, int64_t count,
                 int64_t lanes) {
 #pragma GCC unroll 4
   for (int i = 0; i < COLUMNS; i++, place += shape.in_channels)
     if (i < count) {
       Lanes value = sums[i];
-      if (finish.other) value += load_some(finish.other + place, IS_PART ? lanes : LANES);
+      if (finish.other) value += load_some(finish.other + place, lanes);
       by_kind(finish.kind, [&]<Activation KIND>() { store_some(y + place, finish.of<KIND>(value), lanes); });
     }
 }
@@ -405,7 +404,7 @@ void depthwise_lines(const Shape& shape, const float* x, const float* by, float*
         window<SIZE, STRIDE, false>(lines, first, shape.width, channels, lanes, weights, zeros, sums);
       else
         window<SIZE, STRIDE, true>(lines, first, shape.width, channels, lanes, weights, zeros, sums);
-      put<IS_PART>(shape, sums, y, finish, (number * width + column) * channels + channel, count, lanes);
+      put(shape, sums, y, finish, (number * width + column) * channels + channel, count, lanes);
     }
   }
 }
@@ -439,7 +438,7 @@ void depthwise_lines_of_any(const Shape& shape, const float* x, const float* by,
             sums[i] += load_some(is_inside || (place >= 0 && place < shape.width) ? from : zeros, lanes) * weight;
         }
       }
-      put<IS_PART>(shape, sums, y, finish, (number * width + column) * channels + channel, count, lanes);
+      put(shape, sums, y, finish, (number * width + column) * channels + channel, count, lanes);
     }
   }
 }

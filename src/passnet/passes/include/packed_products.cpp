@@ -27,10 +27,8 @@
 #include <torch/library.h>
 
 #include <dlfcn.h>
-#include <sys/mman.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
