@@ -5,7 +5,8 @@ to go on. `--net drawn` measures the 40 nets of `optimize_nets.txt`. All ways of
 turns in one process; `again` is stock `torch.compile` once more, and `aot_packed` a package of
 AOTInductor with packed weights. Weights may change there, and are folded in for good by the others:
 `frozen` (Inductor's `freezing`), and as `benchmarks.deployed` sets them up by hand `aot`,
-`openvino` and `onnxruntime`.
+`openvino` and `onnxruntime`. `square` is a product of square matrices beside them: what the net's
+products and convolutions would take at its rate is the least time of the net.
 """
 
 import json
@@ -19,6 +20,7 @@ from typing import Any
 
 import torch
 from torch._inductor import config
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.deployed import DRAWN, NETS, WAYS
 from benchmarks.in_turns import Run, main, tensors_of
@@ -35,6 +37,9 @@ RIVALS = ("aot", "openvino", "onnxruntime")
 
 SECONDS = 3.0
 """Time for the rounds of each way."""
+
+SQUARE = 1024
+"""Rows and columns of the product that the rate is taken from."""
 
 
 def _compiled(
@@ -87,9 +92,14 @@ def measure(name: str, threads: int) -> dict[str, Any]:
             )
             for way, run in runs.items()
         }
+        with FlopCounterMode(display=False) as counter:
+            case.net(*call)
         ways = {way: (lambda run=run: run(*call)) for way, run in runs.items()}
+        square = torch.randn(SQUARE, SQUARE)
+        ways["square"] = lambda: square @ square
         times = time_calls(ways, SECONDS, always=tuple(ways))
     record |= {"packed_calls": own.num_packed, "errors": errors}
+    record["products"] = counter.get_total_flops()
     return record | {"ms": {way: times.ms(way) for way in ways}}
 
 
@@ -123,7 +133,9 @@ def _over_stock(records: Sequence[Mapping[str, Any]], title: str) -> Table:
 
 
 def _over_best(records: Sequence[Mapping[str, Any]], title: str) -> Table:
-    """Milliseconds of all ways, and how many times as fast the better packed way is."""
+    """Milliseconds of all ways, and how many times as fast the better packed way is; then how many
+    times as fast the net's products alone would be, at the rate of a square product.
+    """
     others = ("eager", "stock", "frozen", *RIVALS)
     rows, gains = [], []
     for record in records:
@@ -133,11 +145,13 @@ def _over_best(records: Sequence[Mapping[str, Any]], title: str) -> Table:
         cells = [
             f"{ms[way]:.2f}" if way in ms else "–" for way in (*others, "packed", "aot_packed")
         ]
-        rows.append((record["net"], *cells, f"{gains[-1]:.2f}"))
+        rate = 2 * SQUARE**3 / ms["square"] if "square" in ms else 0.0
+        bound = f"{best * rate / record['products']:.2f}" if rate else "–"
+        rows.append((record["net"], *cells, f"{gains[-1]:.2f}", bound))
     num_won, mean = sum(gain >= 1.03 for gain in gains), geometric_mean(gains)
     return Table(
         title,
-        ("net", *others, "packed", "aot_packed", "over best"),
+        ("net", *others, "packed", "aot_packed", "over best", "bound"),
         rows,
         f"Faster by 3 % on {num_won} of {len(rows)} nets; geometric mean {mean:.3f}.",
     )

@@ -1,6 +1,6 @@
 // The kernels of direct_convolution.h, and the memory of kept_memory.h, for test_direct_convolution.py.
-#include "direct_convolution.h"
-#include "kept_memory.h"
+#include "packed/direct_convolution.h"
+#include "packed/kept_memory.h"
 
 extern "C" int64_t packed_size(const int64_t* sizes);
 
@@ -19,6 +19,8 @@ passnet::direct::Shape shape_of(const int64_t* sizes) {
 }  // namespace
 
 extern "C" int64_t packed_size(const int64_t* sizes) { return passnet::direct::packed_size(shape_of(sizes)); }
+
+extern "C" int num_activations() { return passnet::direct::HAS_ERF ? 9 : 7; }
 
 extern "C" void convolve(const int64_t* sizes, const float* x, const float* weight, float* packed, float* y,
                          const float* bias, const float* other, int kind) {

@@ -1,6 +1,6 @@
 // The products of low_bit_products.h, for the tests to call.
 
-#include "low_bit_products.h"
+#include "packed/low_bit_products.h"
 
 namespace low_bit = passnet::low_bit;
 

@@ -248,6 +248,27 @@ def test_weights_that_are_written_are_packed_again() -> None:
                 assert alike.count(False) == 1, f"{name}, {write}"
 
 
+@torch.no_grad()
+def test_weights_under_a_weight_norm() -> None:
+    normed = nn.utils.parametrizations.weight_norm
+    net = nn.Sequential(
+        normed(nn.Conv1d(32, 64, 8, padding=4, groups=4), dim=2),
+        nn.GELU(),
+        normed(nn.Conv1d(64, 16, 3, padding=2, dilation=2)),
+        nn.Tanh(),
+        normed(nn.Linear(21, 50)),
+        normed(nn.Linear(50, 9), dim=None),  # of one number for all, as torch computes it
+        nn.utils.spectral_norm(nn.Linear(9, 9)),
+    ).eval()
+    x = torch.randn(2, 32, 20)
+    fast = check(net, x, packed=3)
+    for tensor in net.parameters():
+        before = fast(x).clone()
+        tensor.mul_(1 + torch.rand_like(tensor))
+        compare(net, fast, x)
+        assert not torch.equal(before, fast(x))
+
+
 @pytest.mark.slow
 @torch.no_grad()
 def test_weights_that_are_replaced() -> None:
@@ -366,7 +387,8 @@ def test_copies_that_become_views_are_not_written_into() -> None:
 @pytest.mark.parametrize(("bits", "error"), [(8, 0.02), (4, 0.2)])
 def test_weights_of_products_may_have_fewer_bits(bits: int, error: float) -> None:
     torch.manual_seed(0)
-    net = nn.Sequential(nn.Linear(200, 300), nn.GELU(), nn.Linear(300, 40)).eval()
+    first = nn.utils.parametrizations.weight_norm(nn.Linear(200, 300))
+    net = nn.Sequential(first, nn.GELU(), nn.Linear(300, 40)).eval()
     x = torch.randn(3, 200)
     torch._dynamo.reset()
     uncached = config.patch(force_disable_caches=True)
@@ -374,9 +396,11 @@ def test_weights_of_products_may_have_fewer_bits(bits: int, error: float) -> Non
     with uncached, torch.no_grad(), packing as own:
         fast = torch.compile(net)
         for scale in (1, -2):
-            net[0].weight.mul_(scale)
+            first.parametrizations["weight"].original1.mul_(scale)
             right, y = net(x), fast(x)
             assert 0.001 < (y - right).norm() / right.norm() < error
+        x[1, 7] = torch.inf
+        assert torch.equal(fast(x).isfinite(), net(x).isfinite())
     assert own.num_packed == 2
 
 

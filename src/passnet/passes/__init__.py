@@ -6,7 +6,7 @@ backend, inductor_pass   `torch.compile(net, backend="passnet")`, and stock `tor
 cpp, compilation         C++ kernels for pass authors, compiled once by content
 kernel_op, kernel_list   C++ kernels as torch ops, in AOTInductor packages and in cached graphs
 onnx_op, onnx_rule       C++ kernels as custom ops of ONNX Runtime, passes as rules of onnxscript
-include                  headers and Triton functions for pass folders
+include                  headers and Triton functions for pass folders; the op of packed weights
 codegen                  pass folders from Inductor's generated code
 library                  judged passes, stored by content
 """

@@ -139,7 +139,7 @@ def find_compiler() -> str | None:
 @cache
 def _surroundings(compiler: str) -> str:
     """Return the headers, flags, compiler and processor that a compilation depends on."""
-    headers = [path.read_text(encoding="utf-8") for path in sorted(INCLUDE.glob("*.h"))]
+    headers = [path.read_text(encoding="utf-8") for path in sorted(INCLUDE.rglob("*.h"))]
     command = [compiler, "-dumpfullversion", "-dumpmachine"]
     version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     processor = (processor_name(), *sorted(processor_instructions()))

@@ -1,7 +1,7 @@
 """AOTInductor with the weights of products in 8 or 4 bits, packed once and watched.
 
 A row is rounded to 8 bits as well, for which the processor has whole numbers; more rows than a few
-are computed in bfloat16 (`passes/include/low_bit_products.h`).
+are computed in bfloat16 (`passes/include/packed/low_bit_products.h`).
 """
 
 import copy

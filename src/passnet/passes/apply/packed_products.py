@@ -26,7 +26,7 @@ from passnet.passes.match.graph_index import GraphIndex, first_values
 from passnet.passes.match.guards import EXAMPLE
 from passnet.passes.match.normalise import CanonicalCall, callable_name
 
-SOURCE = INCLUDE / "packed_products.cpp"
+SOURCE = INCLUDE / "packed" / "packed_products.cpp"
 
 _CONVOLUTIONS = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
 
@@ -120,6 +120,9 @@ class _Product:
     bits: int = 32
     """Bits of the weights of a product."""
 
+    norm_dim: int = -1
+    """The dimension of a weight norm, whose directions and lengths are the first two weights."""
+
     def form(self) -> str:
         """Return what the op is told, in words."""
         window = (self.stride, self.padding, self.dilation)
@@ -128,6 +131,7 @@ class _Product:
         parts = (
             *(self.num_dims, *sum(window, ()), *flags),
             *(repr(self.epsilon or 0.0), name, algorithm, self.bits, *map(repr, numbers)),
+            *(("weight_norm", self.norm_dim) if self.norm_dim >= 0 else ()),
         )
         return " ".join(map(str, parts))
 
@@ -177,7 +181,7 @@ def _products(index: GraphIndex) -> Iterator[_Product]:
     taken: set[torch.fx.Node] = set()
     written = {index.group(node) for node in index.writers}
     for node in index.graph.nodes:
-        product = _product(node, index.calls[node]) if node in index.calls else None
+        product = _product(node, index) if node in index.calls else None
         if product and written.isdisjoint(map(index.group, product.weights)):
             if product.late_bias is None:
                 _extend(product, index, taken)
@@ -185,7 +189,8 @@ def _products(index: GraphIndex) -> Iterator[_Product]:
             yield product
 
 
-def _product(node: torch.fx.Node, call: CanonicalCall) -> _Product | None:
+def _product(node: torch.fx.Node, index: GraphIndex) -> _Product | None:
+    call = index.calls[node]
     name = call.label.rpartition(".")[2]
     values = dict(call.arguments)
     is_known = call.label.startswith("torch.") and (name == "linear" or name in _CONVOLUTIONS)
@@ -193,18 +198,19 @@ def _product(node: torch.fx.Node, call: CanonicalCall) -> _Product | None:
         return None
     num_dims = _CONVOLUTIONS.get(name, 0)
     x, result = values.get("self", values.get("input")), _example(node)
-    weights: list[Any] = [values.get("weight")]
+    weights, norm_dim = _parts_of_weight(values.get("weight"), index)
+    ranks = [num_dims + 2] * len(weights) + [1]
     bias = values.get("bias")
     is_late = not num_dims and isinstance(bias, torch.fx.Node) and not _is_weight(bias, 1)
     if bias is not None and not is_late:
         weights.append(bias)
-    ranks = num_dims + 2, 1
     if not all(_is_weight(*pair) for pair in zip(weights, ranks, strict=False)):
         return None
     example = _example(x)
     if example is None or result is None or not _is_plain(example) or not _is_plain(result):
         return None
-    product = _Product(num_dims, x, weights, [node], has_bias=len(weights) > 1)
+    has_bias = bias is not None and not is_late
+    product = _Product(num_dims, x, weights, [node], has_bias=has_bias, norm_dim=norm_dim)
     if not num_dims:
         product.late_bias = bias if is_late else None
         return product if result.is_contiguous() and example.dim() > 1 else None
@@ -223,6 +229,18 @@ def _product(node: torch.fx.Node, call: CanonicalCall) -> _Product | None:
     product.stride, product.padding, product.dilation = stride, padding, dilation
     product.groups = groups
     return product
+
+
+def _parts_of_weight(weight: Any, index: GraphIndex) -> tuple[list[Any], int]:
+    """Return what a weight is made of: itself, or the directions and lengths of a weight norm and
+    its dimension.
+    """
+    if weight in index.calls and index.calls[weight].label == "torch._weight_norm":
+        values = dict(index.calls[weight].arguments)
+        directions, dim = _example(values["v"]), values["dim"]
+        if directions is not None and type(dim) is int and 0 <= dim < directions.dim():
+            return [values["v"], values["g"]], dim
+    return [weight], -1
 
 
 def _sizes(value: Any, num_dims: int) -> tuple[int, ...]:

@@ -8,6 +8,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/_weight_norm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/empty.h>
@@ -36,10 +37,10 @@
 #include <sstream>
 #include <unordered_map>
 
-#include "attention_of_parts.h"
-#include "direct_convolution.h"
-#include "kept_memory.h"
-#include "low_bit_products.h"
+#include "packed/attention_of_parts.h"
+#include "packed/direct_convolution.h"
+#include "packed/kept_memory.h"
+#include "packed/low_bit_products.h"
 #include "watched_bytes.h"
 
 namespace {
@@ -59,6 +60,7 @@ struct Form {
   double epsilon;
   std::string activation, algorithm;
   int bits = 32;  // of weights; fewer for products alone
+  int64_t norm_dim = -1;  // of a weight norm, whose directions and lengths are the first two weights
   std::vector<double> numbers;
 
   explicit Form(const std::string& text) {
@@ -70,12 +72,17 @@ struct Form {
     }
     words >> groups >> has_bias >> has_norm >> epsilon >> activation >> algorithm >> bits;
     if (!words) throw std::runtime_error("passnet: no form of a product: " + text);
+    for (double number; words >> number;) numbers.push_back(number);
+    words.clear();
+    if (std::string word; words >> word) words >> norm_dim;  // "weight_norm"
     if ((is_line = num_dims == 1)) {
       num_dims = 2;
       stride.insert(stride.begin(), 1), padding.insert(padding.begin(), 0), dilation.insert(dilation.begin(), 1);
+      if (norm_dim > 1) norm_dim++;
     }
-    for (double number; words >> number;) numbers.push_back(number);
   }
+
+  size_t num_weights() const { return norm_dim < 0 ? 1 : 2; }  // before the bias
 
   at::MemoryFormat last() const {
     return num_dims == 3 ? at::MemoryFormat::ChannelsLast3d : at::MemoryFormat::ChannelsLast;
@@ -184,6 +191,27 @@ Tensor channels_last(const Tensor& x) {
   return last;
 }
 
+// What our own kernels compute of sums: an activation that they have none of is left to `activate`.
+direct::Finish finish_of(const Packed& packed, const Form& form, const Optional& other) {
+  using direct::Activation;
+  direct::Finish finish;
+  if (packed.bias) finish.bias = packed.bias->const_data_ptr<float>();
+  if (other) finish.other = other->const_data_ptr<float>();
+  const std::string& name = form.activation;
+  if (name == "relu") finish.kind = Activation::RELU;
+  else if (name == "hardswish") finish.kind = Activation::HARDSWISH;
+  else if (name == "sigmoid") finish.kind = Activation::SIGMOID;
+  else if (name == "swish") finish.kind = Activation::SILU;
+  else if (name == "gelu" && form.algorithm == "tanh") finish.kind = Activation::GELU_TANH;
+  else if (name == "gelu" && direct::HAS_ERF) finish.kind = Activation::GELU;
+  else if (name == "tanh" && direct::HAS_ERF) finish.kind = Activation::TANH;
+  else if (name == "hardtanh") {
+    finish.kind = Activation::CLAMP;
+    finish.low = static_cast<float>(form.numbers.at(0)), finish.high = static_cast<float>(form.numbers.at(1));
+  }
+  return finish;
+}
+
 // A product or convolution by our own kernels, with the sum and the activation.
 Tensor directly(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
                 const Tensor& given) {
@@ -195,17 +223,7 @@ Tensor directly(const Packed& packed, const Form& form, const Tensor& values, co
   else sizes.back() = shape.out_channels;
   Tensor y = passnet::empty_kept(sizes, format);
   Optional added = other ? Optional(other->contiguous(format)) : other;
-  direct::Finish finish;
-  if (packed.bias) finish.bias = packed.bias->const_data_ptr<float>();
-  if (added) finish.other = added->const_data_ptr<float>();
-  if (form.activation == "relu") finish.kind = direct::Activation::RELU;
-  else if (form.activation == "hardswish") finish.kind = direct::Activation::HARDSWISH;
-  else if (form.activation == "sigmoid") finish.kind = direct::Activation::SIGMOID;
-  else if (form.activation == "swish") finish.kind = direct::Activation::SILU;
-  else if (form.activation == "hardtanh") {
-    finish.kind = direct::Activation::CLAMP;
-    finish.low = static_cast<float>(form.numbers.at(0)), finish.high = static_cast<float>(form.numbers.at(1));
-  }
+  direct::Finish finish = finish_of(packed, form, added);
   direct::convolve(shape, x.const_data_ptr<float>(), packed.weight.const_data_ptr<float>(), y.data_ptr<float>(), finish);
   if (finish.kind == direct::Activation::NONE) activate(y, form);
   return y;
@@ -248,34 +266,34 @@ Tensor packed_by_mkl(const Tensor& weight, int64_t rows) {
   return packed;
 }
 
-// Adds a bias to each row, and another tensor, and takes what is positive, as they are there.
-template <bool has_bias, bool has_other, bool is_relu>
-void finish_as(float* y, int64_t rows, int64_t count, const float* bias, const float* other) {
+// Computes in place what comes after the sums of some rows.
+template <direct::Activation KIND>
+void finish_rows(float* y, int64_t rows, int64_t count, const direct::Finish& finish) {
   at::parallel_for(0, rows, std::max<int64_t>(1, 65536 / count), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; row++) {
-      float* __restrict to = y + row * count;
-      for (int64_t i = 0; i < count; i++) {
-        float value = to[i];
-        if constexpr (has_bias) value += bias[i];
-        if constexpr (has_other) value += other[row * count + i];
-        if constexpr (is_relu) value = value < 0 ? 0 : value;  // NaN stays
-        to[i] = value;
-      }
+      float* to = y + row * count;
+      const float* other = finish.other ? finish.other + row * count : nullptr;
+      auto take = [&](int64_t i, int64_t lanes) {
+        direct::Lanes value = direct::load_some(to + i, lanes);
+        if (finish.bias) value += direct::load_some(finish.bias + i, lanes);
+        if (other) value += direct::load_some(other + i, lanes);
+        direct::store_some(to + i, finish.of<KIND>(value), lanes);
+      };
+      int64_t i = 0;
+      for (; i + direct::LANES <= count; i += direct::LANES) take(i, direct::LANES);
+      if (i < count) take(i, count - i);
     }
   });
 }
 
-void finish(float* y, int64_t rows, int64_t count, const float* bias, const float* other, bool is_relu) {
-  if (is_relu)
-    bias ? other ? finish_as<true, true, true>(y, rows, count, bias, other)
-                 : finish_as<true, false, true>(y, rows, count, bias, other)
-         : other ? finish_as<false, true, true>(y, rows, count, bias, other)
-                 : finish_as<false, false, true>(y, rows, count, bias, other);
-  else if (bias)
-    other ? finish_as<true, true, false>(y, rows, count, bias, other)
-          : finish_as<true, false, false>(y, rows, count, bias, other);
-  else if (other)
-    finish_as<false, true, false>(y, rows, count, bias, other);
+// Computes the bias, another tensor and the activation of a result of rows that has none of them yet.
+void finish(Tensor& y, int64_t rows, const Packed& packed, const Form& form, const Optional& other) {
+  direct::Finish finish = finish_of(packed, form, other);
+  if (finish.bias || finish.other || finish.kind != direct::Activation::NONE)
+    direct::by_kind(finish.kind, [&]<direct::Activation KIND>() {
+      finish_rows<KIND>(y.data_ptr<float>(), rows, y.numel() / rows, finish);
+    });
+  if (finish.kind == direct::Activation::NONE) activate(y, form);
 }
 
 // A product of rows by MKL into `y`, with the sum and the activation.
@@ -288,10 +306,7 @@ void product_of_rows(const Packed& packed, const Form& form, const Tensor& x, co
     Mkl::of_torch()->compute(ROW_MAJOR, PLAIN, PACKED, m, n, k, from, k, by, k, 0.0f, to, n);
   else
     Mkl::of_torch()->multiply("n", "n", &n, &m, &k, &ONE, by, &n, from, &k, &ZERO, to, &n);
-  bool is_relu = form.activation == "relu";
-  finish(to, rows, n, packed.bias ? packed.bias->const_data_ptr<float>() : nullptr,
-         other ? other->const_data_ptr<float>() : nullptr, is_relu);
-  if (!is_relu) activate(y, form);
+  finish(y, rows, packed, form, other);
 }
 
 using Unary = Tensor(const Tensor&, const Tensor&, const Optional&, c10::string_view, Scalars, Text);
@@ -321,10 +336,26 @@ low_bit::Weights low_bits(const Form& form, const Tensor& weight, Tensor& bytes,
   return found;
 }
 
+// The weight and bias with the scales of a batch norm in them, in double precision.
+std::pair<Tensor, Optional> folded(const Form& form, at::TensorList weights) {
+  size_t first = form.num_weights();
+  Tensor weight = first == 1 ? weights[0] : at::_weight_norm(weights[0], weights[1], form.norm_dim);
+  Optional bias = form.has_bias ? Optional(weights[first]) : std::nullopt;
+  if (!form.has_norm) return {weight, bias};
+  first += form.has_bias;
+  auto exact = [&](size_t number) { return weights[first + number].to(at::kDouble); };
+  Tensor scale = exact(0) * at::rsqrt(exact(3) + at::Scalar(form.epsilon));
+  Tensor before = bias ? bias->to(at::kDouble) : at::zeros_like(scale);
+  std::vector<int64_t> shape(weight.dim(), 1);
+  shape[0] = -1;
+  return {(weight.to(at::kDouble) * scale.view(shape)).to(weight.scalar_type()),
+          ((before - exact(2)) * scale + exact(1)).to(weight.scalar_type())};
+}
+
 // A product by weights in fewer bits than the rows have, and the activation.
-Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor& values, const Tensor& given) {
+Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor& values, at::TensorList given) {
   Tensor x = values.contiguous(), y;
-  int64_t outputs = given.size(0), rows = rows_of(form, x);
+  int64_t outputs = given[0].size(0), rows = rows_of(form, x);
   if (packed.way == Way::BF16) {
     Tensor rounded = linear_of_onednn().call(x.to(at::kBFloat16), packed.weight, std::nullopt, "none", Scalars(), Text());
     y = rounded.to(at::kFloat);
@@ -333,21 +364,18 @@ Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor& value
     sizes.back() = outputs;
     y = passnet::empty_kept(sizes, at::MemoryFormat::Contiguous);
     Tensor bytes = packed.weight, scales = packed.scales;
-    auto weights = low_bits(form, given, bytes, scales);
+    auto weights = low_bits(form, given[0], bytes, scales);
     if (!low_bit::multiply(weights, x.const_data_ptr<float>(), rows, y.data_ptr<float>()))
-      y = at::linear(x, given);
+      y = at::linear(x, folded(form, given).first);
   }
-  bool is_relu = form.activation == "relu";
-  const float* bias = packed.bias ? packed.bias->const_data_ptr<float>() : nullptr;
-  finish(y.data_ptr<float>(), rows, outputs, bias, nullptr, is_relu);
-  if (!is_relu) activate(y, form);
+  finish(y, rows, packed, form, std::nullopt);
   return y;
 }
 
 // A product or convolution, the sum with `other`, and the activation.
 Tensor product(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
-               const Tensor& given) {
-  if (packed.way == Way::DIRECT) return directly(packed, form, values, other, given);
+               at::TensorList given) {
+  if (packed.way == Way::DIRECT) return directly(packed, form, values, other, given[0]);
   if (packed.way == Way::LOW_BIT || packed.way == Way::BF16) return in_fewer_bits(packed, form, values, given);
   Tensor x = values.is_non_overlapping_and_dense() ? values : values.contiguous();
   bool is_apart = packed.way == Way::ONEDNN_APART || other;
@@ -359,7 +387,7 @@ Tensor product(const Packed& packed, const Form& form, const Tensor& values, con
     auto format = form.num_dims ? form.last() : at::MemoryFormat::Contiguous;
     Tensor dense = x.contiguous(format);
     std::vector<int64_t> sizes = x.sizes().vec();
-    sizes[form.num_dims ? 1 : sizes.size() - 1] = given.size(0);
+    sizes[form.num_dims ? 1 : sizes.size() - 1] = given[0].size(0);
     y = passnet::empty_kept(sizes, format);
     product_of_rows(packed, form, dense, other ? Optional(other->contiguous(format)) : other, y, rows_of(form, x));
     return y;
@@ -394,21 +422,6 @@ Tensor product(const Packed& packed, const Form& form, const Tensor& values, con
   if (other) y.add_(*other);
   activate(y, form);
   return y;
-}
-
-// The weight and bias with the scales of a batch norm in them, in double precision.
-std::pair<Tensor, Optional> folded(const Form& form, at::TensorList weights) {
-  Tensor weight = weights[0];
-  Optional bias = form.has_bias ? Optional(weights[1]) : std::nullopt;
-  if (!form.has_norm) return {weight, bias};
-  size_t first = 1 + form.has_bias;
-  auto exact = [&](size_t number) { return weights[first + number].to(at::kDouble); };
-  Tensor scale = exact(0) * at::rsqrt(exact(3) + at::Scalar(form.epsilon));
-  Tensor before = bias ? bias->to(at::kDouble) : at::zeros_like(scale);
-  std::vector<int64_t> shape(weight.dim(), 1);
-  shape[0] = -1;
-  return {(weight.to(at::kDouble) * scale.view(shape)).to(weight.scalar_type()),
-          ((before - exact(2)) * scale + exact(1)).to(weight.scalar_type())};
 }
 
 Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor& x) {
@@ -467,7 +480,7 @@ Packed fastest(const Form& form, at::TensorList weights, const Tensor& x, const 
   double sum = 0;
   for (int turn = -1; turn < TURNS && sum < all.size() * SECONDS; turn++)  // the first one settles things
     for (size_t way = 0; way < all.size(); way++) {
-      double seconds = seconds_of([&] { product(all[way], form, x, other, weight); });
+      double seconds = seconds_of([&] { product(all[way], form, x, other, weights); });
       if (turn < 0) continue;
       least[way] = std::min(least[way], seconds);
       sum += seconds;
@@ -601,7 +614,7 @@ Tensor of_nothing(const Form& form, const Tensor& x, at::TensorList weights) {
 Tensor call_site(Site& site, const Tensor& x, at::TensorList weights, const Optional& other) {
   const Form& form = site.form;
   if (!x.numel()) return of_nothing(form, x, weights);
-  Tensor y = product(packed_of(site, weights, x, other), form, x, other, weights[0]);
+  Tensor y = product(packed_of(site, weights, x, other), form, x, other, weights);
   return form.num_dims ? y.contiguous(form.last()) : y;
 }
 
@@ -611,7 +624,7 @@ Tensor call(const Tensor& x, at::TensorList weights, const Optional& other, c10:
   auto site = site_of(weights, text);
   if (!site->form.is_line) return call_site(*site, x, weights, other);
   std::vector<Tensor> as_images = weights.vec();
-  as_images[0] = as_images[0].unsqueeze(2);
+  for (size_t part = 0; part < site->form.num_weights(); part++) as_images[part] = as_images[part].unsqueeze(2);
   Tensor y = call_site(*site, x.unsqueeze(2), as_images, other ? Optional(other->unsqueeze(2)) : other);
   return y.permute({0, 2, 3, 1}).reshape({y.size(0), y.size(3), y.size(1)}).mT();  // strides also where a size is 1
 }
