@@ -117,6 +117,8 @@ CONVOLUTIONS = {
     "same size": (nn.Conv2d(6, 9, (4, 3), padding="same", dilation=(1, 2)), (1, 6, 9, 10)),
     "a line, pointwise": (nn.Conv1d(7, 20, 1), (3, 7, 1)),
     "a line of one channel": (nn.Conv1d(1, 1, 3), (1, 1, 3)),
+    "patches": (nn.Conv2d(3, 20, (4, 5), stride=(4, 5)), (2, 3, 14, 15)),
+    "patches of one channel": (nn.Conv2d(1, 8, 4, stride=4, bias=False), (1, 1, 9, 8)),
     "three dimensions": (nn.Conv3d(4, 6, 3, padding=(0, 1, 1)), (1, 4, 5, 6, 6)),
 }  # fmt: skip
 
@@ -137,6 +139,64 @@ def test_convolutions() -> None:
         check(convolve, *xs, packed=len(xs))
     finally:
         torch.set_num_threads(before)
+
+
+TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT = range(7)
+"""`Way` of packed_products.cpp, which measures what is fastest if none is asked for."""
+
+WAYS = {
+    "0": ((37, 50), (20, 50), (TORCH, MKL, MKL_ROWS, ONEDNN, ONEDNN_APART, DIRECT)),
+    "2 1 1 0 0 1 1": ((2, 12, 5, 7), (33, 12, 1, 1), (MKL, MKL_ROWS, ONEDNN, DIRECT)),
+    "2 4 5 0 0 1 1": ((2, 3, 14, 15), (20, 3, 4, 5), (MKL_PATCHES, ONEDNN, DIRECT)),
+    "2 2 2 0 0 1 1": ((1, 1, 9, 8), (20, 1, 2, 2), (MKL_PATCHES, ONEDNN, DIRECT)),
+}
+"""Words of a product or convolution, sizes of its argument and weights, and ways."""
+
+
+@pytest.mark.parametrize("words", WAYS)
+@torch.no_grad()
+def test_each_way_computes_the_same(words: str) -> None:
+    load_op()
+    sizes, of_weight, ways = WAYS[words]
+    torch.manual_seed(0)
+    weights = [torch.randn(of_weight), torch.randn(of_weight[0])]
+    stride = tuple(map(int, words.split()[1:3]))
+    for x in (
+        (torch.randn(sizes), torch.randn(sizes).to(memory_format=torch.channels_last))
+        if stride
+        else (torch.randn(sizes),)
+    ):
+        for name, activation in (
+            ("gelu", nn.functional.gelu),
+            ("swish", nn.functional.silu),
+            ("none", lambda y: y),
+        ):
+            right = (
+                nn.functional.conv2d(x, *weights, stride=stride)
+                if stride
+                else nn.functional.linear(x, *weights)
+            )
+            other = torch.randn_like(right) if stride else None
+            right = activation(right if other is None else right + other)
+            for way in ways:
+                form = f"{words} 1 1 0 0.0 {name} none 32 way {way}"
+                y = torch.ops.passnet_packed.product(x, weights, other, form)
+                torch.testing.assert_close(y, right, rtol=1e-5, atol=1e-5, msg=f"{name}, {way}")
+
+
+@torch.no_grad()
+def test_patches_of_as_many_pixels_in_another_shape() -> None:
+    load_op()
+    form, weights = (
+        f"2 4 4 0 0 1 1 1 1 0 0.0 relu none 32 way {MKL_PATCHES}",
+        [torch.randn(8, 3, 4, 4), torch.randn(8)],
+    )
+    for sizes in ((1, 3, 8, 9), (1, 3, 6, 12)):
+        x = torch.randn(sizes)
+        y = torch.ops.passnet_packed.product(x, weights, None, form)
+        torch.testing.assert_close(
+            y, nn.functional.conv2d(x, *weights, stride=4).relu(), rtol=1e-5, atol=1e-5
+        )
 
 
 @pytest.mark.slow

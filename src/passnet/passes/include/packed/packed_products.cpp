@@ -61,6 +61,7 @@ struct Form {
   std::string activation, algorithm;
   int bits = 32;  // of weights; fewer for products alone
   int64_t norm_dim = -1;  // of a weight norm, whose directions and lengths are the first two weights
+  int64_t way = -1;  // a number of `Way` to take; -1 for the fastest
   std::vector<double> numbers;
 
   explicit Form(const std::string& text) {
@@ -74,7 +75,7 @@ struct Form {
     if (!words) throw std::runtime_error("passnet: no form of a product: " + text);
     for (double number; words >> number;) numbers.push_back(number);
     words.clear();
-    if (std::string word; words >> word) words >> norm_dim;  // "weight_norm"
+    for (std::string word; words >> word;) words >> (word == "weight_norm" ? norm_dim : way);
     if ((is_line = num_dims == 1)) {
       num_dims = 2;
       stride.insert(stride.begin(), 1), padding.insert(padding.begin(), 0), dilation.insert(dilation.begin(), 1);
@@ -96,6 +97,12 @@ struct Form {
     return num_dims && groups == 1 && all(stride, 1) && all(padding, 0);  // and of a window of 1
   }
 
+  // Whether its windows lie side by side.
+  bool is_of_patches(const Tensor& weight) const {
+    return num_dims == 2 && groups == 1 && stride == weight.sizes().slice(2).vec() && weight[0][0].numel() > 1 &&
+           padding == std::vector<int64_t>{0, 0} && dilation == std::vector<int64_t>{1, 1};
+  }
+
   c10::List<std::optional<at::Scalar>> scalars() const {
     c10::List<std::optional<at::Scalar>> list;
     for (double number : numbers) list.push_back(at::Scalar(number));
@@ -112,8 +119,9 @@ using Scalars = c10::List<std::optional<at::Scalar>>;
 using Text = std::optional<c10::string_view>;
 
 // APART: the activation afterwards. ROWS: MKL with a transposed matrix, which small ones are fastest by.
-// LOW_BIT and BF16, oneDNN's in bfloat16, are for weights in fewer bits.
-enum class Way { TORCH, MKL, MKL_ROWS, ONEDNN, ONEDNN_APART, DIRECT, LOW_BIT, BF16 };
+// PATCHES: windows side by side, as a product of rows. LOW_BIT and BF16, oneDNN's in bfloat16, are for weights
+// in fewer bits.
+enum class Way { TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, LOW_BIT, BF16 };
 
 // Weights as a way wants them.
 struct Packed {
@@ -121,6 +129,8 @@ struct Packed {
   Tensor weight;
   Optional bias;
   Tensor scales = {};  // of LOW_BIT
+  at::MemoryFormat format = at::MemoryFormat::Contiguous;  // in which MKL_PATCHES reads images
+  int64_t num_patches = 0;
 };
 
 int64_t rows_of(const Form& form, const Tensor& x) {
@@ -296,16 +306,39 @@ void finish(Tensor& y, int64_t rows, const Packed& packed, const Form& form, con
   if (finish.kind == direct::Activation::NONE) activate(y, form);
 }
 
+// The numbers of each window of `shape`, which lie side by side: those of a channel together as `x` has them.
+Tensor patches_of(const Tensor& x, const direct::Shape& shape, bool is_last) {
+  int64_t count = shape.out_height * shape.out_width, channels = shape.in_channels;
+  Tensor patches = passnet::empty_kept({shape.images * count, channels * shape.taps()}, at::MemoryFormat::Contiguous);
+  int64_t planes = is_last ? 1 : channels, run = shape.columns * (is_last ? channels : 1);
+  int64_t step = shape.width * (is_last ? channels : 1);  // from line to line
+  const float* from = x.const_data_ptr<float>();
+  float* to = patches.data_ptr<float>();
+  at::parallel_for(0, shape.images * shape.out_height, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t number = begin; number < end; number++)
+      for (int64_t plane = 0; plane < planes; plane++)
+        for (int64_t row = 0; row < shape.rows; row++) {
+          int64_t image = number / shape.out_height * planes + plane;
+          int64_t line = number % shape.out_height * shape.rows + row;
+          const float* at = from + (image * shape.height + line) * step;
+          float* place = to + number * shape.out_width * patches.size(1) + (plane * shape.rows + row) * run;
+          for (int64_t i = 0; i < shape.out_width; i++, at += run, place += patches.size(1))
+            std::memcpy(place, at, run * sizeof(float));
+        }
+  });
+  return patches;
+}
+
 // A product of rows by MKL into `y`, with the sum and the activation.
 void product_of_rows(const Packed& packed, const Form& form, const Tensor& x, const Optional& other,
                      Tensor& y, int64_t rows) {
   int m = static_cast<int>(rows), n = static_cast<int>(y.numel() / rows), k = static_cast<int>(x.numel() / rows);
   float* to = y.data_ptr<float>();
   const float *from = x.const_data_ptr<float>(), *by = packed.weight.const_data_ptr<float>();
-  if (packed.way == Way::MKL)
-    Mkl::of_torch()->compute(ROW_MAJOR, PLAIN, PACKED, m, n, k, from, k, by, k, 0.0f, to, n);
-  else
+  if (packed.way == Way::MKL_ROWS)
     Mkl::of_torch()->multiply("n", "n", &n, &m, &k, &ONE, by, &n, from, &k, &ZERO, to, &n);
+  else
+    Mkl::of_torch()->compute(ROW_MAJOR, PLAIN, PACKED, m, n, k, from, k, by, k, 0.0f, to, n);
   finish(y, rows, packed, form, other);
 }
 
@@ -352,6 +385,14 @@ std::pair<Tensor, Optional> folded(const Form& form, at::TensorList weights) {
           ((before - exact(2)) * scale + exact(1)).to(weight.scalar_type())};
 }
 
+// A product or convolution with the bias, as torch computes it.
+Tensor by_torch(const Form& form, const Tensor& x, at::TensorList weights) {
+  auto [weight, bias] = folded(form, weights);
+  if (!form.num_dims) return at::linear(x, weight, bias);
+  std::vector<int64_t> none(form.num_dims, 0);
+  return at::convolution(x, weight, bias, form.stride, form.padding, form.dilation, false, none, form.groups);
+}
+
 // A product by weights in fewer bits than the rows have, and the activation.
 Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor& values, at::TensorList given) {
   Tensor x = values.contiguous(), y;
@@ -392,7 +433,17 @@ Tensor product(const Packed& packed, const Form& form, const Tensor& values, con
     product_of_rows(packed, form, dense, other ? Optional(other->contiguous(format)) : other, y, rows_of(form, x));
     return y;
   }
-  if (form.num_dims) {
+  if (packed.way == Way::MKL_PATCHES) {
+    direct::Shape shape = shape_of(form, x, given[0]);
+    if (shape.num_pixels() == packed.num_patches) {
+      y = passnet::empty_kept({shape.images, shape.out_channels, shape.out_height, shape.out_width}, form.last());
+      Tensor patches = patches_of(x.contiguous(packed.format), shape, packed.format == form.last());
+      Optional added = other ? Optional(other->contiguous(form.last())) : other;
+      product_of_rows(packed, form, patches, added, y, packed.num_patches);
+      return y;
+    }
+    y = by_torch(form, x, given);
+  } else if (form.num_dims) {
     auto list = [](const std::vector<int64_t>& values) { return at::IntArrayRef(values); };
     if (other) {
       static auto binary = op<Tensor(const Tensor&, const Tensor&, const Tensor&, const Optional&,
@@ -445,6 +496,12 @@ Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor
     Tensor rows = weight.flatten(1).t();
     return {way, floats(weight.numel()).view(rows.sizes()).copy_(rows), bias};
   }
+  if (way == Way::MKL_PATCHES) {
+    auto format = x.is_contiguous() ? at::MemoryFormat::Contiguous : form.last();
+    Tensor dense = x.is_contiguous() ? weight : weight.permute({0, 2, 3, 1});
+    int64_t patches = shape_of(form, x, weight).num_pixels();
+    return {way, packed_by_mkl(dense.reshape({weight.size(0), -1}), patches), bias, {}, format, patches};
+  }
   if (way == Way::MKL) return {way, packed_by_mkl(weight.flatten(1), rows), bias};
   static auto pack = op<Tensor(const Tensor&, std::optional<int64_t>)>("mkldnn::_reorder_linear_weight");
   return {way, pack.call(weight, rows), bias};
@@ -463,6 +520,7 @@ constexpr double SECONDS = 0.02;  // for the turns of a way
 constexpr int64_t MOST_DIRECT = 1 << 20;  // weights, of more of which MKL and oneDNN are faster
 
 Packed fastest(const Form& form, at::TensorList weights, const Tensor& x, const Optional& other) {
+  if (form.way >= 0) return packed_by(static_cast<Way>(form.way), form, weights, x);
   std::vector<Way> ways{Way::ONEDNN};
   bool has_activation = form.activation != "none";
   const Tensor& weight = weights[0];
@@ -471,6 +529,7 @@ Packed fastest(const Form& form, at::TensorList weights, const Tensor& x, const 
   if (!form.num_dims || (form.is_pointwise() && is_alone)) {
     if (Mkl::of_torch()) ways.insert(ways.end(), {Way::MKL, Way::MKL_ROWS});
   }
+  if (form.is_of_patches(weight) && Mkl::of_torch()) ways.push_back(Way::MKL_PATCHES);
   if (!form.num_dims) ways.push_back(Way::TORCH);
   if (has_activation && !form.num_dims) ways.push_back(Way::ONEDNN_APART);
   std::vector<Packed> all;
@@ -604,16 +663,9 @@ Packed packed_of(Site& site, at::TensorList weights, const Tensor& x, const Opti
   return packed;
 }
 
-Tensor of_nothing(const Form& form, const Tensor& x, at::TensorList weights) {
-  auto [weight, bias] = folded(form, weights);
-  if (!form.num_dims) return at::linear(x, weight, bias);
-  std::vector<int64_t> none(form.num_dims, 0);
-  return at::convolution(x, weight, bias, form.stride, form.padding, form.dilation, false, none, form.groups);
-}
-
 Tensor call_site(Site& site, const Tensor& x, at::TensorList weights, const Optional& other) {
   const Form& form = site.form;
-  if (!x.numel()) return of_nothing(form, x, weights);
+  if (!x.numel()) return by_torch(form, x, weights);
   Tensor y = product(packed_of(site, weights, x, other), form, x, other, weights);
   return form.num_dims ? y.contiguous(form.last()) : y;
 }
