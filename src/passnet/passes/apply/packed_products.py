@@ -412,7 +412,7 @@ class _Layouts:
         for node in output.all_input_nodes:
             if node in new:
                 former = _example(node)
-                if former is None or not former.is_contiguous():
+                if former is None or not _axes_in_memory(former):
                     return False
                 self.outputs.append(node)
         return True
@@ -424,10 +424,27 @@ class _Layouts:
         [output] = [node for node in self.graph.nodes if node.op == "output"]
         for node in self.outputs:
             last = results.get(node, node)
+            axes = _axes_in_memory(node.meta[EXAMPLE])
+            back = [axes.index(axis) for axis in range(len(axes))]
             with self.graph.inserting_before(output):
-                laid_out = self.graph.call_method("contiguous", (last,))
-            laid_out.meta[EXAMPLE] = last.meta.get(EXAMPLE)
+                laid_out = self.graph.call_method("permute", (last, axes))
+                laid_out = self.graph.call_method("contiguous", (laid_out,))
+                laid_out = self.graph.call_method("permute", (laid_out, back))
+            laid_out.meta[EXAMPLE] = node.meta[EXAMPLE]
             output.replace_input_with(last, laid_out)
+
+
+def _axes_in_memory(value: torch.Tensor) -> list[int]:
+    """Return the axes in the order of memory, the last one's numbers side by side; empty where
+    numbers lie apart or share memory, or where sizes vary and the order is another than usual.
+    """
+    axes = [*range(value.dim())]
+    if value.is_contiguous():
+        return axes
+    if not all(type(stride) is int for stride in value.stride()):
+        return []
+    axes.sort(key=lambda axis: value.stride(axis), reverse=True)
+    return axes if value.permute(axes).is_contiguous() else []
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
