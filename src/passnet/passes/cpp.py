@@ -28,7 +28,8 @@ import torch
 from passnet.errors import PassError
 from passnet.inductor.compiler import empty_strided_cpu
 from passnet.passes.compilation import build
-from passnet.passes.kernel_op import KernelCode, function_of, kernel_code, kernel_op
+from passnet.passes.epilogues import note_source, traced_op
+from passnet.passes.kernel_op import KernelCode, function_of, kernel_code, kernel_op, op_name
 
 _TYPES: dict[str, Any] = {
     "p": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float, "d": ctypes.c_double,
@@ -126,8 +127,10 @@ def _typed(source: str, names: list[str], name: str) -> Callable[..., None]:
     lines = [
         f"PASSNET_SIGNATURE({function_name})" for function_name in names if function_name in source
     ]
-    path = build("\n".join([source, '#include "passnet_signature.h"', *lines, ""]))
+    text = "\n".join([source, '#include "passnet_signature.h"', *lines, ""])
+    path = build(text)
     function, code = function_of(path, name), kernel_code(path, name)
+    note_source(op_name(code), text, name)
     pairs = list(zip(code.kinds, code.elements, strict=True))
     types, dtypes = [], {}
     for number, (kind, element) in enumerate(pairs):
@@ -166,7 +169,7 @@ def _checked_call(
     ]
 
     def trace(values: tuple[Any, ...]) -> None:
-        kernel_op(code)(*values)
+        traced_op(kernel_op(code))(*values)
 
     def is_fake(values: tuple[Any, ...]) -> bool:
         from torch._subclasses.fake_tensor import FakeTensor

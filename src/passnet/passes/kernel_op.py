@@ -9,7 +9,7 @@ judged, in a table.
 import ctypes
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -32,6 +32,9 @@ _OF_TORCH = (
 
 _codes: dict[str, "KernelCode"] = {}
 """The kernel of each op, by name. State of the process, as ops of torch are: defined once."""
+
+_makers: list[Callable[[], None]] = []
+"""Makers of ops that the process knows by their source, should the cache have lost one."""
 
 _SCHEMA_TYPES = {"f": "float", "d": "float", "?": "bool"} | dict.fromkeys("bhilBHIL", "SymInt")
 
@@ -61,10 +64,19 @@ def _make_named(name: str) -> None:
     """Make the op of a kernel that another process compiled, if the cache has it."""
     parts = None if name in _codes else re.fullmatch("(.+)_([0-9a-f]{32})_[0-9a-f]{32}", name)
     library = cached_file(cache_folder("cpp"), parts[2], ".so") if parts else None
-    if parts and library:
-        with suppress(PassError, OSError):
+    with suppress(PassError, OSError):
+        if parts and library:
             kernel_op(kernel_code(library, parts[1]))  # of this name, if the content is the same
+        elif parts:
+            for make in _makers:
+                make()
     raise AttributeError(name)  # torch goes on to look among all ops
+
+
+def add_maker(make: Callable[[], None]) -> None:
+    """Add a function that makes ops, which is asked for one that the cache has lost."""
+    if make not in _makers:
+        _makers.append(make)
 
 
 def kernel_code(library: Path, name: str) -> KernelCode:

@@ -13,6 +13,7 @@ import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from passnet.errors import PassError
@@ -26,8 +27,10 @@ from passnet.passes.apply.first_call import (
 )
 from passnet.passes.apply.rewrite import Site
 from passnet.passes.apply.written_call import filled, written
+from passnet.passes.epilogues import FUNCTION_OF, takes_epilogue, with_epilogue
 from passnet.passes.kernel_list import known_kernels
 from passnet.passes.kernel_op import name_of
+from passnet.passes.match.activations import activation_of
 from passnet.passes.match.graph_index import GraphIndex
 from passnet.passes.match.guards import EXAMPLE, note_example_value
 from passnet.passes.match.pattern import Pass, as_module
@@ -64,17 +67,41 @@ def wrap_sites(
     params = [node for node in module.graph.nodes if node.op == "placeholder"]
     for node, value in zip(params, example_inputs, strict=True):
         node.meta.setdefault(EXAMPLE, value)
+    finishing: list[tuple[Site, torch._ops.OpOverload]] = []
     for site in sites:
         for node in site.prepared:
             note_example_value(node)
-        kernels = _kernels_called(site) if sees_through else None
-        if kernels is None or (is_cached and not _are_found_later(site, kernels)):
+        called = _called(site) if sees_through else None
+        if called is None or (is_cached and not _are_found_later(site, called.kernels)):
             _wrap(site, is_judged)
+        elif called.finishing:
+            finishing.append((site, called.finishing))
+    _take_activations(module.graph, finishing)
     module.graph.lint()
     module.recompile()
 
 
-class _Others(TorchDispatchMode):
+def _take_activations(
+    graph: torch.fx.Graph, finishing: Sequence[tuple[Site, torch._ops.OpOverload]]
+) -> None:
+    """Let the kernels at some sites compute the activation of their results, where one follows and
+    nothing else reads them.
+    """
+    index = GraphIndex(graph) if finishing else None
+    for site, kernel in finishing:
+        node, users = site.node, [*site.node.users]
+        assert index is not None, "there are sites"
+        if len(users) != 1 or users[0] not in index.calls:
+            continue
+        activation = activation_of(users[0], index.calls[users[0]], node)
+        if function := FUNCTION_OF.get(activation[:2]) if activation else None:
+            assert callable(node.target), "a site is a call of a function"
+            node.target = with_epilogue(node.target, kernel, function)
+            users[0].replace_all_uses_with(node)
+            graph.erase_node(users[0])
+
+
+class _Called(TorchDispatchMode):
     """A mode that notes kernels, and whether ops are called that are neither torch's nor kernels,
     or a kernel with memory that it writes under two names.
     """
@@ -82,19 +109,29 @@ class _Others(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.kernels: set[torch._ops.OpOverload] = set()
-        self.are_called = False
+        self.are_others = False
+        self.finishing: torch._ops.OpOverload | None = None
+        """The kernel that wrote the results last, if it can compute an activation of them."""
+        self.written: tuple[StorageWeakRef, ...] = ()
+        """The memory that it wrote."""
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         if func.namespace == "passnet_kernel":
-            self.kernels.add(func)
             memory = [memory_of(value) for value in args if isinstance(value, torch.Tensor)]
-            for value, param in zip(args, func._schema.arguments, strict=True):
-                if param.alias_info is not None and param.alias_info.is_write:
-                    self.are_called |= memory.count(memory_of(value)) > 1
+            params = zip(args, func._schema.arguments, strict=True)
+            written = [
+                memory_of(value) for value, p in params if p.alias_info and p.alias_info.is_write
+            ]
+            self.are_others |= any(memory.count(each) > 1 for each in written)
+            is_alone = takes_epilogue(func) and func not in self.kernels and len(written) == 1
+            self.finishing, self.written = (func if is_alone else None), tuple(written)
+            self.kernels.add(func)
         else:
-            self.are_called |= func.namespace not in ("aten", "prims")
+            self.are_others |= func.namespace not in ("aten", "prims")
+            if not func.is_view:
+                self.finishing = None
         return func(*args, **(kwargs or {}))
 
 
@@ -125,16 +162,16 @@ def _are_found_later(site: Site, kernels: Collection[torch._ops.OpOverload]) -> 
     return known_kernels(site.source.digest, map(name_of, late)) != ""
 
 
-def _kernels_called(site: Site) -> set[torch._ops.OpOverload] | None:
-    """Return the kernels that a replacement calls, or None if it does not just call torch ops and
-    kernels, writes into an argument, or changes the original's form.
+def _called(site: Site) -> _Called | None:
+    """Return what a replacement calls, or None if that is not just torch ops and kernels, if it
+    writes into an argument, or changes the original's form.
     """
     pattern, function = site.source.pattern, site.node.target
     assert callable(function), "a site is a call of a function"
     made: list[FunctionalTensor] = []
-    others = _Others()
+    called = _Called()
     # functional tensors refuse to tell where they lie; fake ones say 0, which a kernel would read
-    with FakeTensorMode(), FunctionalTensorMode(), others:
+    with FakeTensorMode(), FunctionalTensorMode(), called:
 
         def like(node: torch.fx.Node) -> Any:
             value = node.meta[EXAMPLE]
@@ -156,7 +193,12 @@ def _kernels_called(site: Site) -> set[torch._ops.OpOverload] | None:
             writes = any(_is_written(own.elem) for own in made)
         except Exception:  # noqa: BLE001 (boundary: whatever a replacement raises)
             return None
-    return others.kernels if why is None and not writes and not others.are_called else None
+    if why is not None or writes or called.are_others:
+        return None
+    is_float = [result.dtype for result in results] == [torch.float32]
+    if not is_float or [*map(memory_of, results)] != [*called.written]:
+        called.finishing = None
+    return called
 
 
 def _hint(value: Any) -> Any:

@@ -7,7 +7,7 @@ and so does what is computed of their results; outputs keep their strides.
 """
 
 import operator
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,6 +22,7 @@ from torch.utils._pytree import tree_leaves
 from passnet.errors import PassError, boundary
 from passnet.passes.apply.first_call import memory_of
 from passnet.passes.compilation import INCLUDE, build, check_watch
+from passnet.passes.match.activations import Activation, activation_of
 from passnet.passes.match.graph_index import GraphIndex, first_values
 from passnet.passes.match.guards import EXAMPLE
 from passnet.passes.match.normalise import CanonicalCall, callable_name
@@ -29,19 +30,6 @@ from passnet.passes.match.normalise import CanonicalCall, callable_name
 SOURCE = INCLUDE / "packed" / "packed_products.cpp"
 
 _CONVOLUTIONS = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
-
-_ACTIVATIONS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, str, tuple[float, ...]]]] = {
-    "relu": lambda values: ("relu", "none", ()),
-    "relu6": lambda values: ("hardtanh", "none", (0.0, 6.0)),
-    "hardtanh": lambda v: ("hardtanh", "none", (float(v["min_val"]), float(v["max_val"]))),
-    "silu": lambda values: ("swish", "none", ()),
-    "gelu": lambda values: ("gelu", str(values["approximate"]), ()),
-    "hardswish": lambda values: ("hardswish", "none", ()),
-    "sigmoid": lambda values: ("sigmoid", "none", ()),
-    "tanh": lambda values: ("tanh", "none", ()),
-    "leaky_relu": lambda v: ("leaky_relu", "none", (float(v["negative_slope"]),)),
-}
-"""oneDNN's name of each activation, its algorithm and numbers, by torch's arguments."""
 
 _NORM = ("weight", "bias", "running_mean", "running_var")
 
@@ -116,7 +104,7 @@ class _Product:
     late_bias: torch.fx.Node | None = None
     """A bias that the net computes, which is added afterwards."""
 
-    activation: tuple[str, str, tuple[float, ...]] = ("none", "none", ())
+    activation: Activation = ("none", "none", ())
     bits: int = 32
     """Bits of the weights of a product."""
 
@@ -279,13 +267,11 @@ def _extend(product: _Product, index: GraphIndex, taken: Collection[torch.fx.Nod
         for take in (_take_norm, _take_sum):
             if user := _only_user(product, index, taken):
                 take(product, user, index.calls[user])
-    if user := _only_user(product, index, taken):
-        call = index.calls[user]
-        name = call.label.rpartition(".")[2]
-        is_plain = call.label.startswith(("torch.", "Tensor."))
-        if is_plain and name in _ACTIVATIONS and first_values(user) == [product.nodes[-1]]:
-            product.activation = _ACTIVATIONS[name](dict(call.arguments))
-            product.nodes.append(user)
+    user = _only_user(product, index, taken)
+    activation = activation_of(user, index.calls[user], product.nodes[-1]) if user else None
+    if user and activation:
+        product.activation = activation
+        product.nodes.append(user)
 
 
 def _only_user(

@@ -4,6 +4,12 @@
 // Everything is branch-free and inline, so that a loop marked `#pragma omp simd` vectorises.
 // Accuracy is given against double precision; eager torch is itself within 1 to 2 ulp.
 #pragma once
+
+// The activation that a graph computes of the result, where a kernel stores `PASSNET_EPILOGUE(value)`.
+#ifndef PASSNET_EPILOGUE
+#define PASSNET_EPILOGUE(value) (value)
+#endif
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -120,6 +126,8 @@ static inline float exp(float x) {
 static inline float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
 static inline float silu(float x) { return x / (1.0f + exp(-x)); }
 
+static inline float relu(float x) { return x < 0 ? 0 : x; }
+
 // Absolute error below 2e-7.
 static inline float tanh(float x) {
   float a = x < 0 ? -x : x;
@@ -131,21 +139,36 @@ static inline float tanh(float x) {
   return x < 0 ? -value : value;
 }
 
-// Absolute error below 5e-7 (Abramowitz and Stegun 7.1.28, sharpened by a series near 0).
-static inline float erf(float x) {
-  float a = x < 0 ? -x : x;
+// 1 - erf(a) for a >= 0, with an absolute error below 2e-7 (Abramowitz and Stegun 7.1.26).
+static inline float erfc_of_positive(float a) {
   float t = 1.0f / (1.0f + 0.3275911f * a);
   float p = 1.061405429f;
   p = p * t - 1.453152027f;
   p = p * t + 1.421413741f;
   p = p * t - 0.284496736f;
   p = p * t + 0.254829592f;
-  float big = 1.0f - p * t * exp(-a * a);
+  return p * t * exp(-a * a);
+}
+
+// Absolute error below 5e-7, sharpened by a series near 0.
+static inline float erf(float x) {
+  float a = x < 0 ? -x : x;
+  float big = 1.0f - erfc_of_positive(a);
   float s = x * x;
   float small = 1.128379167f * a *
                 (1.0f + s * (-0.333333333f + s * (0.1f + s * (-0.0238095238f + s * 0.00462962963f))));
   float value = a < 0.5f ? small : big;
   return x < 0 ? -value : value;
+}
+
+// Absolute error below 2e-7 times x.
+static inline float gelu(float x) {
+  float rest = 0.5f * erfc_of_positive(0.7071067812f * (x < 0 ? -x : x));
+  return x < 0 ? x * rest : x - (x < 20.0f ? x : 20.0f) * rest;
+}
+
+static inline float gelu_tanh(float x) {  // (1 + tanh(z)) / 2 is sigmoid(2 z)
+  return x * sigmoid(1.5957691216f * (x + 0.044715f * x * x * x));
 }
 
 }  // namespace passnet
