@@ -1,6 +1,7 @@
-// The kernels of direct_convolution.h, and the memory of kept_memory.h, for test_direct_convolution.py.
+// The kernels of direct_convolution.h and streamed_rows.h, and the memory of kept_memory.h, for test_direct_convolution.py.
 #include "packed/direct_convolution.h"
 #include "packed/kept_memory.h"
+#include "packed/streamed_rows.h"
 
 extern "C" int64_t packed_size(const int64_t* sizes);
 
@@ -28,6 +29,13 @@ extern "C" void convolve(const int64_t* sizes, const float* x, const float* weig
   passnet::direct::Finish finish{static_cast<passnet::direct::Activation>(kind), -0.5f, 0.25f, bias, other};
   passnet::direct::pack(shape, weight, packed);
   passnet::direct::convolve(shape, x, packed, y, finish);
+}
+
+extern "C" void stream(const int64_t* sizes, const float* x, const float* weight, float* packed, float* y,
+                       const float* bias, const float* other) {
+  passnet::direct::Shape shape = shape_of(sizes);
+  passnet::direct::pack(shape, weight, packed);
+  passnet::direct::stream<passnet::direct::Activation::RELU>(shape, x, packed, y, {.bias = bias, .other = other});
 }
 
 std::vector<at::Tensor> held;

@@ -157,6 +157,25 @@ def test_drawn_convolutions_are_torchs(kernels: Any) -> None:
         )
 
 
+def test_products_by_weights_that_are_read_once_are_torchs(kernels: Any) -> None:
+    draw = random.Random(0)
+    for rows in (*range(1, 20), 29, 64, 65, 145):
+        size, count = draw.choice([1, 7, 63, 65, 200, 600]), draw.choice([1, 16, 31, 48, 50, 100])
+        x, weight, bias = torch.randn(rows, size), torch.randn(count, size), torch.randn(count)
+        other = torch.randn(rows, count) if rows % 2 else None
+        numbers = (1, 1, rows, 1, rows, 1, 1, 1, 1, 0, 0, 1, 1, 1, size, count)
+        sizes = (ctypes.c_int64 * 16)(*numbers)
+        packed = torch.full((kernels.packed_size(sizes),), torch.nan)
+        y = torch.full((rows, count), torch.inf)
+        tensors = (x, weight, packed, y, bias, other)
+        kernels.stream(
+            sizes, *(None if t is None else ctypes.c_void_p(t.data_ptr()) for t in tensors)
+        )
+        right = functional.linear(x.double(), weight.double(), bias.double())
+        right = torch.relu(right if other is None else right + other)
+        torch.testing.assert_close(y.double(), right, rtol=1e-5, atol=1e-4)
+
+
 def test_memory_that_lies_idle_is_given_back(kernels: Any) -> None:
     """Of small blocks and of large ones, also where some of each call are held."""
     before = resident_mib()

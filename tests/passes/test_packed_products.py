@@ -141,12 +141,12 @@ def test_convolutions() -> None:
         torch.set_num_threads(before)
 
 
-TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT = range(7)
+TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, STREAMED = range(8)
 """`Way` of packed_products.cpp, which measures what is fastest if none is asked for."""
 
 WAYS = {
-    "0": ((37, 50), (20, 50), (TORCH, MKL, MKL_ROWS, ONEDNN, ONEDNN_APART, DIRECT)),
-    "2 1 1 0 0 1 1": ((2, 12, 5, 7), (33, 12, 1, 1), (MKL, MKL_ROWS, ONEDNN, DIRECT)),
+    "0": ((37, 50), (20, 50), (TORCH, MKL, MKL_ROWS, ONEDNN, ONEDNN_APART, DIRECT, STREAMED)),
+    "2 1 1 0 0 1 1": ((2, 12, 5, 7), (33, 12, 1, 1), (MKL, MKL_ROWS, ONEDNN, DIRECT, STREAMED)),
     "2 4 5 0 0 1 1": ((2, 3, 14, 15), (20, 3, 4, 5), (MKL_PATCHES, ONEDNN, DIRECT)),
     "2 2 2 0 0 1 1": ((1, 1, 9, 8), (20, 1, 2, 2), (MKL_PATCHES, ONEDNN, DIRECT)),
 }
@@ -154,49 +154,38 @@ WAYS = {
 
 
 @pytest.mark.parametrize("words", WAYS)
+@pytest.mark.parametrize("activation", [nn.GELU(), nn.SiLU(), nn.Identity()], ids=str)
 @torch.no_grad()
-def test_each_way_computes_the_same(words: str) -> None:
+def test_each_way_computes_the_same(words: str, activation: nn.Module) -> None:
     load_op()
     sizes, of_weight, ways = WAYS[words]
     torch.manual_seed(0)
-    weights = [torch.randn(of_weight), torch.randn(of_weight[0])]
-    stride = tuple(map(int, words.split()[1:3]))
-    for x in (
-        (torch.randn(sizes), torch.randn(sizes).to(memory_format=torch.channels_last))
-        if stride
-        else (torch.randn(sizes),)
-    ):
-        for name, activation in (
-            ("gelu", nn.functional.gelu),
-            ("swish", nn.functional.silu),
-            ("none", lambda y: y),
-        ):
-            right = (
-                nn.functional.conv2d(x, *weights, stride=stride)
-                if stride
-                else nn.functional.linear(x, *weights)
-            )
-            other = torch.randn_like(right) if stride else None
-            right = activation(right if other is None else right + other)
-            for way in ways:
-                form = f"{words} 1 1 0 0.0 {name} none 32 way {way}"
-                y = torch.ops.passnet_packed.product(x, weights, other, form)
-                torch.testing.assert_close(y, right, rtol=1e-5, atol=1e-5, msg=f"{name}, {way}")
+    weights, x = [torch.randn(of_weight), torch.randn(of_weight[0])], torch.randn(sizes)
+    name = {"GELU": "gelu", "SiLU": "swish", "Identity": "none"}[type(activation).__name__]
+    if words == "0":
+        inputs, right, other = [x], nn.functional.linear(x, *weights), None
+    else:
+        stride = tuple(map(int, words.split()[1:3]))
+        inputs = [x, x.to(memory_format=torch.channels_last)]
+        right = nn.functional.conv2d(x, *weights, stride=stride)
+        right += (other := torch.randn_like(right))
+    for way in ways:
+        form = f"{words} 1 1 0 0.0 {name} none 32 way {way}"
+        for each in inputs:
+            y = torch.ops.passnet_packed.product(each, weights, other, form)
+            torch.testing.assert_close(y, activation(right), rtol=1e-5, atol=1e-5, msg=str(way))
 
 
 @torch.no_grad()
 def test_patches_of_as_many_pixels_in_another_shape() -> None:
     load_op()
-    form, weights = (
-        f"2 4 4 0 0 1 1 1 1 0 0.0 relu none 32 way {MKL_PATCHES}",
-        [torch.randn(8, 3, 4, 4), torch.randn(8)],
-    )
+    form = f"2 4 4 0 0 1 1 1 1 0 0.0 relu none 32 way {MKL_PATCHES}"
+    weights = [torch.randn(8, 3, 4, 4), torch.randn(8)]
     for sizes in ((1, 3, 8, 9), (1, 3, 6, 12)):
         x = torch.randn(sizes)
         y = torch.ops.passnet_packed.product(x, weights, None, form)
-        torch.testing.assert_close(
-            y, nn.functional.conv2d(x, *weights, stride=4).relu(), rtol=1e-5, atol=1e-5
-        )
+        right = nn.functional.conv2d(x, *weights, stride=4).relu()
+        torch.testing.assert_close(y, right, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.slow

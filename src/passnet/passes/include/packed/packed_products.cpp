@@ -41,6 +41,7 @@
 #include "packed/direct_convolution.h"
 #include "packed/kept_memory.h"
 #include "packed/low_bit_products.h"
+#include "packed/streamed_rows.h"
 #include "watched_bytes.h"
 
 namespace {
@@ -119,9 +120,9 @@ using Scalars = c10::List<std::optional<at::Scalar>>;
 using Text = std::optional<c10::string_view>;
 
 // APART: the activation afterwards. ROWS: MKL with a transposed matrix, which small ones are fastest by.
-// PATCHES: windows side by side, as a product of rows. LOW_BIT and BF16, oneDNN's in bfloat16, are for weights
-// in fewer bits.
-enum class Way { TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, LOW_BIT, BF16 };
+// PATCHES: windows side by side, as a product of rows. STREAMED: rows by weights that are read once. LOW_BIT and
+// BF16, oneDNN's in bfloat16, are for weights in fewer bits.
+enum class Way { TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, STREAMED, LOW_BIT, BF16 };
 
 // Weights as a way wants them.
 struct Packed {
@@ -234,7 +235,12 @@ Tensor directly(const Packed& packed, const Form& form, const Tensor& values, co
   Tensor y = passnet::empty_kept(sizes, format);
   Optional added = other ? Optional(other->contiguous(format)) : other;
   direct::Finish finish = finish_of(packed, form, added);
-  direct::convolve(shape, x.const_data_ptr<float>(), packed.weight.const_data_ptr<float>(), y.data_ptr<float>(), finish);
+  const float *from = x.const_data_ptr<float>(), *by = packed.weight.const_data_ptr<float>();
+  if (packed.way == Way::DIRECT) direct::convolve(shape, from, by, y.data_ptr<float>(), finish);
+  else
+    direct::by_kind(finish.kind, [&]<direct::Activation KIND>() {
+      direct::stream<KIND>(shape, from, by, y.data_ptr<float>(), finish);
+    });
   if (finish.kind == direct::Activation::NONE) activate(y, form);
   return y;
 }
@@ -416,7 +422,7 @@ Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor& value
 // A product or convolution, the sum with `other`, and the activation.
 Tensor product(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
                at::TensorList given) {
-  if (packed.way == Way::DIRECT) return directly(packed, form, values, other, given[0]);
+  if (packed.way == Way::DIRECT || packed.way == Way::STREAMED) return directly(packed, form, values, other, given[0]);
   if (packed.way == Way::LOW_BIT || packed.way == Way::BF16) return in_fewer_bits(packed, form, values, given);
   Tensor x = values.is_non_overlapping_and_dense() ? values : values.contiguous();
   bool is_apart = packed.way == Way::ONEDNN_APART || other;
@@ -477,7 +483,7 @@ Tensor product(const Packed& packed, const Form& form, const Tensor& values, con
 
 Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor& x) {
   auto [weight, bias] = folded(form, weights);
-  if (way == Way::DIRECT) return {way, packed_directly(shape_of(form, x, weight), weight), bias};
+  if (way == Way::DIRECT || way == Way::STREAMED) return {way, packed_directly(shape_of(form, x, weight), weight), bias};
   if (form.num_dims && way == Way::ONEDNN) {
     static auto pack = op<Tensor(const Tensor&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t,
                                  at::OptionalIntArrayRef)>("mkldnn::_reorder_convolution_weight");
@@ -507,6 +513,19 @@ Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor
   return {way, pack.call(weight, rows), bias};
 }
 
+// Leaves weights in no near cache, as the rest of a net does between two calls, and `x` in the nearest.
+void forget_all_but(const Tensor& x) {
+  static const std::vector<float> others(1 << 20, 1.0f);  // 4 MiB
+  auto touch = [](const float* from, int64_t count) {
+    float sum = 0;
+    for (int64_t i = 0; i < count; i += 16) sum += from[i];
+    static volatile float kept;
+    kept = sum;
+  };
+  touch(others.data(), static_cast<int64_t>(others.size()));
+  if (x.is_non_overlapping_and_dense()) touch(x.const_data_ptr<float>(), x.numel());
+}
+
 double seconds_of(const std::function<void()>& call) {
   auto start = std::chrono::steady_clock::now();
   call();
@@ -518,6 +537,7 @@ double seconds_of(const std::function<void()>& call) {
 constexpr int TURNS = 9;
 constexpr double SECONDS = 0.02;  // for the turns of a way
 constexpr int64_t MOST_DIRECT = 1 << 20;  // weights, of more of which MKL and oneDNN are faster
+constexpr int64_t MOST_STREAMED = 256;  // rows, with more of which they are
 
 Packed fastest(const Form& form, at::TensorList weights, const Tensor& x, const Optional& other) {
   if (form.way >= 0) return packed_by(static_cast<Way>(form.way), form, weights, x);
@@ -528,6 +548,7 @@ Packed fastest(const Form& form, at::TensorList weights, const Tensor& x, const 
   if (form.num_dims != 3 && weight.numel() <= MOST_DIRECT) ways.push_back(Way::DIRECT);
   if (!form.num_dims || (form.is_pointwise() && is_alone)) {
     if (Mkl::of_torch()) ways.insert(ways.end(), {Way::MKL, Way::MKL_ROWS});
+    if (rows_of(form, x) <= MOST_STREAMED) ways.push_back(Way::STREAMED);
   }
   if (form.is_of_patches(weight) && Mkl::of_torch()) ways.push_back(Way::MKL_PATCHES);
   if (!form.num_dims) ways.push_back(Way::TORCH);
@@ -539,6 +560,7 @@ Packed fastest(const Form& form, at::TensorList weights, const Tensor& x, const 
   double sum = 0;
   for (int turn = -1; turn < TURNS && sum < all.size() * SECONDS; turn++)  // the first one settles things
     for (size_t way = 0; way < all.size(); way++) {
+      forget_all_but(x);
       double seconds = seconds_of([&] { product(all[way], form, x, other, weights); });
       if (turn < 0) continue;
       least[way] = std::min(least[way], seconds);
