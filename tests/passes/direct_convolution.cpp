@@ -31,6 +31,14 @@ extern "C" void convolve(const int64_t* sizes, const float* x, const float* weig
   passnet::direct::convolve(shape, x, packed, y, finish);
 }
 
+extern "C" void gather(const int64_t* sizes, const float* x, const float* weight, float* packed, float* windows,
+                       float* y) {
+  passnet::direct::Shape shape = shape_of(sizes), rows = passnet::direct::rows_of_windows(shape);
+  passnet::direct::pack(shape, weight, packed);
+  passnet::direct::gather(shape, x, windows);
+  passnet::direct::stream<passnet::direct::Activation::NONE>(rows, windows, packed, y, {});
+}
+
 extern "C" void stream(const int64_t* sizes, const float* x, const float* weight, float* packed, float* y,
                        const float* bias, const float* other) {
   passnet::direct::Shape shape = shape_of(sizes);

@@ -103,6 +103,12 @@ def kernels(request: pytest.FixtureRequest) -> Any:
     return library
 
 
+def sizes_of(case: Case, result: torch.Tensor) -> Any:
+    """The sizes of a convolution as the kernels take them."""
+    numbers = (case.x[0], *case.x[2:], *result.shape[2:], *case.window, *case.stride, *case.padding)
+    return (ctypes.c_int64 * 16)(*numbers, *case.dilation, case.groups, case.x[1], case.out)
+
+
 def check(kernels: Any, case: Case, kind: int, has_bias: bool, has_other: bool) -> None:
     torch.manual_seed(0)
     x = torch.randn(case.x).contiguous(memory_format=torch.channels_last)
@@ -116,9 +122,7 @@ def check(kernels: Any, case: Case, kind: int, has_bias: bool, has_other: bool) 
     other = torch.randn(exact.shape).contiguous(memory_format=torch.channels_last)
     right = ACTIVATIONS[kind](exact + other if has_other else exact)
     y = torch.full(exact.shape, torch.inf).contiguous(memory_format=torch.channels_last)
-    numbers = (case.x[0], *case.x[2:], *exact.shape[2:], *case.window, *case.stride, *case.padding)
-    numbers += (*case.dilation, case.groups, case.x[1], case.out)
-    sizes = (ctypes.c_int64 * 16)(*numbers)
+    sizes = sizes_of(case, exact)
     packed = torch.full((kernels.packed_size(sizes),), torch.nan)
     tensors = (x, weight, packed, y, bias, other if has_other else None)
     places = [ctypes.c_void_p(each.data_ptr() if each is not None else None) for each in tensors]
@@ -173,6 +177,24 @@ def test_products_by_weights_that_are_read_once_are_torchs(kernels: Any) -> None
         )
         right = functional.linear(x.double(), weight.double(), bias.double())
         right = torch.relu(right if other is None else right + other)
+        torch.testing.assert_close(y.double(), right, rtol=1e-5, atol=1e-4)
+
+
+def test_windows_that_are_gathered_are_multiplied_as_torch_does(kernels: Any) -> None:
+    cases = [case for case in (*CASES.values(), *map(drawn, range(100))) if case.groups == 1]
+    assert len(cases) > 20
+    for case in cases:
+        x = torch.randn(case.x).contiguous(memory_format=torch.channels_last)
+        weight = torch.randn(case.out, case.x[1], *case.window)
+        right = functional.conv2d(
+            x.double(), weight.double(), None, case.stride, case.padding, case.dilation
+        )
+        y = torch.full(right.shape, torch.inf).contiguous(memory_format=torch.channels_last)
+        sizes = sizes_of(case, right)
+        packed = torch.full((kernels.packed_size(sizes),), torch.nan)
+        windows = torch.full((right[:, 0].numel() * weight[0].numel(),), torch.nan)
+        tensors = (x, weight, packed, windows, y)
+        kernels.gather(sizes, *(ctypes.c_void_p(tensor.data_ptr()) for tensor in tensors))
         torch.testing.assert_close(y.double(), right, rtol=1e-5, atol=1e-4)
 
 

@@ -141,14 +141,14 @@ def test_convolutions() -> None:
         torch.set_num_threads(before)
 
 
-TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, STREAMED = range(8)
+TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, STREAMED, GATHERED = range(9)
 """`Way` of packed_products.cpp, which measures what is fastest if none is asked for."""
 
 WAYS = {
     "0": ((37, 50), (20, 50), (TORCH, MKL, MKL_ROWS, ONEDNN, ONEDNN_APART, DIRECT, STREAMED)),
     "2 1 1 0 0 1 1": ((2, 12, 5, 7), (33, 12, 1, 1), (MKL, MKL_ROWS, ONEDNN, DIRECT, STREAMED)),
-    "2 4 5 0 0 1 1": ((2, 3, 14, 15), (20, 3, 4, 5), (MKL_PATCHES, ONEDNN, DIRECT)),
-    "2 2 2 0 0 1 1": ((1, 1, 9, 8), (20, 1, 2, 2), (MKL_PATCHES, ONEDNN, DIRECT)),
+    "2 4 5 0 0 1 1": ((2, 3, 14, 15), (20, 3, 4, 5), (MKL_PATCHES, ONEDNN, DIRECT, GATHERED)),
+    "2 2 2 0 0 1 1": ((1, 1, 9, 8), (20, 1, 2, 2), (MKL_PATCHES, ONEDNN, DIRECT, GATHERED)),
 }
 """Words of a product or convolution, sizes of its argument and weights, and ways."""
 

@@ -120,9 +120,9 @@ using Scalars = c10::List<std::optional<at::Scalar>>;
 using Text = std::optional<c10::string_view>;
 
 // APART: the activation afterwards. ROWS: MKL with a transposed matrix, which small ones are fastest by.
-// PATCHES: windows side by side, as a product of rows. STREAMED: rows by weights that are read once. LOW_BIT and
-// BF16, oneDNN's in bfloat16, are for weights in fewer bits.
-enum class Way { TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, STREAMED, LOW_BIT, BF16 };
+// PATCHES: windows side by side, as a product of rows. STREAMED: rows by weights that are read once. GATHERED: the
+// same for windows. LOW_BIT and BF16, oneDNN's in bfloat16, are for weights in fewer bits.
+enum class Way { TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, STREAMED, GATHERED, LOW_BIT, BF16 };
 
 // Weights as a way wants them.
 struct Packed {
@@ -235,12 +235,21 @@ Tensor directly(const Packed& packed, const Form& form, const Tensor& values, co
   Tensor y = passnet::empty_kept(sizes, format);
   Optional added = other ? Optional(other->contiguous(format)) : other;
   direct::Finish finish = finish_of(packed, form, added);
-  const float *from = x.const_data_ptr<float>(), *by = packed.weight.const_data_ptr<float>();
-  if (packed.way == Way::DIRECT) direct::convolve(shape, from, by, y.data_ptr<float>(), finish);
-  else
+  const float* by = packed.weight.const_data_ptr<float>();
+  float* to = y.data_ptr<float>();
+  if (packed.way == Way::DIRECT) {
+    direct::convolve(shape, x.const_data_ptr<float>(), by, to, finish);
+  } else {
+    if (packed.way == Way::GATHERED) {
+      direct::Shape rows = direct::rows_of_windows(shape);
+      Tensor windows = passnet::empty_kept({rows.width, rows.in_channels}, at::MemoryFormat::Contiguous);
+      direct::gather(shape, x.const_data_ptr<float>(), windows.data_ptr<float>());
+      x = windows, shape = rows;
+    }
     direct::by_kind(finish.kind, [&]<direct::Activation KIND>() {
-      direct::stream<KIND>(shape, from, by, y.data_ptr<float>(), finish);
+      direct::stream<KIND>(shape, x.const_data_ptr<float>(), by, to, finish);
     });
+  }
   if (finish.kind == direct::Activation::NONE) activate(y, form);
   return y;
 }
@@ -422,7 +431,7 @@ Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor& value
 // A product or convolution, the sum with `other`, and the activation.
 Tensor product(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
                at::TensorList given) {
-  if (packed.way == Way::DIRECT || packed.way == Way::STREAMED) return directly(packed, form, values, other, given[0]);
+  if (packed.way >= Way::DIRECT && packed.way <= Way::GATHERED) return directly(packed, form, values, other, given[0]);
   if (packed.way == Way::LOW_BIT || packed.way == Way::BF16) return in_fewer_bits(packed, form, values, given);
   Tensor x = values.is_non_overlapping_and_dense() ? values : values.contiguous();
   bool is_apart = packed.way == Way::ONEDNN_APART || other;
@@ -483,7 +492,8 @@ Tensor product(const Packed& packed, const Form& form, const Tensor& values, con
 
 Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor& x) {
   auto [weight, bias] = folded(form, weights);
-  if (way == Way::DIRECT || way == Way::STREAMED) return {way, packed_directly(shape_of(form, x, weight), weight), bias};
+  if (way >= Way::DIRECT && way <= Way::GATHERED)
+    return {way, packed_directly(shape_of(form, x, weight), weight), bias};
   if (form.num_dims && way == Way::ONEDNN) {
     static auto pack = op<Tensor(const Tensor&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t,
                                  at::OptionalIntArrayRef)>("mkldnn::_reorder_convolution_weight");
@@ -550,6 +560,8 @@ Packed fastest(const Form& form, at::TensorList weights, const Tensor& x, const 
     if (Mkl::of_torch()) ways.insert(ways.end(), {Way::MKL, Way::MKL_ROWS});
     if (rows_of(form, x) <= MOST_STREAMED) ways.push_back(Way::STREAMED);
   }
+  bool has_windows = form.num_dims == 2 && form.groups == 1 && weight[0][0].numel() > 1;
+  if (has_windows && shape_of(form, x, weight).num_pixels() <= MOST_STREAMED) ways.push_back(Way::GATHERED);
   if (form.is_of_patches(weight) && Mkl::of_torch()) ways.push_back(Way::MKL_PATCHES);
   if (!form.num_dims) ways.push_back(Way::TORCH);
   if (has_activation && !form.num_dims) ways.push_back(Way::ONEDNN_APART);
