@@ -1,0 +1,418 @@
+// The ways to compute a product or convolution by packed weights, and which is fastest.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/_weight_norm.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/rsqrt.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <dlfcn.h>
+
+#include <chrono>
+#include <functional>
+
+#include "form.h"
+#include "kept_memory.h"
+#include "low_bit_products.h"
+#include "streamed_rows.h"
+
+namespace passnet::packed {
+
+template <typename Signature>
+inline c10::TypedOperatorHandle<Signature> op(const char* name, const char* overload = "") {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload).typed<Signature>();
+}
+
+using Scalars = c10::List<std::optional<at::Scalar>>;
+using Text = std::optional<c10::string_view>;
+
+inline Tensor floats(int64_t count) {
+  return passnet::bytes_in_huge_pages(count * static_cast<int64_t>(sizeof(float))).view(at::kFloat);
+}
+
+inline Tensor packed_directly(const direct::Shape& shape, const Tensor& weight) {
+  Tensor packed = floats(direct::packed_size(shape)), dense = weight.contiguous();
+  direct::pack(shape, dense.const_data_ptr<float>(), packed.data_ptr<float>());
+  return packed;
+}
+
+template <int CHANNELS>
+inline void put_last(const float* __restrict x, int64_t pixels, float* __restrict to) {
+  for (int64_t i = 0; i < pixels; i++)
+    for (int channel = 0; channel < CHANNELS; channel++) to[i * CHANNELS + channel] = x[channel * pixels + i];
+}
+
+// An image with its channels last. Of those with few channels, torch's own copy takes as long as a convolution.
+inline Tensor channels_last(const Tensor& x) {
+  auto format = at::MemoryFormat::ChannelsLast;
+  auto put = x.size(1) == 3 ? put_last<3> : x.size(1) == 4 ? put_last<4> : nullptr;
+  if (!put || x.is_contiguous(format) || !x.is_contiguous()) return x.contiguous(format);
+  Tensor last = passnet::empty_kept(x.sizes(), format);
+  int64_t pixels = x.size(2) * x.size(3), step = x.size(1) * pixels;
+  for (int64_t image = 0; image < x.size(0); image++)
+    put(x.const_data_ptr<float>() + image * step, pixels, last.data_ptr<float>() + image * step);
+  return last;
+}
+
+// A product or convolution by our own kernels, with the sum and the activation.
+inline Tensor directly(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
+                const Tensor& given) {
+  auto format = form.num_dims ? form.last() : at::MemoryFormat::Contiguous;
+  Tensor x = form.num_dims ? channels_last(values) : values.contiguous();
+  direct::Shape shape = shape_of(form, x, given);
+  std::vector<int64_t> sizes = x.sizes().vec();
+  if (form.num_dims) sizes = {shape.images, shape.out_channels, shape.out_height, shape.out_width};
+  else sizes.back() = shape.out_channels;
+  Tensor y = passnet::empty_kept(sizes, format);
+  Optional added = other ? Optional(other->contiguous(format)) : other;
+  direct::Finish finish = finish_of(packed, form, added);
+  const float* by = packed.weight.const_data_ptr<float>();
+  float* to = y.data_ptr<float>();
+  if (packed.way == Way::DIRECT) {
+    direct::convolve(shape, x.const_data_ptr<float>(), by, to, finish);
+  } else {
+    if (packed.way == Way::GATHERED) {
+      direct::Shape rows = direct::rows_of_windows(shape);
+      Tensor windows = passnet::empty_kept({rows.width, rows.in_channels}, at::MemoryFormat::Contiguous);
+      direct::gather(shape, x.const_data_ptr<float>(), windows.data_ptr<float>());
+      x = windows, shape = rows;
+    }
+    direct::by_kind(finish.kind, [&]<direct::Activation KIND>() {
+      direct::stream<KIND>(shape, x.const_data_ptr<float>(), by, to, finish);
+    });
+  }
+  if (finish.kind == direct::Activation::NONE) activate(y, form);
+  return y;
+}
+
+// MKL's functions for packed matrices, where torch brings them.
+struct Mkl {
+  size_t (*size)(int, int, int, int);
+  void (*pack)(int, int, int, int, int, int, float, const float*, int, float*);
+  void (*compute)(int, int, int, int, int, int, const float*, int, const float*, int, float, float*, int);
+
+  void (*multiply)(const char*, const char*, const int*, const int*, const int*, const float*, const float*,
+                   const int*, const float*, const int*, const float*, float*, const int*);  // by columns
+
+  static const Mkl* of_torch() {
+    static const Mkl found = [] {
+      void* torch = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
+      auto find = [&](const char* name) { return torch ? dlsym(torch, name) : nullptr; };
+      return Mkl{reinterpret_cast<decltype(size)>(find("cblas_sgemm_pack_get_size")),
+                 reinterpret_cast<decltype(pack)>(find("cblas_sgemm_pack")),
+                 reinterpret_cast<decltype(compute)>(find("cblas_sgemm_compute")),
+                 reinterpret_cast<decltype(multiply)>(find("sgemm_"))};
+    }();
+    return found.size && found.pack && found.compute && found.multiply ? &found : nullptr;
+  }
+};
+
+// Numbers of mkl_cblas.h.
+constexpr float ONE = 1, ZERO = 0;
+constexpr int ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112, PACKED = 151, SECOND_MATRIX = 162;
+
+inline Tensor packed_by_mkl(const Tensor& weight, int64_t rows) {
+  int m = static_cast<int>(rows), n = static_cast<int>(weight.size(0)), k = static_cast<int>(weight.size(1));
+  const Mkl& mkl = *Mkl::of_torch();
+  size_t bytes = mkl.size(SECOND_MATRIX, m, n, k);
+  Tensor packed = floats(static_cast<int64_t>(bytes / sizeof(float) + 1));
+  Tensor dense = weight.contiguous();
+  mkl.pack(ROW_MAJOR, SECOND_MATRIX, TRANSPOSED, m, n, k, 1.0f, dense.const_data_ptr<float>(), k,
+           packed.data_ptr<float>());
+  return packed;
+}
+
+// Computes in place what comes after the sums of some rows.
+template <direct::Activation KIND>
+inline void finish_rows(float* y, int64_t rows, int64_t count, const direct::Finish& finish) {
+  at::parallel_for(0, rows, std::max<int64_t>(1, 65536 / count), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; row++) {
+      float* to = y + row * count;
+      const float* other = finish.other ? finish.other + row * count : nullptr;
+      auto take = [&](int64_t i, int64_t lanes) {
+        direct::Lanes value = direct::load_some(to + i, lanes);
+        if (finish.bias) value += direct::load_some(finish.bias + i, lanes);
+        if (other) value += direct::load_some(other + i, lanes);
+        direct::store_some(to + i, finish.of<KIND>(value), lanes);
+      };
+      int64_t i = 0;
+      for (; i + direct::LANES <= count; i += direct::LANES) take(i, direct::LANES);
+      if (i < count) take(i, count - i);
+    }
+  });
+}
+
+// Computes the bias, another tensor and the activation of a result of rows that has none of them yet.
+inline void finish(Tensor& y, int64_t rows, const Packed& packed, const Form& form, const Optional& other) {
+  direct::Finish finish = finish_of(packed, form, other);
+  if (finish.bias || finish.other || finish.kind != direct::Activation::NONE)
+    direct::by_kind(finish.kind, [&]<direct::Activation KIND>() {
+      finish_rows<KIND>(y.data_ptr<float>(), rows, y.numel() / rows, finish);
+    });
+  if (finish.kind == direct::Activation::NONE) activate(y, form);
+}
+
+// The numbers of each window of `shape`, which lie side by side: those of a channel together as `x` has them.
+inline Tensor patches_of(const Tensor& x, const direct::Shape& shape, bool is_last) {
+  int64_t count = shape.out_height * shape.out_width, channels = shape.in_channels;
+  Tensor patches = passnet::empty_kept({shape.images * count, channels * shape.taps()}, at::MemoryFormat::Contiguous);
+  int64_t planes = is_last ? 1 : channels, run = shape.columns * (is_last ? channels : 1);
+  int64_t step = shape.width * (is_last ? channels : 1);  // from line to line
+  const float* from = x.const_data_ptr<float>();
+  float* to = patches.data_ptr<float>();
+  at::parallel_for(0, shape.images * shape.out_height, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t number = begin; number < end; number++)
+      for (int64_t plane = 0; plane < planes; plane++)
+        for (int64_t row = 0; row < shape.rows; row++) {
+          int64_t image = number / shape.out_height * planes + plane;
+          int64_t line = number % shape.out_height * shape.rows + row;
+          const float* at = from + (image * shape.height + line) * step;
+          float* place = to + number * shape.out_width * patches.size(1) + (plane * shape.rows + row) * run;
+          for (int64_t i = 0; i < shape.out_width; i++, at += run, place += patches.size(1))
+            std::memcpy(place, at, run * sizeof(float));
+        }
+  });
+  return patches;
+}
+
+// A product of rows by MKL into `y`, with the sum and the activation.
+inline void product_of_rows(const Packed& packed, const Form& form, const Tensor& x, const Optional& other,
+                     Tensor& y, int64_t rows) {
+  int m = static_cast<int>(rows), n = static_cast<int>(y.numel() / rows), k = static_cast<int>(x.numel() / rows);
+  float* to = y.data_ptr<float>();
+  const float *from = x.const_data_ptr<float>(), *by = packed.weight.const_data_ptr<float>();
+  if (packed.way == Way::MKL_ROWS)
+    Mkl::of_torch()->multiply("n", "n", &n, &m, &k, &ONE, by, &n, from, &k, &ZERO, to, &n);
+  else
+    Mkl::of_torch()->compute(ROW_MAJOR, PLAIN, PACKED, m, n, k, from, k, by, k, 0.0f, to, n);
+  finish(y, rows, packed, form, other);
+}
+
+using Unary = Tensor(const Tensor&, const Tensor&, const Optional&, c10::string_view, Scalars, Text);
+
+inline c10::TypedOperatorHandle<Unary>& linear_of_onednn() {
+  static auto found = op<Unary>("mkldnn::_linear_pointwise");
+  return found;
+}
+
+// Where the processor has no such instructions, oneDNN's bfloat16 is slower than float32.
+inline bool multiplies_in_bf16() {
+#if defined(__AVX512BF16__) || defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+  static const bool found = op<bool()>("mkldnn::_is_mkldnn_bf16_supported").call();
+  return found;
+#else
+  return false;
+#endif
+}
+
+inline low_bit::Weights low_bits(const Form& form, const Tensor& weight, Tensor& bytes, Tensor& scales) {
+  low_bit::Weights found{weight.size(0), weight.size(1), form.bits};
+  if (!bytes.defined()) {
+    bytes = passnet::bytes_in_huge_pages(found.padded() * found.bytes_of_output());
+    scales = passnet::bytes_in_huge_pages(found.padded() * found.scales_of_output() * sizeof(float)).view(at::kFloat);
+  }
+  found.bytes = bytes.data_ptr<uint8_t>(), found.scales = scales.data_ptr<float>();
+  return found;
+}
+
+// The weight and bias with the scales of a batch norm in them, in double precision.
+inline std::pair<Tensor, Optional> folded(const Form& form, at::TensorList weights) {
+  size_t first = form.num_weights();
+  Tensor weight = first == 1 ? weights[0] : at::_weight_norm(weights[0], weights[1], form.norm_dim);
+  Optional bias = form.has_bias ? Optional(weights[first]) : std::nullopt;
+  if (!form.has_norm) return {weight, bias};
+  first += form.has_bias;
+  auto exact = [&](size_t number) { return weights[first + number].to(at::kDouble); };
+  Tensor scale = exact(0) * at::rsqrt(exact(3) + at::Scalar(form.epsilon));
+  Tensor before = bias ? bias->to(at::kDouble) : at::zeros_like(scale);
+  std::vector<int64_t> shape(weight.dim(), 1);
+  shape[0] = -1;
+  return {(weight.to(at::kDouble) * scale.view(shape)).to(weight.scalar_type()),
+          ((before - exact(2)) * scale + exact(1)).to(weight.scalar_type())};
+}
+
+// A product or convolution with the bias, as torch computes it.
+inline Tensor by_torch(const Form& form, const Tensor& x, at::TensorList weights) {
+  auto [weight, bias] = folded(form, weights);
+  if (!form.num_dims) return at::linear(x, weight, bias);
+  std::vector<int64_t> none(form.num_dims, 0);
+  return at::convolution(x, weight, bias, form.stride, form.padding, form.dilation, false, none, form.groups);
+}
+
+// A product by weights in fewer bits than the rows have, and the activation.
+inline Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor& values, at::TensorList given) {
+  Tensor x = values.contiguous(), y;
+  int64_t outputs = given[0].size(0), rows = rows_of(form, x);
+  if (packed.way == Way::BF16) {
+    Tensor rounded = linear_of_onednn().call(x.to(at::kBFloat16), packed.weight, std::nullopt, "none", Scalars(), Text());
+    y = rounded.to(at::kFloat);
+  } else {
+    std::vector<int64_t> sizes = x.sizes().vec();
+    sizes.back() = outputs;
+    y = passnet::empty_kept(sizes, at::MemoryFormat::Contiguous);
+    Tensor bytes = packed.weight, scales = packed.scales;
+    auto weights = low_bits(form, given[0], bytes, scales);
+    if (!low_bit::multiply(weights, x.const_data_ptr<float>(), rows, y.data_ptr<float>()))
+      y = at::linear(x, folded(form, given).first);
+  }
+  finish(y, rows, packed, form, std::nullopt);
+  return y;
+}
+
+// A product or convolution, the sum with `other`, and the activation.
+inline Tensor product(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
+               at::TensorList given) {
+  if (packed.way >= Way::DIRECT && packed.way <= Way::GATHERED) return directly(packed, form, values, other, given[0]);
+  if (packed.way == Way::LOW_BIT || packed.way == Way::BF16) return in_fewer_bits(packed, form, values, given);
+  Tensor x = values.is_non_overlapping_and_dense() ? values : values.contiguous();
+  bool is_apart = packed.way == Way::ONEDNN_APART || other;
+  const char* attribute = is_apart ? "none" : form.activation.c_str();
+  Scalars scalars = is_apart ? Scalars() : form.scalars();
+  Text algorithm(form.algorithm);
+  Tensor y;
+  if (packed.way == Way::MKL || packed.way == Way::MKL_ROWS) {
+    auto format = form.num_dims ? form.last() : at::MemoryFormat::Contiguous;
+    Tensor dense = x.contiguous(format);
+    std::vector<int64_t> sizes = x.sizes().vec();
+    sizes[form.num_dims ? 1 : sizes.size() - 1] = given[0].size(0);
+    y = passnet::empty_kept(sizes, format);
+    product_of_rows(packed, form, dense, other ? Optional(other->contiguous(format)) : other, y, rows_of(form, x));
+    return y;
+  }
+  if (packed.way == Way::MKL_PATCHES) {
+    direct::Shape shape = shape_of(form, x, given[0]);
+    if (shape.num_pixels() == packed.num_patches) {
+      y = passnet::empty_kept({shape.images, shape.out_channels, shape.out_height, shape.out_width}, form.last());
+      Tensor patches = patches_of(x.contiguous(packed.format), shape, packed.format == form.last());
+      Optional added = other ? Optional(other->contiguous(form.last())) : other;
+      product_of_rows(packed, form, patches, added, y, packed.num_patches);
+      return y;
+    }
+    y = by_torch(form, x, given);
+  } else if (form.num_dims) {
+    auto list = [](const std::vector<int64_t>& values) { return at::IntArrayRef(values); };
+    if (other) {
+      static auto binary = op<Tensor(const Tensor&, const Tensor&, const Tensor&, const Optional&,
+                                     at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t,
+                                     c10::string_view, std::optional<at::Scalar>, Text, Scalars, Text)>(
+          "mkldnn::_convolution_pointwise", "binary");
+      bool is_relu = form.activation == "relu";
+      y = binary.call(x, other->contiguous(form.last()), packed.weight, packed.bias, list(form.padding),
+                      list(form.stride), list(form.dilation), form.groups, "add", at::Scalar(1),
+                      is_relu ? Text("relu") : Text(), Scalars(), Text());
+      if (!is_relu) activate(y, form);
+      return y;
+    } else {
+      static auto unary = op<Tensor(const Tensor&, const Tensor&, const Optional&, at::IntArrayRef,
+                                    at::IntArrayRef, at::IntArrayRef, int64_t, c10::string_view,
+                                    Scalars, Text)>("mkldnn::_convolution_pointwise");
+      y = unary.call(x, packed.weight, packed.bias, list(form.padding), list(form.stride),
+                     list(form.dilation), form.groups, attribute, scalars, algorithm);
+      if (!is_apart) return y;
+    }
+  } else if (packed.way == Way::TORCH) {
+    y = at::linear(x, packed.weight, packed.bias);
+  } else {
+    y = linear_of_onednn().call(x, packed.weight, packed.bias, attribute, scalars, algorithm);
+    if (!is_apart) return y;
+  }
+  if (other) y.add_(*other);
+  activate(y, form);
+  return y;
+}
+
+inline Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor& x) {
+  auto [weight, bias] = folded(form, weights);
+  if (way >= Way::DIRECT && way <= Way::GATHERED)
+    return {way, packed_directly(shape_of(form, x, weight), weight), bias};
+  if (form.num_dims && way == Way::ONEDNN) {
+    static auto pack = op<Tensor(const Tensor&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t,
+                                 at::OptionalIntArrayRef)>("mkldnn::_reorder_convolution_weight");
+    return {way, pack.call(weight, form.padding, form.stride, form.dilation, form.groups, x.sizes()), bias};
+  }
+  if (way == Way::LOW_BIT) {
+    Packed packed{way, {}, bias};
+    auto to = low_bits(form, weight, packed.weight, packed.scales);
+    if (!low_bit::pack(to, weight.contiguous().const_data_ptr<float>())) return {Way::TORCH, weight, bias};
+    return packed;
+  }
+  int64_t rows = way == Way::BF16 ? low_bit::BLOCK : rows_of(form, x);
+  if (way == Way::BF16) weight = weight.to(at::kBFloat16);
+  if (way == Way::TORCH) return {way, weight, bias};
+  if (way == Way::MKL_ROWS) {
+    Tensor rows = weight.flatten(1).t();
+    return {way, floats(weight.numel()).view(rows.sizes()).copy_(rows), bias};
+  }
+  if (way == Way::MKL_PATCHES) {
+    auto format = x.is_contiguous() ? at::MemoryFormat::Contiguous : form.last();
+    Tensor dense = x.is_contiguous() ? weight : weight.permute({0, 2, 3, 1});
+    int64_t patches = shape_of(form, x, weight).num_pixels();
+    return {way, packed_by_mkl(dense.reshape({weight.size(0), -1}), patches), bias, {}, format, patches};
+  }
+  if (way == Way::MKL) return {way, packed_by_mkl(weight.flatten(1), rows), bias};
+  static auto pack = op<Tensor(const Tensor&, std::optional<int64_t>)>("mkldnn::_reorder_linear_weight");
+  return {way, pack.call(weight, rows), bias};
+}
+
+// Leaves weights in no near cache, as the rest of a net does between two calls, and `x` in the nearest.
+inline void forget_all_but(const Tensor& x) {
+  static const std::vector<float> others(1 << 20, 1.0f);  // 4 MiB
+  auto touch = [](const float* from, int64_t count) {
+    float sum = 0;
+    for (int64_t i = 0; i < count; i += 16) sum += from[i];
+    static volatile float kept;
+    kept = sum;
+  };
+  touch(others.data(), static_cast<int64_t>(others.size()));
+  if (x.is_non_overlapping_and_dense()) touch(x.const_data_ptr<float>(), x.numel());
+}
+
+inline double seconds_of(const std::function<void()>& call) {
+  auto start = std::chrono::steady_clock::now();
+  call();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The packed weights of the way with the least of several times, taken in turns.
+
+constexpr int TURNS = 9;
+constexpr double SECONDS = 0.02;  // for the turns of a way
+constexpr int64_t MOST_DIRECT = 1 << 20;  // weights, of more of which MKL and oneDNN are faster
+constexpr int64_t MOST_STREAMED = 256;  // rows, with more of which they are
+
+inline Packed fastest(const Form& form, at::TensorList weights, const Tensor& x, const Optional& other) {
+  if (form.way >= 0) return packed_by(static_cast<Way>(form.way), form, weights, x);
+  std::vector<Way> ways{Way::ONEDNN};
+  bool has_activation = form.activation != "none";
+  const Tensor& weight = weights[0];
+  bool is_alone = weight.numel() == weight.size(0) * weight.size(1);  // a window of 1
+  if (form.num_dims != 3 && weight.numel() <= MOST_DIRECT) ways.push_back(Way::DIRECT);
+  if (!form.num_dims || (form.is_pointwise() && is_alone)) {
+    if (Mkl::of_torch()) ways.insert(ways.end(), {Way::MKL, Way::MKL_ROWS});
+    if (rows_of(form, x) <= MOST_STREAMED) ways.push_back(Way::STREAMED);
+  }
+  bool has_windows = form.num_dims == 2 && form.groups == 1 && weight[0][0].numel() > 1;
+  if (has_windows && shape_of(form, x, weight).num_pixels() <= MOST_STREAMED) ways.push_back(Way::GATHERED);
+  if (form.is_of_patches(weight) && Mkl::of_torch()) ways.push_back(Way::MKL_PATCHES);
+  if (!form.num_dims) ways.push_back(Way::TORCH);
+  if (has_activation && !form.num_dims) ways.push_back(Way::ONEDNN_APART);
+  std::vector<Packed> all;
+  for (Way way : ways) all.push_back(packed_by(way, form, weights, x));
+  if (all.size() == 1) return all[0];
+  std::vector<double> least(all.size(), 1e9);
+  double sum = 0;
+  for (int turn = -1; turn < TURNS && sum < all.size() * SECONDS; turn++)  // the first one settles things
+    for (size_t way = 0; way < all.size(); way++) {
+      forget_all_but(x);
+      double seconds = seconds_of([&] { product(all[way], form, x, other, weights); });
+      if (turn < 0) continue;
+      least[way] = std::min(least[way], seconds);
+      sum += seconds;
+    }
+  return all[std::min_element(least.begin(), least.end()) - least.begin()];
+}
+
+}  // namespace passnet::packed
