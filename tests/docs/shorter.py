@@ -36,18 +36,6 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
     ("passnet agent run --suite demo --author search", (_SMALL, f"{_ONE} --turns 2")),
     ("passnet agent run ", (_SMALL, _ONE)),
     (
-        "passnet agent export ",
-        (
-            {
-                "train-tasks": "demo-small",
-                "passbench-v1": "passbench-v1-single-small",
-                "runs/name runs/other": "runs/script",
-                "runs/name": "runs/script",
-            },
-            "",
-        ),
-    ),
-    (
         "passnet extract timm/resnet18 ",
         (
             {
@@ -70,6 +58,7 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
         (
             {
                 " --graphs captures/training": "",
+                " --trajectories chats.jsonl": "",
                 " --suite passbench-v0-classical": "",
                 "--suite passbench-v1": "--suite demo-small",
             },
@@ -133,6 +122,10 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     ("openai/", "asks an LLM of a provider"),
     ("hub/google", "downloads from a hub"),
     ("runs/published", "needs published scores; tests/bench/test_published.py reads some"),
+    (
+        "agent export runs/name",
+        "PassBench has the recorded LLM's task; tests/agent/test_selection.py runs parts",
+    ),
     ("--executor ray", "needs a Ray cluster"),
     ("--device cuda", "needs a GPU"),
     ("recipes.passbench_hot", "takes hours; tests/recipes runs its choice of op sequences"),
@@ -190,15 +183,6 @@ BEFORE: dict[str, tuple[tuple[str, str], ...]] = {
         (
             "passnet dataset import",
             "passnet dataset export data --out GraphNet/samples --layout graphnet",
-        ),
-        (
-            "python -m recipes.publication",
-            f"passnet agent run --suite demo-small --llm scripted --out runs/script {_ONE}",
-        ),
-        (
-            "python -m recipes.publication",
-            "passnet agent export runs/script --suite demo-small --eval passbench-v1-single-small"
-            " --out chats.jsonl",
         ),
     ),
     "docs/profiling.md": (

@@ -167,6 +167,8 @@ def _assembled(
     select: Callable[[Mapping[str, AdmissionRecord]], list[TaskRows]],
 ) -> Assembled:
     """Select and admit in turns until the whole selection is admitted, and store the suite."""
+    if not work.run.resume:
+        select({})  # a plan that does not fit leaves no folder
     folder = _run_folder(work.folder)
     complaint = f"{work.folder}: holds admissions under other limits; choose another --work"
     info = AssemblyInfo(SCHEMA_VERSION, plan.max_gflops, plan.limits, plan.compiles)

@@ -87,6 +87,13 @@ def test_more_tasks_than_are_admitted_are_refused_and_no_suite_is_left(dataset, 
 
 
 @pytest.mark.slow
+def test_a_plan_that_does_not_fit_leaves_no_folder_behind(dataset, tmp_path):
+    work = AssemblyWork(tmp_path / "many.parquet", tmp_path / "work")
+    with pytest.raises(InputError, match="and 9 are wanted"):
+        assemble(dataset, plan(9), work)
+    assert not work.folder.exists()
+
+
 def test_admissions_are_not_made_again(dataset, tmp_path):
     first = assemble(dataset, plan(2), AssemblyWork(tmp_path / "one.parquet", tmp_path / "work"))
     lines = (tmp_path / "work" / RECORDS_FILE).read_text().splitlines()

@@ -117,8 +117,8 @@ def extension(python: Path = _PYTHON) -> Any:
 
     `python` is the folder of Python's headers.
     """
-    if sys.version_info >= (3, 13):
-        raise PassError("the check in C++ needs Python 3.12 or older, where dicts have versions")
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise PassError("the check in C++ needs a Python with a global interpreter lock")
     root = Path(torch.__file__).parent
     if not (python / "Python.h").is_file():
         raise PassError(f"{python} has no Python.h; install the headers of Python")

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 #ifdef __SSE2__
 #include <xmmintrin.h>
@@ -78,8 +79,8 @@ struct Range {
 };
 
 struct Dict {
-  PyDictObject* dict;
-  uint64_t version;
+  const uint64_t* version;
+  uint64_t seen;
 };
 
 // A list with the items that it held.
@@ -125,16 +126,52 @@ const void* data_of(c10::TensorImpl* impl) {
       : nullptr;
 }
 
-uint64_t version_of(PyDictObject* dict) {
 #if PY_VERSION_HEX < 0x030D0000
+// Return where Python counts the changes of a dict.
+const uint64_t* version_of(PyObject* dict) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-  return dict->ma_version_tag;
+  return &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
 #pragma GCC diagnostic pop
-#else
-#error "dicts of this Python have no version"
-#endif
 }
+
+int watch_dicts() { return 0; }
+#else
+#ifdef Py_GIL_DISABLED
+#error "without the global interpreter lock, changes of dicts are not counted"
+#endif
+// From Python 3.13 on dicts have no version, so a watcher counts changes, as torch's guards do
+// (torch/csrc/dynamo/guards.cpp, dict_version_watch_callback). Never freed: dicts outlive statics.
+auto& changes = *new std::unordered_map<PyObject*, uint64_t>;
+int watcher = -1;
+
+int count_change(PyDict_WatchEvent event, PyObject* dict, PyObject*, PyObject*) {
+  auto found = changes.find(dict);
+  if (found == changes.end()) return 0;
+  if (event == PyDict_EVENT_DEALLOCATED)
+    changes.erase(found);
+  else
+    found->second++;
+  return 0;
+}
+
+// Have a dict of attributes hold its values: writes to those that its object holds are not told to
+// watchers. `popitem` moves them.
+void move_values_into(PyObject* dict) {
+  PyObject* last = PyObject_CallMethod(dict, "popitem", nullptr);
+  bool is_back = last && !PyDict_SetItem(dict, PyTuple_GET_ITEM(last, 0), PyTuple_GET_ITEM(last, 1));
+  Py_XDECREF(last);
+  if (!is_back) throw std::exception();
+}
+
+const uint64_t* version_of(PyObject* dict) {
+  if (reinterpret_cast<PyDictObject*>(dict)->ma_values && PyDict_GET_SIZE(dict)) move_values_into(dict);
+  if (PyDict_Watch(watcher, dict)) throw std::exception();
+  return &changes[dict];
+}
+
+int watch_dicts() { return (watcher = PyDict_AddWatcher(count_change)) < 0 ? -1 : 0; }
+#endif
 
 // What a call gives, held while it is looked at.
 struct Given {
@@ -302,9 +339,8 @@ int misfit_of_gradients(const Check& check, const std::vector<PyObject*>& given)
 int misfit_of_net(Check& check) {
   bool is_as_seen = check.net_misfit >= 0;
   for (Dict& dict : check.dicts) {
-    uint64_t version = version_of(dict.dict);
-    is_as_seen &= version == dict.version;
-    dict.version = version;
+    is_as_seen &= *dict.version == dict.seen;
+    dict.seen = *dict.version;
   }
   for (const List& list : check.lists) is_as_seen &= !list.is_other();
   for (const Module& seen : check.modules) is_as_seen &= Py_TYPE(seen.module) == seen.type;
@@ -577,7 +613,7 @@ PyObject* make_check(PyObject*, PyObject* held) {
       check->ranges.push_back({low, high, -1});
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dicts); i++)
-      check->dicts.push_back({reinterpret_cast<PyDictObject*>(PyTuple_GET_ITEM(dicts, i)), 0});
+      check->dicts.push_back({version_of(PyTuple_GET_ITEM(dicts, i)), 0});
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(lists); i++) {
       PyObject *list, *items;  // of a pair, which `held` keeps alive
       if (!PyArg_ParseTuple(PyTuple_GET_ITEM(lists, i), "O!O!", &PyList_Type, &list, &PyTuple_Type, &items))
@@ -647,6 +683,6 @@ PyMODINIT_FUNC PyInit_passnet_call_check() {
   check_type.tp_dealloc = destroy;
   check_type.tp_traverse = traverse;
   check_type.tp_methods = methods;
-  if (PyType_Ready(&check_type) < 0) return nullptr;
+  if (PyType_Ready(&check_type) < 0 || watch_dicts() < 0) return nullptr;
   return PyModule_Create(&module_definition);
 }
