@@ -94,6 +94,7 @@ def test_a_plan_that_does_not_fit_leaves_no_folder_behind(dataset, tmp_path):
     assert not work.folder.exists()
 
 
+@pytest.mark.slow
 def test_admissions_are_not_made_again(dataset, tmp_path):
     first = assemble(dataset, plan(2), AssemblyWork(tmp_path / "one.parquet", tmp_path / "work"))
     lines = (tmp_path / "work" / RECORDS_FILE).read_text().splitlines()
