@@ -253,27 +253,6 @@ void convolve_windows(const Shape& shape, const float* x, const float* by, float
 
 constexpr int COLUMNS = 4;  // pixels of a line whose sums by one vector of channels are computed at once
 
-// Sums of pixels of a line by one vector of channels. Where the window of one may lie outside (`IS_EDGE`),
-// pixels outside are read at `zeros`. `first` is the column of the first window.
-template <int SIZE, int STRIDE, bool IS_EDGE>
-inline void window(const float* const* lines, int64_t first, int64_t width, int64_t channels, int64_t lanes,
-                   const Lanes* weights, const float* zeros, Lanes* sums) {
-  constexpr int SPAN = (COLUMNS - 1) * STRIDE + SIZE;
-#pragma GCC unroll 7
-  for (int r = 0; r < SIZE; r++) {
-    const float* line = lines[r] + first * channels;
-#pragma GCC unroll 16
-    for (int j = 0; j < SPAN; j++) {
-      const float* from = line + j * channels;
-      if (IS_EDGE) from = first + j >= 0 && first + j < width ? from : zeros;
-      Lanes value = load_some(from, lanes);
-#pragma GCC unroll 8
-      for (int i = 0; i < COLUMNS; i++)
-        if (int k = j - i * STRIDE; k >= 0 && k < SIZE) sums[i] += value * weights[r * SIZE + k];
-    }
-  }
-}
-
 // Writes the sums of up to `count` pixels of a line.
 inline void put(const Shape& shape, const Lanes* sums, float* y, const Finish& finish, int64_t place, int64_t count,
                 int64_t lanes) {
@@ -286,38 +265,62 @@ inline void put(const Shape& shape, const Lanes* sums, float* y, const Finish& f
     }
 }
 
-// A vector of channels of some lines of pixels.
-template <int SIZE, int STRIDE, bool IS_PART>
-void depthwise_lines(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish,
-                     int64_t channel, int64_t begin, int64_t end, const float* zeros) {
+// Some lines of pixels: of a few of a line, all channels one vector after the other, as they lie in memory.
+template <int SIZE, int STRIDE, Activation KIND>
+void depthwise_lines(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish, int64_t begin,
+                     int64_t end, const float* zeros) {
   constexpr int SPAN = (COLUMNS - 1) * STRIDE + SIZE;
   int64_t channels = shape.in_channels, width = shape.out_width;
-  const int64_t lanes = IS_PART ? channels - channel : LANES;
-  Lanes weights[SIZE * SIZE];
-#pragma GCC unroll 49
-  for (int tap = 0; tap < SIZE * SIZE; tap++) weights[tap] = load(by + tap * LANES);
-  Lanes bias = finish.bias ? load_some(finish.bias + channel, lanes) : Lanes{};
   for (int64_t number = begin; number < end; number++) {
-    const float* image = x + number / shape.out_height * shape.height * shape.width * channels + channel;
+    const float* image = x + number / shape.out_height * shape.height * shape.width * channels;
     int64_t top = number % shape.out_height * STRIDE - shape.padding[0];
-    const float* lines[SIZE];
-    for (int64_t r = 0; r < SIZE; r++)
-      lines[r] = top + r >= 0 && top + r < shape.height ? image + (top + r) * shape.width * channels : zeros + channel;
     for (int64_t column = 0; column < width; column += COLUMNS) {
-      Lanes sums[COLUMNS] = {bias, bias, bias, bias};
-      int64_t first = column * STRIDE - shape.padding[1], count = std::min<int64_t>(COLUMNS, width - column);
-      if (first >= 0 && first + SPAN <= shape.width)
-        window<SIZE, STRIDE, false>(lines, first, shape.width, channels, lanes, weights, zeros, sums);
-      else
-        window<SIZE, STRIDE, true>(lines, first, shape.width, channels, lanes, weights, zeros, sums);
-      put(shape, sums, y, finish, (number * width + column) * channels + channel, count, lanes);
+      int64_t left = column * STRIDE - shape.padding[1], count = std::min<int64_t>(COLUMNS, width - column);
+      int64_t place = (number * width + column) * channels;
+      const float* from[SIZE][SPAN];
+#pragma GCC unroll 7
+      for (int r = 0; r < SIZE; r++)
+#pragma GCC unroll 16
+        for (int j = 0; j < SPAN; j++) {
+          bool is_line = top + r >= 0 && top + r < shape.height, is_pixel = left + j >= 0 && left + j < shape.width;
+          const float* pixel = image + ((top + r) * shape.width + left + j) * channels;
+          from[r][j] = is_line && is_pixel ? pixel : zeros;
+        }
+      auto take = [&](int64_t channel, int64_t lanes) {
+        const float* weights = by + channel * SIZE * SIZE;
+        Lanes bias = finish.bias ? load_some(finish.bias + channel, lanes) : Lanes{};
+        Lanes sums[COLUMNS] = {bias, bias, bias, bias};
+#pragma GCC unroll 7
+        for (int r = 0; r < SIZE; r++) {
+          Lanes own[SIZE];
+#pragma GCC unroll 7
+          for (int k = 0; k < SIZE; k++) own[k] = load(weights + (r * SIZE + k) * LANES);
+#pragma GCC unroll 16
+          for (int j = 0; j < SPAN; j++) {
+            Lanes value = load_some(from[r][j] + channel, lanes);
+#pragma GCC unroll 4
+            for (int i = 0; i < COLUMNS; i++)
+              if (int k = j - i * STRIDE; k >= 0 && k < SIZE) sums[i] += value * own[k];
+          }
+        }
+        const float* other = finish.other ? finish.other + place + channel : nullptr;
+#pragma GCC unroll 4
+        for (int i = 0; i < COLUMNS; i++)
+          if (i < count) {
+            Lanes value = other ? sums[i] + load_some(other + i * channels, lanes) : sums[i];
+            store_some(y + place + i * channels + channel, finish.of<KIND>(value), lanes);
+          }
+      };
+      int64_t channel = 0;
+      for (; channel + LANES <= channels; channel += LANES) take(channel, LANES);
+      if (channel < channels) take(channel, channels - channel);
     }
   }
 }
 
 constexpr int64_t IN_CACHE = 1 << 19;  // bytes of lines that each vector of channels reads, until the next lines
 
-// The same for windows of any size.
+// Windows of any size: a vector of channels of some lines of pixels.
 template <bool IS_PART>
 void depthwise_lines_of_any(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish,
                             int64_t channel, int64_t begin, int64_t end, const float* zeros) {
@@ -356,25 +359,27 @@ inline void depthwise(const Shape& shape, const float* x, const float* by, float
   int64_t work = shape.out_width * channels * shape.taps();
   at::parallel_for(0, shape.images * shape.out_height, std::max<int64_t>(1, 65536 / work),
                    [&](int64_t begin, int64_t end) {
-    auto each = [&](auto whole, auto part) {
+    auto of_size = [&]<int SIZE>(std::integral_constant<int, SIZE>) {
+      by_kind(finish.kind, [&]<Activation KIND>() {
+        if (shape.stride[0] == 1) depthwise_lines<SIZE, 1, KIND>(shape, x, by, y, finish, begin, end, zeros.data());
+        else depthwise_lines<SIZE, 2, KIND>(shape, x, by, y, finish, begin, end, zeros.data());
+      });
+    };
+    auto of_any = [&] {
       int64_t line = shape.width * channels * shape.stride[0] * sizeof(float), count = std::max<int64_t>(1, IN_CACHE / line);
       for (int64_t first = begin; first < end; first += count)
         for (int64_t channel = 0; channel < channels; channel += LANES) {
-          auto run = channel + LANES <= channels ? whole : part;
+          auto run = channel + LANES <= channels ? depthwise_lines_of_any<false> : depthwise_lines_of_any<true>;
           int64_t last = std::min(end, first + count);
           run(shape, x, by + channel * shape.taps(), y, finish, channel, first, last, zeros.data());
         }
-    };
-    auto of_size = [&]<int SIZE>(std::integral_constant<int, SIZE>) {
-      if (shape.stride[0] == 1) each(depthwise_lines<SIZE, 1, false>, depthwise_lines<SIZE, 1, true>);
-      else each(depthwise_lines<SIZE, 2, false>, depthwise_lines<SIZE, 2, true>);
     };
     bool is_square = shape.rows == shape.columns && shape.stride[0] == shape.stride[1];
     bool is_usual = is_square && shape.stride[0] <= 2 && shape.dilation[0] == 1 && shape.dilation[1] == 1;
     if (is_usual && shape.rows == 3) of_size(std::integral_constant<int, 3>());
     else if (is_usual && shape.rows == 5) of_size(std::integral_constant<int, 5>());
     else if (is_usual && shape.rows == 7) of_size(std::integral_constant<int, 7>());
-    else each(depthwise_lines_of_any<false>, depthwise_lines_of_any<true>);
+    else of_any();
   });
 }
 
