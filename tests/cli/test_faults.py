@@ -50,7 +50,8 @@ COMMANDS = {
     "dataset export hf": ("dataset", "export", "{in}/data", "--layout", "hf", "--out", "{out}"),
     "dataset import": ("dataset", "import", "{in}/graphs", "--out", "{out}"),
     "dataset stats": ("dataset", "stats", "{in}/data", "--page", "{out}/page.md"),
-    "suite make": ("suite", "make", "{in}/data", "--out", "{out}/made.parquet"),
+    "suite make": (
+        "suite", "make", "{in}/data", "--out", "{out}/made.parquet", "--tasks", "1"),
     "suite show": ("suite", "show", "{in}/train.parquet", "--svg", "{out}"),
     "bench run": (
         "bench", "run", "--suite", "{in}/train.parquet", "--candidate", "eager", "--out", "{out}"),
