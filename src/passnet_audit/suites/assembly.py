@@ -167,15 +167,14 @@ def _assembled(
     select: Callable[[Mapping[str, AdmissionRecord]], list[TaskRows]],
 ) -> Assembled:
     """Select and admit in turns until the whole selection is admitted, and store the suite."""
-    if not work.run.resume:
-        select({})  # a plan that does not fit leaves no folder
+    first = None if work.run.resume else select({})  # a plan that does not fit leaves no folder
     folder = _run_folder(work.folder)
     complaint = f"{work.folder}: holds admissions under other limits; choose another --work"
     info = AssemblyInfo(SCHEMA_VERSION, plan.max_gflops, plan.limits, plan.compiles)
     with folder.begin(info, work.run.resume, unchanged(complaint)):
         admissions = folder.records()
         while True:
-            tasks = select(admissions)
+            tasks, first = first or select(admissions), None
             missing = {
                 row.full: row for task in tasks for row in task.rows if row.full not in admissions
             }

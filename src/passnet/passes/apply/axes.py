@@ -26,6 +26,14 @@ PERMUTING = frozenset(["transpose", "permute", "swapaxes", "movedim", "t", "geta
 PRODUCTS = frozenset(["matmul", "bmm", "mm", "baddbmm", "einsum"])
 
 
+def memory_order(value: torch.Tensor) -> tuple[list[int], list[int]]:
+    """Return the axes as they lie in memory, the last one's numbers side by side, and the order
+    that turns them back.
+    """
+    order = sorted(range(value.dim()), key=value.stride, reverse=True)
+    return order, sorted(range(value.dim()), key=order.__getitem__)
+
+
 class Axes:
     """The atoms of one attention by number; a view may split an atom that others have, too."""
 

@@ -17,6 +17,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from passnet.errors import PassError
+from passnet.passes.apply.axes import memory_order
 from passnet.passes.apply.first_call import (
     checked_call,
     difference,
@@ -308,8 +309,7 @@ def _with_strides_of(result: Any, example: torch.Tensor) -> Any:
             return result
         strided = torch.empty_like(example, dtype=result.dtype, device=result.device)
         return strided.copy_(result)
-    order = sorted(range(result.dim()), key=example.stride, reverse=True)
-    back = [order.index(dim) for dim in range(result.dim())]
+    order, back = memory_order(example)
     return result.permute(order).contiguous().permute(back)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node, map_arg
 
-from passnet.passes.apply.axes import Atoms, Axes, AxisLayout, called
+from passnet.passes.apply.axes import Atoms, Axes, AxisLayout, called, memory_order
 from passnet.passes.match.guards import EXAMPLE
 
 
@@ -164,8 +164,7 @@ class _Writer:
         """Return a tensor with the strides of a former one."""
         if node.meta[EXAMPLE].stride() == former.stride():
             return node
-        order = sorted(range(former.dim()), key=lambda axis: -former.stride(axis))
-        back = sorted(range(former.dim()), key=order.__getitem__)
+        order, back = memory_order(former)
         return self.call(
             "permute", self.call("contiguous", self.call("permute", node, order)), back
         )

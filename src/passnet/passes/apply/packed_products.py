@@ -20,6 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves
 
 from passnet.errors import PassError, boundary
+from passnet.passes.apply.axes import memory_order
 from passnet.passes.apply.first_call import memory_of
 from passnet.passes.compilation import INCLUDE, build, check_watch
 from passnet.passes.match.activations import Activation, activation_of
@@ -398,7 +399,7 @@ class _Layouts:
         for node in output.all_input_nodes:
             if node in new:
                 former = _example(node)
-                if former is None or not _axes_in_memory(former):
+                if former is None or not _is_dense(former):
                     return False
                 self.outputs.append(node)
         return True
@@ -410,27 +411,26 @@ class _Layouts:
         [output] = [node for node in self.graph.nodes if node.op == "output"]
         for node in self.outputs:
             last = results.get(node, node)
-            axes = _axes_in_memory(node.meta[EXAMPLE])
-            back = [axes.index(axis) for axis in range(len(axes))]
+            example, laid_out = node.meta[EXAMPLE], last
+            calls: list[tuple[Any, ...]] = [("contiguous",)]
+            if not example.is_contiguous():
+                order, back = memory_order(example)
+                calls = [("permute", order), ("contiguous",), ("permute", back)]
             with self.graph.inserting_before(output):
-                laid_out = self.graph.call_method("permute", (last, axes))
-                laid_out = self.graph.call_method("contiguous", (laid_out,))
-                laid_out = self.graph.call_method("permute", (laid_out, back))
-            laid_out.meta[EXAMPLE] = node.meta[EXAMPLE]
+                for method, *args in calls:
+                    laid_out = self.graph.call_method(method, (laid_out, *args))
+            laid_out.meta[EXAMPLE] = example
             output.replace_input_with(last, laid_out)
 
 
-def _axes_in_memory(value: torch.Tensor) -> list[int]:
-    """Return the axes in the order of memory, the last one's numbers side by side; empty where
-    numbers lie apart or share memory, or where sizes vary and the order is another than usual.
+def _is_dense(value: torch.Tensor) -> bool:
+    """Return whether a value's numbers lie side by side in some order of its axes, which is the
+    usual one where sizes vary.
     """
-    axes = [*range(value.dim())]
     if value.is_contiguous():
-        return axes
-    if not all(type(stride) is int for stride in value.stride()):
-        return []
-    axes.sort(key=lambda axis: value.stride(axis), reverse=True)
-    return axes if value.permute(axes).is_contiguous() else []
+        return True
+    is_plain = all(type(stride) is int for stride in value.stride())
+    return is_plain and value.permute(memory_order(value)[0]).is_contiguous()
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:

@@ -113,6 +113,14 @@ struct Finish {
 #endif
     return value;
   }
+
+  // Stores a sum of `channel` and those after it at `place`, with all that is computed of it.
+  template <Activation KIND>
+  void put(Lanes sum, float* y, int64_t place, int64_t channel, int64_t lanes) const {
+    if (bias) sum += load_some(bias + channel, lanes);
+    if (other) sum += load_some(other + place, lanes);
+    store_some(y + place, of<KIND>(sum), lanes);
+  }
 };
 
 // Calls a function for an activation, which is a constant there.

@@ -89,6 +89,9 @@ struct Form {
 // same for windows. LOW_BIT and BF16, oneDNN's in bfloat16, are for weights in fewer bits.
 enum class Way { TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, STREAMED, GATHERED, LOW_BIT, BF16 };
 
+// Whether it is by kernels of our own, which take weights in one layout.
+inline bool is_own(Way way) { return way >= Way::DIRECT && way <= Way::GATHERED; }
+
 // Weights as a way wants them.
 struct Packed {
   Way way;

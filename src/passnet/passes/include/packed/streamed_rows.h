@@ -40,7 +40,7 @@ template <int ROWS, int BLOCKS, int LINES>
     for (int b = 0; b < BLOCKS; b++) store(sums + i * PANEL + b * LANES, own[i][b]);
 }
 
-// The sums of all rows by one panel, which is `in` long.
+// The sums of some rows by one panel, which is `in` long.
 template <int BLOCKS>
 void add_panel(const float* x, int64_t rows, int64_t in, const float* by, float* sums) {
   constexpr int PANEL = BLOCKS * LANES;
@@ -85,11 +85,8 @@ void stream(const Shape& shape, const float* x, const float* by, float* y, const
       for (int64_t row = 0; row < count; row++)
         for (int64_t b = 0; b < blocks; b++) {
           int64_t channel = (first + b) * LANES, lanes = std::min<int64_t>(LANES, out - channel);
-          int64_t place = (top + row) * out + channel;
-          Lanes value = load(sums.data() + row * pitch + b * LANES);
-          if (finish.bias) value += load_some(finish.bias + channel, lanes);
-          if (finish.other) value += load_some(finish.other + place, lanes);
-          store_some(y + place, finish.of<KIND>(value), lanes);
+          Lanes sum = load(sums.data() + row * pitch + b * LANES);
+          finish.put<KIND>(sum, y, (top + row) * out + channel, channel, lanes);
         }
     }
   });

@@ -39,6 +39,10 @@ inline Tensor packed_directly(const direct::Shape& shape, const Tensor& weight) 
   return packed;
 }
 
+inline Optional in_format(const Optional& tensor, at::MemoryFormat format) {
+  return tensor ? Optional(tensor->contiguous(format)) : tensor;
+}
+
 template <int CHANNELS>
 inline void put_last(const float* __restrict x, int64_t pixels, float* __restrict to) {
   for (int64_t i = 0; i < pixels; i++)
@@ -57,6 +61,31 @@ inline Tensor channels_last(const Tensor& x) {
   return last;
 }
 
+// Copies the windows of planes, one a channel, which lie side by side.
+inline void gather_planes(const direct::Shape& shape, const float* x, float* to) {
+  const int64_t planes = shape.in_channels, size = planes * shape.taps();
+  at::parallel_for(0, shape.images * shape.out_height, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t number = begin; number < end; number++)
+      for (int64_t plane = 0; plane < planes; plane++)
+        for (int64_t row = 0; row < shape.rows; row++) {
+          int64_t image = number / shape.out_height * planes + plane;
+          int64_t line = number % shape.out_height * shape.rows + row;
+          const float* at = x + (image * shape.height + line) * shape.width;
+          float* place = to + number * shape.out_width * size + (plane * shape.rows + row) * shape.columns;
+          for (int64_t i = 0; i < shape.out_width; i++, at += shape.columns, place += size)
+            std::memcpy(place, at, shape.columns * sizeof(float));
+        }
+  });
+}
+
+// The numbers of each window, one window after the other: those of a channel together if they are in `x`.
+inline Tensor windows_of(const Tensor& x, const direct::Shape& shape, bool is_last) {
+  direct::Shape rows = direct::rows_of_windows(shape);
+  Tensor windows = passnet::empty_kept({rows.width, rows.in_channels}, at::MemoryFormat::Contiguous);
+  (is_last ? direct::gather : gather_planes)(shape, x.const_data_ptr<float>(), windows.data_ptr<float>());
+  return windows;
+}
+
 // A product or convolution by our own kernels, with the sum and the activation.
 inline Tensor directly(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
                 const Tensor& given) {
@@ -67,7 +96,7 @@ inline Tensor directly(const Packed& packed, const Form& form, const Tensor& val
   if (form.num_dims) sizes = {shape.images, shape.out_channels, shape.out_height, shape.out_width};
   else sizes.back() = shape.out_channels;
   Tensor y = passnet::empty_kept(sizes, format);
-  Optional added = other ? Optional(other->contiguous(format)) : other;
+  Optional added = in_format(other, format);
   direct::Finish finish = finish_of(packed, form, added);
   const float* by = packed.weight.const_data_ptr<float>();
   float* to = y.data_ptr<float>();
@@ -75,10 +104,8 @@ inline Tensor directly(const Packed& packed, const Form& form, const Tensor& val
     direct::convolve(shape, x.const_data_ptr<float>(), by, to, finish);
   } else {
     if (packed.way == Way::GATHERED) {
-      direct::Shape rows = direct::rows_of_windows(shape);
-      Tensor windows = passnet::empty_kept({rows.width, rows.in_channels}, at::MemoryFormat::Contiguous);
-      direct::gather(shape, x.const_data_ptr<float>(), windows.data_ptr<float>());
-      x = windows, shape = rows;
+      x = windows_of(x, shape, true);
+      shape = direct::rows_of_windows(shape);
     }
     direct::by_kind(finish.kind, [&]<direct::Activation KIND>() {
       direct::stream<KIND>(shape, x.const_data_ptr<float>(), by, to, finish);
@@ -130,13 +157,9 @@ template <direct::Activation KIND>
 inline void finish_rows(float* y, int64_t rows, int64_t count, const direct::Finish& finish) {
   at::parallel_for(0, rows, std::max<int64_t>(1, 65536 / count), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; row++) {
-      float* to = y + row * count;
-      const float* other = finish.other ? finish.other + row * count : nullptr;
       auto take = [&](int64_t i, int64_t lanes) {
-        direct::Lanes value = direct::load_some(to + i, lanes);
-        if (finish.bias) value += direct::load_some(finish.bias + i, lanes);
-        if (other) value += direct::load_some(other + i, lanes);
-        direct::store_some(to + i, finish.of<KIND>(value), lanes);
+        int64_t place = row * count + i;
+        finish.put<KIND>(direct::load_some(y + place, lanes), y, place, i, lanes);
       };
       int64_t i = 0;
       for (; i + direct::LANES <= count; i += direct::LANES) take(i, direct::LANES);
@@ -153,29 +176,6 @@ inline void finish(Tensor& y, int64_t rows, const Packed& packed, const Form& fo
       finish_rows<KIND>(y.data_ptr<float>(), rows, y.numel() / rows, finish);
     });
   if (finish.kind == direct::Activation::NONE) activate(y, form);
-}
-
-// The numbers of each window of `shape`, which lie side by side: those of a channel together as `x` has them.
-inline Tensor patches_of(const Tensor& x, const direct::Shape& shape, bool is_last) {
-  int64_t count = shape.out_height * shape.out_width, channels = shape.in_channels;
-  Tensor patches = passnet::empty_kept({shape.images * count, channels * shape.taps()}, at::MemoryFormat::Contiguous);
-  int64_t planes = is_last ? 1 : channels, run = shape.columns * (is_last ? channels : 1);
-  int64_t step = shape.width * (is_last ? channels : 1);  // from line to line
-  const float* from = x.const_data_ptr<float>();
-  float* to = patches.data_ptr<float>();
-  at::parallel_for(0, shape.images * shape.out_height, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t number = begin; number < end; number++)
-      for (int64_t plane = 0; plane < planes; plane++)
-        for (int64_t row = 0; row < shape.rows; row++) {
-          int64_t image = number / shape.out_height * planes + plane;
-          int64_t line = number % shape.out_height * shape.rows + row;
-          const float* at = from + (image * shape.height + line) * step;
-          float* place = to + number * shape.out_width * patches.size(1) + (plane * shape.rows + row) * run;
-          for (int64_t i = 0; i < shape.out_width; i++, at += run, place += patches.size(1))
-            std::memcpy(place, at, run * sizeof(float));
-        }
-  });
-  return patches;
 }
 
 // A product of rows by MKL into `y`, with the sum and the activation.
@@ -265,7 +265,7 @@ inline Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor
 // A product or convolution, the sum with `other`, and the activation.
 inline Tensor product(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
                at::TensorList given) {
-  if (packed.way >= Way::DIRECT && packed.way <= Way::GATHERED) return directly(packed, form, values, other, given[0]);
+  if (is_own(packed.way)) return directly(packed, form, values, other, given[0]);
   if (packed.way == Way::LOW_BIT || packed.way == Way::BF16) return in_fewer_bits(packed, form, values, given);
   Tensor x = values.is_non_overlapping_and_dense() ? values : values.contiguous();
   bool is_apart = packed.way == Way::ONEDNN_APART || other;
@@ -279,16 +279,15 @@ inline Tensor product(const Packed& packed, const Form& form, const Tensor& valu
     std::vector<int64_t> sizes = x.sizes().vec();
     sizes[form.num_dims ? 1 : sizes.size() - 1] = given[0].size(0);
     y = passnet::empty_kept(sizes, format);
-    product_of_rows(packed, form, dense, other ? Optional(other->contiguous(format)) : other, y, rows_of(form, x));
+    product_of_rows(packed, form, dense, in_format(other, format), y, rows_of(form, x));
     return y;
   }
   if (packed.way == Way::MKL_PATCHES) {
     direct::Shape shape = shape_of(form, x, given[0]);
     if (shape.num_pixels() == packed.num_patches) {
       y = passnet::empty_kept({shape.images, shape.out_channels, shape.out_height, shape.out_width}, form.last());
-      Tensor patches = patches_of(x.contiguous(packed.format), shape, packed.format == form.last());
-      Optional added = other ? Optional(other->contiguous(form.last())) : other;
-      product_of_rows(packed, form, patches, added, y, packed.num_patches);
+      Tensor patches = windows_of(x.contiguous(packed.format), shape, packed.format == form.last());
+      product_of_rows(packed, form, patches, in_format(other, form.last()), y, packed.num_patches);
       return y;
     }
     y = by_torch(form, x, given);
@@ -326,7 +325,7 @@ inline Tensor product(const Packed& packed, const Form& form, const Tensor& valu
 
 inline Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor& x) {
   auto [weight, bias] = folded(form, weights);
-  if (way >= Way::DIRECT && way <= Way::GATHERED)
+  if (is_own(way))
     return {way, packed_directly(shape_of(form, x, weight), weight), bias};
   if (form.num_dims && way == Way::ONEDNN) {
     static auto pack = op<Tensor(const Tensor&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t,
@@ -400,7 +399,10 @@ inline Packed fastest(const Form& form, at::TensorList weights, const Tensor& x,
   if (!form.num_dims) ways.push_back(Way::TORCH);
   if (has_activation && !form.num_dims) ways.push_back(Way::ONEDNN_APART);
   std::vector<Packed> all;
-  for (Way way : ways) all.push_back(packed_by(way, form, weights, x));
+  for (Way way : ways) {
+    auto same = std::find_if(all.begin(), all.end(), [&](const Packed& each) { return is_own(each.way) && is_own(way); });
+    all.push_back(same == all.end() ? packed_by(way, form, weights, x) : Packed{way, same->weight, same->bias});
+  }
   if (all.size() == 1) return all[0];
   std::vector<double> least(all.size(), 1e9);
   double sum = 0;
