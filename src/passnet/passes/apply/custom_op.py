@@ -158,7 +158,7 @@ def _are_found_later(site: Site, kernels: Collection[torch._ops.OpOverload]) -> 
     vary = any(
         isinstance(v, _SYMBOLIC) or getattr(v, "_has_symbolic_sizes_strides", False) for v in values
     )
-    if vary or site.source.kernel_ops:
+    if vary or site.source.kernel_ops or not site.source.digest:  # of no folder, no list is made
         return False
     return known_kernels(site.source.digest, map(name_of, late)) != ""
 
