@@ -5,10 +5,11 @@ and again to go on. Each net has a process of its own, in which all ways are tim
 record is a line of FOLDER/records.jsonl. `--table` prints what there is.
 
 A way that serves several sizes is built once, with dynamic sizes. Weights do not change. By hand:
-torch.compile, AOTInductor with freezing, OpenVINO and ONNX Runtime in float32; with consent, NNCF
-and ONNX Runtime in int8, and OpenVINO in bfloat16. passnet may then be off by 5e-2, on all inputs
-that it tries; of the others those count that are off by no more, on the calls that are timed.
-`--net drawn` measures the 40 nets of `optimize_nets.txt`, in float32 alone.
+torch.compile, AOTInductor with freezing, OpenVINO, ONNX Runtime and, on AMD's processors, zentorch
+with freezing in float32; with consent, NNCF and ONNX Runtime in int8, and OpenVINO in bfloat16.
+passnet may then be off by 5e-2, on all inputs that it tries; of the others those count that are off
+by no more, on the calls that are timed. `--net drawn` measures the 40 nets of `optimize_nets.txt`,
+in float32 alone.
 """
 
 import copy
@@ -35,6 +36,7 @@ from passnet.core.jobs.run_plan import seconds_of
 from passnet.data.capture.catalog import build_entry
 from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.data.capture.net import input_values
+from passnet.inductor.compiler import inductor_settings, inductor_settings_kept
 from passnet.judge.timing.rounds import time_calls
 from passnet.judge.verdict.precision import relative_error
 from passnet.pages.tables.tables import Table
@@ -44,7 +46,7 @@ SECONDS = 4.0
 
 TOLERANCE = 5e-2
 
-BY_HAND = ("compile", "aot", "openvino", "onnxruntime")
+BY_HAND = ("compile", "aot", "openvino", "onnxruntime", "zentorch")
 WITH_CONSENT = ("openvino_int8", "onnxruntime_int8", "openvino_bf16")
 
 
@@ -246,6 +248,18 @@ def _aot(case: Deployed, folder: Path) -> Callable[..., Any]:
     return aoti_load_package(path)
 
 
+def _zentorch(case: Deployed, folder: Path) -> Callable[..., Any]:
+    if "AuthenticAMD" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+        raise RuntimeError("zentorch is for AMD's processors")
+    import zentorch  # noqa: F401 (it registers itself)
+
+    compiled: Any = torch.compile(case.net, backend="zentorch", dynamic=bool(case.dynamic) or None)
+    with inductor_settings_kept(), inductor_settings({"freezing": True}):
+        for call in case.calls:
+            compiled(*call)
+    return compiled
+
+
 def _onnx(case: Deployed, folder: Path) -> Path:
     path = folder / "net.onnx"
     if not path.exists():
@@ -319,6 +333,7 @@ WAYS: Mapping[str, Callable[[Deployed, Path], Callable[..., Any]]] = {
     "aot": _aot,
     "openvino": _openvino,
     "onnxruntime": _onnxruntime,
+    "zentorch": _zentorch,
     "openvino_int8": _openvino_int8,
     "onnxruntime_int8": _onnxruntime_int8,
     "openvino_bf16": _openvino_bf16,

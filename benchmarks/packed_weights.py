@@ -5,8 +5,9 @@ to go on. `--net drawn` measures the 40 nets of `optimize_nets.txt`. All ways of
 turns in one process; `again` is stock `torch.compile` once more, and `aot_packed` a package of
 AOTInductor with packed weights. Weights may change there, and are folded in for good by the others:
 `frozen` (Inductor's `freezing`), and as `benchmarks.deployed` sets them up by hand `aot`,
-`openvino` and `onnxruntime`. `square` is a product of square matrices beside them: what the net's
-products and convolutions would take at its rate is the least time of the net.
+`openvino`, `onnxruntime` and, on AMD's processors, `zentorch`. `square` is a product of square
+matrices beside them: what the net's products and convolutions would take at its rate is the least
+time of the net.
 """
 
 import json
@@ -33,7 +34,7 @@ from passnet.optimizer.call.net_call import NetCall
 from passnet.pages.tables.tables import Table
 from passnet.passes.inductor_pass import InductorPass
 
-RIVALS = ("aot", "openvino", "onnxruntime")
+RIVALS = ("aot", "openvino", "onnxruntime", "zentorch")
 
 SECONDS = 3.0
 """Time for the rounds of each way."""

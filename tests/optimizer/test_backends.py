@@ -1,12 +1,17 @@
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch._dynamo import register_backend
+from torch._inductor import config as inductor_config
 
 from passnet.errors import BackendError
 from passnet.optimizer.backends.backend import build_backend, load_backend
+from passnet.optimizer.backends.dynamo import compile_by
 from passnet.optimizer.backends.graphs import CHOSEN_FOLDER, captured_graphs
 from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.net_call import NetCall
@@ -87,6 +92,24 @@ def test_zentorch_is_refused_on_processors_of_others(tmp_path: Path) -> None:
     backend = replace(BACKENDS["zentorch_frozen"], packages=())
     with pytest.raises(BackendError, match="zentorch is for AMD's processors"):
         build_backend("zentorch_frozen", backend, call, tmp_path / "built", freeze=True)
+
+
+@pytest.mark.xdist_group("inductor")
+def test_a_backend_of_others_leaves_settings_as_they_were(tmp_path: Path) -> None:
+    seen = []
+
+    def backend(graph: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Any:
+        seen.append(inductor_config.freezing)
+        inductor_config.joint_custom_post_pass = seen.append  # for all compilations to come
+        return graph.forward
+
+    register_backend(backend, "changes_settings")
+    call = NetCall(block(), (torch.randn(2, 8),), {"y": torch.randn(2, 8)})
+    entry = compile_by(call, tmp_path, "zentorch_frozen", "changes_settings")
+    assert_right(call, entry.run(call.tensors()))
+    assert seen and all(seen) and entry.is_frozen
+    assert inductor_config.joint_custom_post_pass is None
+    assert not inductor_config.freezing
 
 
 @pytest.mark.parametrize("engine", ["aot", pytest.param("aot_packed", marks=pytest.mark.slow)])

@@ -86,6 +86,13 @@ def inductor_settings(settings: Mapping[str, Any]) -> AbstractContextManager[obj
     return config.patch(dict(settings))
 
 
+def inductor_settings_kept() -> AbstractContextManager[object]:
+    """Return a context after which Inductor's settings are as before, whatever is set within."""
+    from torch._inductor import config
+
+    return config.patch({name: getattr(config, name) for name in config.get_config_copy()})
+
+
 def compile_in_this_process() -> None:
     """Keep Inductor from starting a pool of compiling processes."""
     import torch._inductor.config

@@ -11,7 +11,12 @@ from typing import Any
 import torch
 
 from passnet.errors import BackendError
-from passnet.inductor.compiler import compile_no_more, inductor_settings, own_frame
+from passnet.inductor.compiler import (
+    compile_no_more,
+    inductor_settings,
+    inductor_settings_kept,
+    own_frame,
+)
 from passnet.optimizer.backends.backend import Backend, Occasion
 from passnet.optimizer.call.net_call import BuiltBackend, FlatNet, NetCall
 from passnet.optimizer.call.sizes import traced_sizes
@@ -86,7 +91,17 @@ def _build_zentorch(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     if "AuthenticAMD" not in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"):
         raise BackendError("zentorch is for AMD's processors")
     import_module("zentorch")  # it registers itself
-    return _compiled(call, folder, name, {"freezing": True}, backend="zentorch")
+    return compile_by(call, folder, name, "zentorch")
+
+
+def compile_by(call: NetCall, folder: Path, name: str, backend: str) -> BuiltBackend:
+    """Compile a net by a backend of others, with weights folded in.
+
+    zentorch 2.13 sets a pass of its own for all compilations of the process to come, which are the
+    user's too, so Inductor's settings are put back.
+    """
+    with inductor_settings_kept():
+        return _compiled(call, folder, name, {"freezing": True}, backend=backend)
 
 
 def _build_torchao(call: NetCall, folder: Path, name: str) -> BuiltBackend:
