@@ -1,6 +1,7 @@
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,21 @@ def test_zentorch_is_refused_on_processors_of_others(tmp_path: Path) -> None:
     backend = replace(BACKENDS["zentorch_frozen"], packages=())
     with pytest.raises(BackendError, match="zentorch is for AMD's processors"):
         build_backend("zentorch_frozen", backend, call, tmp_path / "built", freeze=True)
+
+
+def test_what_a_backend_says_to_install_brings_its_packages() -> None:
+    extras: dict[str, str] = {}
+    for requirement in metadata.requires("passnet") or []:
+        package, _, marker = requirement.partition(";")
+        extra = marker.rpartition("==")[2].strip().strip("'\"")
+        extras[extra] = f"{extras.get(extra, '')} {package}"
+    for name, backend in BACKENDS.items():
+        brought = backend.install
+        while "passnet[" in brought:
+            before, _, after = brought.partition("passnet[")
+            extra, _, after = after.partition("]")
+            brought = before + extras[extra] + after
+        assert all(package in brought for package in backend.packages), name
 
 
 @pytest.mark.xdist_group("inductor")

@@ -73,6 +73,9 @@ class Backend:
     packages: tuple[str, ...] = ()
     """The packages that it needs besides torch."""
 
+    install: str = "passnet[runtimes]"
+    """What pip installs to bring them."""
+
     is_of_one_size: bool = False
     """It cannot serve sizes that vary from call to call."""
 
@@ -120,8 +123,7 @@ def build_backend(
         raise BackendError(call.refusal)
     if missing := backend.missing:
         names = " and ".join(missing)
-        extra = "int8" if {"nncf", "torchao"} & {*missing} else "runtimes"
-        raise BackendError(f"{names} is not installed; pip install 'passnet[{extra}]'")
+        raise BackendError(f"{names} is not installed; pip install '{backend.install}'")
     if call.ranges and backend.is_of_one_size:
         raise BackendError(f"{backend.says}: serves one size alone, and sizes vary here")
     if backend.is_frozen and not freeze and (reason := _why_not_compared(call)):

@@ -138,6 +138,7 @@ BACKENDS: Mapping[str, Backend] = {
         is_inductor=True,
         when="freeze",
         packages=("zentorch",),
+        install=f"zentorch=={'.'.join(torch.__version__.split('.')[:2])}.*",
     ),
     "torchao_int8": Backend(
         "torch.compile with freezing, linear layers in int8 by torchao",
@@ -147,6 +148,7 @@ BACKENDS: Mapping[str, Backend] = {
         is_inductor=True,
         precision="int8",
         packages=("torchao",),
+        install="passnet[int8]",
     ),
     "script_frozen": Backend(
         "torch.jit.optimize_for_inference",

@@ -209,6 +209,7 @@ def _openvino(
         make=partial(make, precision=precision, rounds=rounds),
         precision=precision,
         packages=("openvino", *(("nncf",) if rounds else ())),
+        install="passnet[int8]" if rounds else "passnet[runtimes]",
     )
 
 
