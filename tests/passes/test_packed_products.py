@@ -141,14 +141,19 @@ def test_convolutions() -> None:
         torch.set_num_threads(before)
 
 
-TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, STREAMED, GATHERED = range(9)
+TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, STREAMED, GATHERED, WINOGRAD = (
+    range(10)
+)
 """`Way` of packed_products.cpp, which measures what is fastest if none is asked for."""
 
 WAYS = {
-    "0": ((37, 50), (20, 50), (TORCH, MKL, MKL_ROWS, ONEDNN, ONEDNN_APART, DIRECT, STREAMED)),
-    "2 1 1 0 0 1 1": ((2, 12, 5, 7), (33, 12, 1, 1), (MKL, MKL_ROWS, ONEDNN, DIRECT, STREAMED)),
-    "2 4 5 0 0 1 1": ((2, 3, 14, 15), (20, 3, 4, 5), (MKL_PATCHES, ONEDNN, DIRECT, GATHERED)),
-    "2 2 2 0 0 1 1": ((1, 1, 9, 8), (20, 1, 2, 2), (MKL_PATCHES, ONEDNN, DIRECT, GATHERED)),
+    "0 1": ((37, 50), (20, 50), (TORCH, MKL, MKL_ROWS, ONEDNN, ONEDNN_APART, DIRECT, STREAMED)),
+    "2 1 1 0 0 1 1 1": ((2, 12, 5, 7), (33, 12, 1, 1), (MKL, MKL_ROWS, ONEDNN, DIRECT, STREAMED)),
+    "2 4 5 0 0 1 1 1": ((2, 3, 14, 15), (20, 3, 4, 5), (MKL_PATCHES, ONEDNN, DIRECT, GATHERED)),
+    "2 2 2 0 0 1 1 1": ((1, 1, 9, 8), (20, 1, 2, 2), (MKL_PATCHES, ONEDNN, DIRECT, GATHERED)),
+    "2 1 1 1 1 1 1 1": ((2, 19, 18, 33), (70, 19, 3, 3), (ONEDNN, DIRECT, GATHERED, WINOGRAD)),
+    "2 1 1 2 0 1 1 1": ((3, 16, 5, 7), (16, 16, 3, 3), (ONEDNN, DIRECT, GATHERED, WINOGRAD)),
+    "2 1 1 1 0 1 1 3": ((1, 27, 13, 9), (60, 9, 3, 3), (ONEDNN, DIRECT, WINOGRAD)),
 }
 """Words of a product or convolution, sizes of its argument and weights, and ways."""
 
@@ -162,18 +167,20 @@ def test_each_way_computes_the_same(words: str, activation: nn.Module) -> None:
     torch.manual_seed(0)
     weights, x = [torch.randn(of_weight), torch.randn(of_weight[0])], torch.randn(sizes)
     name = {"GELU": "gelu", "SiLU": "swish", "Identity": "none"}[type(activation).__name__]
-    if words == "0":
+    if words == "0 1":
         inputs, right, other = [x], nn.functional.linear(x, *weights), None
     else:
-        stride = tuple(map(int, words.split()[1:3]))
+        numbers = [int(word) for word in words.split()[1:]]
+        stride, padding, groups = numbers[:2], numbers[2:4], numbers[-1]
         inputs = [x, x.to(memory_format=torch.channels_last)]
-        right = nn.functional.conv2d(x, *weights, stride=stride)
+        right = nn.functional.conv2d(x, *weights, stride, padding, groups=groups)
         right += (other := torch.randn_like(right))
     for way in ways:
-        form = f"{words} 1 1 0 0.0 {name} none 32 way {way}"
+        most = 1e-5 * (float(right.std()) if way == WINOGRAD else 1)
+        form = f"{words} 1 0 0.0 {name} none 32 way {way}"
         for each in inputs:
             y = torch.ops.passnet_packed.product(each, weights, other, form)
-            torch.testing.assert_close(y, activation(right), rtol=1e-5, atol=1e-5, msg=str(way))
+            torch.testing.assert_close(y, activation(right), rtol=1e-5, atol=most, msg=str(way))
 
 
 @torch.no_grad()

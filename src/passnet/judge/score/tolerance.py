@@ -104,10 +104,10 @@ def forgiving(
     places = np.flatnonzero(kept != right)
     if places.size:
         wide = np.complex128 if dtype.startswith("complex") else np.float64
-        values, wanted = (
-            from_storage(stored[places], dtype).astype(wide) for stored in (kept, right)
-        )
         with np.errstate(invalid="ignore", over="ignore"):
+            values, wanted = (
+                from_storage(stored[places], dtype).astype(wide) for stored in (kept, right)
+            )
             if np.ndim(slack) == 0:
                 room = slack + TIMED_SHARE * np.abs(wanted)
             else:

@@ -87,10 +87,13 @@ struct Form {
 // APART: the activation afterwards. ROWS: MKL with a transposed matrix, which small ones are fastest by.
 // PATCHES: windows side by side, as a product of rows. STREAMED: rows by weights that are read once. GATHERED: the
 // same for windows. LOW_BIT and BF16, oneDNN's in bfloat16, are for weights in fewer bits.
-enum class Way { TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, STREAMED, GATHERED, LOW_BIT, BF16 };
+enum class Way {
+  TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, STREAMED, GATHERED, WINOGRAD, LOW_BIT, BF16
+};
 
-// Whether it is by kernels of our own, which take weights in one layout.
-inline bool is_own(Way way) { return way >= Way::DIRECT && way <= Way::GATHERED; }
+// Whether it is by kernels of our own in float32; all but the last one take weights in one layout.
+inline bool is_own(Way way) { return way >= Way::DIRECT && way <= Way::WINOGRAD; }
+inline bool is_in_own_layout(Way way) { return is_own(way) && way != Way::WINOGRAD; }
 
 // Weights as a way wants them.
 struct Packed {

@@ -18,6 +18,7 @@
 #include "kept_memory.h"
 #include "low_bit_products.h"
 #include "streamed_rows.h"
+#include "winograd.h"
 
 namespace passnet::packed {
 
@@ -33,9 +34,11 @@ inline Tensor floats(int64_t count) {
   return passnet::bytes_in_huge_pages(count * static_cast<int64_t>(sizeof(float))).view(at::kFloat);
 }
 
-inline Tensor packed_directly(const direct::Shape& shape, const Tensor& weight) {
-  Tensor packed = floats(direct::packed_size(shape)), dense = weight.contiguous();
-  direct::pack(shape, dense.const_data_ptr<float>(), packed.data_ptr<float>());
+inline Tensor packed_for_own(Way way, const direct::Shape& shape, const Tensor& weight) {
+  bool is_in_own = is_in_own_layout(way);
+  Tensor packed = floats(is_in_own ? direct::packed_size(shape) : direct::winograd::packed_size(shape));
+  (is_in_own ? direct::pack : direct::winograd::pack)(shape, weight.contiguous().const_data_ptr<float>(),
+                                                      packed.data_ptr<float>());
   return packed;
 }
 
@@ -107,9 +110,11 @@ inline Tensor directly(const Packed& packed, const Form& form, const Tensor& val
       x = windows_of(x, shape, true);
       shape = direct::rows_of_windows(shape);
     }
-    direct::by_kind(finish.kind, [&]<direct::Activation KIND>() {
-      direct::stream<KIND>(shape, x.const_data_ptr<float>(), by, to, finish);
-    });
+    auto compute = [&]<direct::Activation KIND>() {
+      auto run = packed.way == Way::WINOGRAD ? direct::winograd::convolve<KIND> : direct::stream<KIND>;
+      run(shape, x.const_data_ptr<float>(), by, to, finish);
+    };
+    direct::by_kind(finish.kind, compute);
   }
   if (finish.kind == direct::Activation::NONE) activate(y, form);
   return y;
@@ -325,8 +330,7 @@ inline Tensor product(const Packed& packed, const Form& form, const Tensor& valu
 
 inline Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor& x) {
   auto [weight, bias] = folded(form, weights);
-  if (is_own(way))
-    return {way, packed_directly(shape_of(form, x, weight), weight), bias};
+  if (is_own(way)) return {way, packed_for_own(way, shape_of(form, x, weight), weight), bias};
   if (form.num_dims && way == Way::ONEDNN) {
     static auto pack = op<Tensor(const Tensor&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t,
                                  at::OptionalIntArrayRef)>("mkldnn::_reorder_convolution_weight");
@@ -393,14 +397,19 @@ inline Packed fastest(const Form& form, at::TensorList weights, const Tensor& x,
     if (Mkl::of_torch()) ways.insert(ways.end(), {Way::MKL, Way::MKL_ROWS});
     if (rows_of(form, x) <= MOST_STREAMED) ways.push_back(Way::STREAMED);
   }
-  bool has_windows = form.num_dims == 2 && form.groups == 1 && weight[0][0].numel() > 1;
-  if (has_windows && shape_of(form, x, weight).num_pixels() <= MOST_STREAMED) ways.push_back(Way::GATHERED);
+  if (form.num_dims == 2) {
+    direct::Shape shape = shape_of(form, x, weight);
+    bool has_windows = shape.groups == 1 && shape.taps() > 1;
+    if (has_windows && shape.num_pixels() <= MOST_STREAMED) ways.push_back(Way::GATHERED);
+    if (direct::winograd::takes(shape)) ways.push_back(Way::WINOGRAD);
+  }
   if (form.is_of_patches(weight) && Mkl::of_torch()) ways.push_back(Way::MKL_PATCHES);
   if (!form.num_dims) ways.push_back(Way::TORCH);
   if (has_activation && !form.num_dims) ways.push_back(Way::ONEDNN_APART);
   std::vector<Packed> all;
   for (Way way : ways) {
-    auto same = std::find_if(all.begin(), all.end(), [&](const Packed& each) { return is_own(each.way) && is_own(way); });
+    auto is_same = [&](const Packed& other) { return is_in_own_layout(other.way) && is_in_own_layout(way); };
+    auto same = std::find_if(all.begin(), all.end(), is_same);
     all.push_back(same == all.end() ? packed_by(way, form, weights, x) : Packed{way, same->weight, same->bias});
   }
   if (all.size() == 1) return all[0];
