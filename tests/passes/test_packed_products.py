@@ -141,8 +141,8 @@ def test_convolutions() -> None:
         torch.set_num_threads(before)
 
 
-TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, STREAMED, GATHERED, WINOGRAD = (
-    range(10)
+TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, STREAMED, GATHERED, *WINOGRAD = (
+    range(11)
 )
 """`Way` of packed_products.cpp, which measures what is fastest if none is asked for."""
 
@@ -151,9 +151,11 @@ WAYS = {
     "2 1 1 0 0 1 1 1": ((2, 12, 5, 7), (33, 12, 1, 1), (MKL, MKL_ROWS, ONEDNN, DIRECT, STREAMED)),
     "2 4 5 0 0 1 1 1": ((2, 3, 14, 15), (20, 3, 4, 5), (MKL_PATCHES, ONEDNN, DIRECT, GATHERED)),
     "2 2 2 0 0 1 1 1": ((1, 1, 9, 8), (20, 1, 2, 2), (MKL_PATCHES, ONEDNN, DIRECT, GATHERED)),
-    "2 1 1 1 1 1 1 1": ((2, 19, 18, 33), (70, 19, 3, 3), (ONEDNN, DIRECT, GATHERED, WINOGRAD)),
-    "2 1 1 2 0 1 1 1": ((3, 16, 5, 7), (16, 16, 3, 3), (ONEDNN, DIRECT, GATHERED, WINOGRAD)),
-    "2 1 1 1 0 1 1 3": ((1, 27, 13, 9), (60, 9, 3, 3), (ONEDNN, DIRECT, WINOGRAD)),
+    "2 1 1 1 1 1 1 1": ((2, 19, 18, 33), (70, 19, 3, 3), (ONEDNN, DIRECT, GATHERED, *WINOGRAD)),
+    "2 1 1 2 0 1 1 1": ((3, 16, 5, 7), (16, 16, 3, 3), (ONEDNN, DIRECT, GATHERED, *WINOGRAD)),
+    "2 1 1 1 0 1 1 3": ((1, 27, 13, 9), (60, 9, 3, 3), (ONEDNN, DIRECT, *WINOGRAD)),
+    "3 1 1 1 1 1 1 1 1 1 1": ((2, 9, 4, 6, 11), (20, 9, 3, 3, 3), (ONEDNN, *WINOGRAD)),
+    "3 2 1 1 0 0 1 1 1 1 2": ((1, 20, 5, 7, 9), (18, 10, 2, 3, 3), (ONEDNN, *WINOGRAD)),
 }
 """Words of a product or convolution, sizes of its argument and weights, and ways."""
 
@@ -170,13 +172,15 @@ def test_each_way_computes_the_same(words: str, activation: nn.Module) -> None:
     if words == "0 1":
         inputs, right, other = [x], nn.functional.linear(x, *weights), None
     else:
-        numbers = [int(word) for word in words.split()[1:]]
-        stride, padding, groups = numbers[:2], numbers[2:4], numbers[-1]
-        inputs = [x, x.to(memory_format=torch.channels_last)]
-        right = nn.functional.conv2d(x, *weights, stride, padding, groups=groups)
+        dims, *numbers = (int(word) for word in words.split())
+        stride, padding = numbers[:dims], numbers[dims : 2 * dims]
+        last = torch.channels_last if dims == 2 else torch.channels_last_3d
+        inputs = [x, x.to(memory_format=last)]
+        convolve = nn.functional.conv2d if dims == 2 else nn.functional.conv3d
+        right = convolve(x, *weights, stride, padding, groups=numbers[-1])
         right += (other := torch.randn_like(right))
     for way in ways:
-        most = 1e-5 * (float(right.std()) if way == WINOGRAD else 1)
+        most = 1e-5 * (float(right.std()) if way in WINOGRAD else 1)
         form = f"{words} 1 0 0.0 {name} none 32 way {way}"
         for each in inputs:
             y = torch.ops.passnet_packed.product(each, weights, other, form)

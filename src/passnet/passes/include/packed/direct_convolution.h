@@ -28,6 +28,8 @@ struct Shape {
   int64_t rows = 1, columns = 1;  // of the window
   int64_t stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
   int64_t groups = 1, in_channels, out_channels;  // of all groups
+  // Of three dimensions, whose images are the frames of the result; `depth` is of the window.
+  int64_t frames = 1, out_frames = 1, depth = 1, frame_stride = 1, frame_padding = 0;
 
   int64_t taps() const { return rows * columns; }
   int64_t in() const { return in_channels / groups; }

@@ -86,14 +86,17 @@ struct Form {
 
 // APART: the activation afterwards. ROWS: MKL with a transposed matrix, which small ones are fastest by.
 // PATCHES: windows side by side, as a product of rows. STREAMED: rows by weights that are read once. GATHERED: the
-// same for windows. LOW_BIT and BF16, oneDNN's in bfloat16, are for weights in fewer bits.
+// same for windows. WINOGRAD: by tiles of 4 x 4 or 2 x 2 pixels. LOW_BIT and BF16, oneDNN's in bfloat16, are for weights
+// in fewer bits.
 enum class Way {
-  TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART, DIRECT, STREAMED, GATHERED, WINOGRAD, LOW_BIT, BF16
+  TORCH, MKL, MKL_ROWS, MKL_PATCHES, ONEDNN, ONEDNN_APART,
+  DIRECT, STREAMED, GATHERED, WINOGRAD_4, WINOGRAD_2,
+  LOW_BIT, BF16
 };
 
-// Whether it is by kernels of our own in float32; all but the last one take weights in one layout.
-inline bool is_own(Way way) { return way >= Way::DIRECT && way <= Way::WINOGRAD; }
-inline bool is_in_own_layout(Way way) { return is_own(way) && way != Way::WINOGRAD; }
+// Whether it is by kernels of our own in float32, of which the first ones take weights in one layout.
+inline bool is_own(Way way) { return way >= Way::DIRECT && way <= Way::WINOGRAD_2; }
+inline bool is_in_own_layout(Way way) { return way >= Way::DIRECT && way <= Way::GATHERED; }
 
 // Weights as a way wants them.
 struct Packed {
@@ -123,7 +126,7 @@ inline void activate(Tensor& y, const Form& form) {
   else throw std::runtime_error("passnet: no activation " + name);
 }
 
-// The sizes of our own kernels, which know convolutions of two dimensions, and products as rows.
+// The sizes of our own kernels: of convolutions, and of products as rows.
 inline direct::Shape shape_of(const Form& form, const Tensor& x, const Tensor& weight) {
   direct::Shape shape;
   shape.out_channels = weight.size(0);
@@ -134,14 +137,23 @@ inline direct::Shape shape_of(const Form& form, const Tensor& x, const Tensor& w
     return shape;
   }
   shape.in_channels = x.size(1);
-  shape.images = x.size(0), shape.height = x.size(2), shape.width = x.size(3);
-  shape.rows = weight.size(2), shape.columns = weight.size(3);
-  int64_t* sizes[] = {&shape.out_height, &shape.out_width};
-  for (int n = 0; n < 2; n++) {
-    shape.stride[n] = form.stride[n], shape.padding[n] = form.padding[n], shape.dilation[n] = form.dilation[n];
+  auto out = [&](int64_t n) {
     int64_t window = form.dilation[n] * (weight.size(2 + n) - 1) + 1;
-    *sizes[n] = (x.size(2 + n) + 2 * form.padding[n] - window) / form.stride[n] + 1;
+    return (x.size(2 + n) + 2 * form.padding[n] - window) / form.stride[n] + 1;
+  };
+  const int64_t first = form.num_dims - 2;  // of the two dimensions of an image
+  shape.height = x.size(2 + first), shape.width = x.size(3 + first);
+  shape.rows = weight.size(2 + first), shape.columns = weight.size(3 + first);
+  shape.out_height = out(first), shape.out_width = out(first + 1);
+  for (int n = 0; n < 2; n++) {
+    shape.stride[n] = form.stride[first + n], shape.padding[n] = form.padding[first + n];
+    shape.dilation[n] = form.dilation[first + n];
   }
+  if (first) {
+    shape.frames = x.size(2), shape.out_frames = out(0), shape.depth = weight.size(2);
+    shape.frame_stride = form.stride[0], shape.frame_padding = form.padding[0];
+  }
+  shape.images = x.size(0) * shape.out_frames;
   return shape;
 }
 

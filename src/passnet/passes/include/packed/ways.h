@@ -34,11 +34,24 @@ inline Tensor floats(int64_t count) {
   return passnet::bytes_in_huge_pages(count * static_cast<int64_t>(sizeof(float))).view(at::kFloat);
 }
 
+using LargeTiles = direct::winograd::Tiles<4>;
+using SmallTiles = direct::winograd::Tiles<2>;
+
 inline Tensor packed_for_own(Way way, const direct::Shape& shape, const Tensor& weight) {
-  bool is_in_own = is_in_own_layout(way);
-  Tensor packed = floats(is_in_own ? direct::packed_size(shape) : direct::winograd::packed_size(shape));
-  (is_in_own ? direct::pack : direct::winograd::pack)(shape, weight.contiguous().const_data_ptr<float>(),
-                                                      packed.data_ptr<float>());
+  Tensor packed, dense = weight.contiguous();
+  const float* from = dense.const_data_ptr<float>();
+  auto pack_tiles = [&](const auto& tiles) {
+    packed = floats(tiles.packed_size());
+    tiles.pack(from, packed.data_ptr<float>());
+  };
+  if (way == Way::WINOGRAD_4) {
+    pack_tiles(LargeTiles(shape));
+  } else if (way == Way::WINOGRAD_2) {
+    pack_tiles(SmallTiles(shape));
+  } else {
+    packed = floats(direct::packed_size(shape));
+    direct::pack(shape, from, packed.data_ptr<float>());
+  }
   return packed;
 }
 
@@ -54,9 +67,9 @@ inline void put_last(const float* __restrict x, int64_t pixels, float* __restric
 
 // An image with its channels last. Of those with few channels, torch's own copy takes as long as a convolution.
 inline Tensor channels_last(const Tensor& x) {
-  auto format = at::MemoryFormat::ChannelsLast;
+  auto format = x.dim() == 5 ? at::MemoryFormat::ChannelsLast3d : at::MemoryFormat::ChannelsLast;
   auto put = x.size(1) == 3 ? put_last<3> : x.size(1) == 4 ? put_last<4> : nullptr;
-  if (!put || x.is_contiguous(format) || !x.is_contiguous()) return x.contiguous(format);
+  if (!put || x.dim() == 5 || x.is_contiguous(format) || !x.is_contiguous()) return x.contiguous(format);
   Tensor last = passnet::empty_kept(x.sizes(), format);
   int64_t pixels = x.size(2) * x.size(3), step = x.size(1) * pixels;
   for (int64_t image = 0; image < x.size(0); image++)
@@ -96,7 +109,9 @@ inline Tensor directly(const Packed& packed, const Form& form, const Tensor& val
   Tensor x = form.num_dims ? channels_last(values) : values.contiguous();
   direct::Shape shape = shape_of(form, x, given);
   std::vector<int64_t> sizes = x.sizes().vec();
-  if (form.num_dims) sizes = {shape.images, shape.out_channels, shape.out_height, shape.out_width};
+  if (form.num_dims == 3)
+    sizes = {x.size(0), shape.out_channels, shape.out_frames, shape.out_height, shape.out_width};
+  else if (form.num_dims) sizes = {shape.images, shape.out_channels, shape.out_height, shape.out_width};
   else sizes.back() = shape.out_channels;
   Tensor y = passnet::empty_kept(sizes, format);
   Optional added = in_format(other, format);
@@ -111,8 +126,10 @@ inline Tensor directly(const Packed& packed, const Form& form, const Tensor& val
       shape = direct::rows_of_windows(shape);
     }
     auto compute = [&]<direct::Activation KIND>() {
-      auto run = packed.way == Way::WINOGRAD ? direct::winograd::convolve<KIND> : direct::stream<KIND>;
-      run(shape, x.const_data_ptr<float>(), by, to, finish);
+      const float* from = x.const_data_ptr<float>();
+      if (packed.way == Way::WINOGRAD_4) LargeTiles(shape).template convolve<KIND>(from, by, to, finish);
+      else if (packed.way == Way::WINOGRAD_2) SmallTiles(shape).template convolve<KIND>(from, by, to, finish);
+      else direct::stream<KIND>(shape, from, by, to, finish);
     };
     direct::by_kind(finish.kind, compute);
   }
@@ -397,11 +414,13 @@ inline Packed fastest(const Form& form, at::TensorList weights, const Tensor& x,
     if (Mkl::of_torch()) ways.insert(ways.end(), {Way::MKL, Way::MKL_ROWS});
     if (rows_of(form, x) <= MOST_STREAMED) ways.push_back(Way::STREAMED);
   }
-  if (form.num_dims == 2) {
+  if (form.num_dims) {
     direct::Shape shape = shape_of(form, x, weight);
-    bool has_windows = shape.groups == 1 && shape.taps() > 1;
+    bool has_windows = form.num_dims == 2 && shape.groups == 1 && shape.taps() > 1;
     if (has_windows && shape.num_pixels() <= MOST_STREAMED) ways.push_back(Way::GATHERED);
-    if (direct::winograd::takes(shape)) ways.push_back(Way::WINOGRAD);
+    bool is_of_frames = form.num_dims == 3 && form.dilation[0] > 1;
+    if (!is_of_frames && direct::winograd::takes<4>(shape)) ways.push_back(Way::WINOGRAD_4);
+    if (!is_of_frames && direct::winograd::takes<2>(shape)) ways.push_back(Way::WINOGRAD_2);
   }
   if (form.is_of_patches(weight) && Mkl::of_torch()) ways.push_back(Way::MKL_PATCHES);
   if (!form.num_dims) ways.push_back(Way::TORCH);
