@@ -187,6 +187,21 @@ def test_each_way_computes_the_same(words: str, activation: nn.Module) -> None:
             torch.testing.assert_close(y, activation(right), rtol=1e-5, atol=most, msg=str(way))
 
 
+@pytest.mark.parametrize("way", WINOGRAD)
+@torch.no_grad()
+def test_what_is_not_finite_spoils_no_tile(way: int) -> None:
+    load_op()
+    weights, other = [torch.randn(20, 9, 3, 3), torch.randn(20)], torch.randn(2, 20, 12, 17)
+    form = f"2 1 1 1 1 1 1 1 1 0 0.0 relu none 32 way {way}"
+    for value in (torch.inf, -torch.inf, torch.nan, 3e38):
+        for place in ((0, 0), (5, 7), (11, 16)):
+            x = torch.randn(2, 9, 12, 17)
+            x[1, 4, *place] = value
+            y = torch.ops.passnet_packed.product(x, weights, other, form)
+            right = torch.relu(nn.functional.conv2d(x, *weights, padding=1) + other)
+            torch.testing.assert_close(y, right, rtol=1e-4, atol=1e-4, equal_nan=True)
+
+
 @torch.no_grad()
 def test_patches_of_as_many_pixels_in_another_shape() -> None:
     load_op()

@@ -132,10 +132,14 @@ inline at::Tensor empty_kept(at::IntArrayRef sizes, at::MemoryFormat format) {
   return at::detail::empty_generic(sizes, &KeptMemory::of_process(), keys, at::kFloat, format);
 }
 
-// Bytes for packed weights, side by side.
-inline at::Tensor bytes_in_huge_pages(int64_t num_bytes) {
+// The memory of packed weights, side by side.
+inline Chunks& memory_of_weights() {
   static auto* chunks = new Chunks(32 << 20);
-  auto part = chunks->part(static_cast<size_t>(num_bytes));
+  return *chunks;
+}
+
+inline at::Tensor bytes_of(Chunks& memory, int64_t num_bytes) {
+  auto part = memory.part(static_cast<size_t>(num_bytes));
   return at::from_blob(part.get(), {num_bytes}, [part](void*) {}, at::TensorOptions().dtype(at::kByte));
 }
 

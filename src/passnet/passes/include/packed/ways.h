@@ -30,18 +30,18 @@ inline c10::TypedOperatorHandle<Signature> op(const char* name, const char* over
 using Scalars = c10::List<std::optional<at::Scalar>>;
 using Text = std::optional<c10::string_view>;
 
-inline Tensor floats(int64_t count) {
-  return passnet::bytes_in_huge_pages(count * static_cast<int64_t>(sizeof(float))).view(at::kFloat);
+inline Tensor floats(Chunks& memory, int64_t count) {
+  return passnet::bytes_of(memory, count * static_cast<int64_t>(sizeof(float))).view(at::kFloat);
 }
 
 using LargeTiles = direct::winograd::Tiles<4>;
 using SmallTiles = direct::winograd::Tiles<2>;
 
-inline Tensor packed_for_own(Way way, const direct::Shape& shape, const Tensor& weight) {
+inline Tensor packed_for_own(Way way, const direct::Shape& shape, const Tensor& weight, Chunks& memory) {
   Tensor packed, dense = weight.contiguous();
   const float* from = dense.const_data_ptr<float>();
   auto pack_tiles = [&](const auto& tiles) {
-    packed = floats(tiles.packed_size());
+    packed = floats(memory, tiles.packed_size());
     tiles.pack(from, packed.data_ptr<float>());
   };
   if (way == Way::WINOGRAD_4) {
@@ -49,7 +49,7 @@ inline Tensor packed_for_own(Way way, const direct::Shape& shape, const Tensor& 
   } else if (way == Way::WINOGRAD_2) {
     pack_tiles(SmallTiles(shape));
   } else {
-    packed = floats(direct::packed_size(shape));
+    packed = floats(memory, direct::packed_size(shape));
     direct::pack(shape, from, packed.data_ptr<float>());
   }
   return packed;
@@ -102,9 +102,10 @@ inline Tensor windows_of(const Tensor& x, const direct::Shape& shape, bool is_la
   return windows;
 }
 
-// A product or convolution by our own kernels, with the sum and the activation.
+// A product or convolution by our own kernels, with the sum and the activation; undefined if some is not finite where
+// that would spoil others.
 inline Tensor directly(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
-                const Tensor& given) {
+                       const Tensor& given) {
   auto format = form.num_dims ? form.last() : at::MemoryFormat::Contiguous;
   Tensor x = form.num_dims ? channels_last(values) : values.contiguous();
   direct::Shape shape = shape_of(form, x, given);
@@ -118,6 +119,7 @@ inline Tensor directly(const Packed& packed, const Form& form, const Tensor& val
   direct::Finish finish = finish_of(packed, form, added);
   const float* by = packed.weight.const_data_ptr<float>();
   float* to = y.data_ptr<float>();
+  bool is_right = true;
   if (packed.way == Way::DIRECT) {
     direct::convolve(shape, x.const_data_ptr<float>(), by, to, finish);
   } else {
@@ -127,12 +129,13 @@ inline Tensor directly(const Packed& packed, const Form& form, const Tensor& val
     }
     auto compute = [&]<direct::Activation KIND>() {
       const float* from = x.const_data_ptr<float>();
-      if (packed.way == Way::WINOGRAD_4) LargeTiles(shape).template convolve<KIND>(from, by, to, finish);
-      else if (packed.way == Way::WINOGRAD_2) SmallTiles(shape).template convolve<KIND>(from, by, to, finish);
+      if (packed.way == Way::WINOGRAD_4) is_right = LargeTiles(shape).convolve<KIND>(from, by, to, finish);
+      else if (packed.way == Way::WINOGRAD_2) is_right = SmallTiles(shape).convolve<KIND>(from, by, to, finish);
       else direct::stream<KIND>(shape, from, by, to, finish);
     };
     direct::by_kind(finish.kind, compute);
   }
+  if (!is_right) return {};
   if (finish.kind == direct::Activation::NONE) activate(y, form);
   return y;
 }
@@ -163,11 +166,11 @@ struct Mkl {
 constexpr float ONE = 1, ZERO = 0;
 constexpr int ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112, PACKED = 151, SECOND_MATRIX = 162;
 
-inline Tensor packed_by_mkl(const Tensor& weight, int64_t rows) {
+inline Tensor packed_by_mkl(const Tensor& weight, int64_t rows, Chunks& memory) {
   int m = static_cast<int>(rows), n = static_cast<int>(weight.size(0)), k = static_cast<int>(weight.size(1));
   const Mkl& mkl = *Mkl::of_torch();
   size_t bytes = mkl.size(SECOND_MATRIX, m, n, k);
-  Tensor packed = floats(static_cast<int64_t>(bytes / sizeof(float) + 1));
+  Tensor packed = floats(memory, static_cast<int64_t>(bytes / sizeof(float) + 1));
   Tensor dense = weight.contiguous();
   mkl.pack(ROW_MAJOR, SECOND_MATRIX, TRANSPOSED, m, n, k, 1.0f, dense.const_data_ptr<float>(), k,
            packed.data_ptr<float>());
@@ -233,8 +236,8 @@ inline bool multiplies_in_bf16() {
 inline low_bit::Weights low_bits(const Form& form, const Tensor& weight, Tensor& bytes, Tensor& scales) {
   low_bit::Weights found{weight.size(0), weight.size(1), form.bits};
   if (!bytes.defined()) {
-    bytes = passnet::bytes_in_huge_pages(found.padded() * found.bytes_of_output());
-    scales = passnet::bytes_in_huge_pages(found.padded() * found.scales_of_output() * sizeof(float)).view(at::kFloat);
+    bytes = passnet::bytes_of(memory_of_weights(), found.padded() * found.bytes_of_output());
+    scales = floats(memory_of_weights(), found.padded() * found.scales_of_output());
   }
   found.bytes = bytes.data_ptr<uint8_t>(), found.scales = scales.data_ptr<float>();
   return found;
@@ -269,7 +272,8 @@ inline Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor
   Tensor x = values.contiguous(), y;
   int64_t outputs = given[0].size(0), rows = rows_of(form, x);
   if (packed.way == Way::BF16) {
-    Tensor rounded = linear_of_onednn().call(x.to(at::kBFloat16), packed.weight, std::nullopt, "none", Scalars(), Text());
+    Tensor rounded =
+        linear_of_onednn().call(x.to(at::kBFloat16), packed.weight, std::nullopt, "none", Scalars(), Text());
     y = rounded.to(at::kFloat);
   } else {
     std::vector<int64_t> sizes = x.sizes().vec();
@@ -287,7 +291,14 @@ inline Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor
 // A product or convolution, the sum with `other`, and the activation.
 inline Tensor product(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
                at::TensorList given) {
-  if (is_own(packed.way)) return directly(packed, form, values, other, given[0]);
+  if (is_own(packed.way)) {
+    Tensor found = directly(packed, form, values, other, given[0]);
+    if (found.defined()) return found;
+    found = by_torch(form, values, given);
+    if (other) found = found + *other;
+    activate(found, form);
+    return found;
+  }
   if (packed.way == Way::LOW_BIT || packed.way == Way::BF16) return in_fewer_bits(packed, form, values, given);
   Tensor x = values.is_non_overlapping_and_dense() ? values : values.contiguous();
   bool is_apart = packed.way == Way::ONEDNN_APART || other;
@@ -345,9 +356,10 @@ inline Tensor product(const Packed& packed, const Form& form, const Tensor& valu
   return y;
 }
 
-inline Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor& x) {
+inline Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor& x,
+                        Chunks& memory = memory_of_weights()) {
   auto [weight, bias] = folded(form, weights);
-  if (is_own(way)) return {way, packed_for_own(way, shape_of(form, x, weight), weight), bias};
+  if (is_own(way)) return {way, packed_for_own(way, shape_of(form, x, weight), weight, memory), bias};
   if (form.num_dims && way == Way::ONEDNN) {
     static auto pack = op<Tensor(const Tensor&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t,
                                  at::OptionalIntArrayRef)>("mkldnn::_reorder_convolution_weight");
@@ -364,15 +376,15 @@ inline Packed packed_by(Way way, const Form& form, at::TensorList weights, const
   if (way == Way::TORCH) return {way, weight, bias};
   if (way == Way::MKL_ROWS) {
     Tensor rows = weight.flatten(1).t();
-    return {way, floats(weight.numel()).view(rows.sizes()).copy_(rows), bias};
+    return {way, floats(memory, weight.numel()).view(rows.sizes()).copy_(rows), bias};
   }
   if (way == Way::MKL_PATCHES) {
     auto format = x.is_contiguous() ? at::MemoryFormat::Contiguous : form.last();
     Tensor dense = x.is_contiguous() ? weight : weight.permute({0, 2, 3, 1});
     int64_t patches = shape_of(form, x, weight).num_pixels();
-    return {way, packed_by_mkl(dense.reshape({weight.size(0), -1}), patches), bias, {}, format, patches};
+    return {way, packed_by_mkl(dense.reshape({weight.size(0), -1}), patches, memory), bias, {}, format, patches};
   }
-  if (way == Way::MKL) return {way, packed_by_mkl(weight.flatten(1), rows), bias};
+  if (way == Way::MKL) return {way, packed_by_mkl(weight.flatten(1), rows, memory), bias};
   static auto pack = op<Tensor(const Tensor&, std::optional<int64_t>)>("mkldnn::_reorder_linear_weight");
   return {way, pack.call(weight, rows), bias};
 }
@@ -425,13 +437,14 @@ inline Packed fastest(const Form& form, at::TensorList weights, const Tensor& x,
   if (form.is_of_patches(weight) && Mkl::of_torch()) ways.push_back(Way::MKL_PATCHES);
   if (!form.num_dims) ways.push_back(Way::TORCH);
   if (has_activation && !form.num_dims) ways.push_back(Way::ONEDNN_APART);
+  if (ways.size() == 1) return packed_by(ways[0], form, weights, x);
+  Chunks memory(32 << 20);  // whose other parts would be kept with the weights of the fastest way
   std::vector<Packed> all;
   for (Way way : ways) {
     auto is_same = [&](const Packed& other) { return is_in_own_layout(other.way) && is_in_own_layout(way); };
     auto same = std::find_if(all.begin(), all.end(), is_same);
-    all.push_back(same == all.end() ? packed_by(way, form, weights, x) : Packed{way, same->weight, same->bias});
+    all.push_back(same == all.end() ? packed_by(way, form, weights, x, memory) : Packed{way, same->weight, same->bias});
   }
-  if (all.size() == 1) return all[0];
   std::vector<double> least(all.size(), 1e9);
   double sum = 0;
   for (int turn = -1; turn < TURNS && sum < all.size() * SECONDS; turn++)  // the first one settles things
@@ -442,7 +455,7 @@ inline Packed fastest(const Form& form, at::TensorList weights, const Tensor& x,
       least[way] = std::min(least[way], seconds);
       sum += seconds;
     }
-  return all[std::min_element(least.begin(), least.end()) - least.begin()];
+  return packed_by(ways[std::min_element(least.begin(), least.end()) - least.begin()], form, weights, x);
 }
 
 }  // namespace passnet::packed

@@ -4,9 +4,13 @@
 // from the sums over channels. That is 36 products instead of 144 for each pair of channels. Small images take tiles of
 // 2 x 2 pixels, with 16 products instead of 36 and half the weights to read. The frames of a window are channels.
 //
+// What is not finite, or overflows at a point, spoils a whole tile: such a result has to be computed in another way.
+//
 // Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (arXiv 1509.09308); the transforms of a line are
 // those of Toom and Cook.
 #pragma once
+
+#include <atomic>
 
 #include "streamed_rows.h"
 
@@ -100,8 +104,10 @@ class Tiles {
       }
   }
 
+  // Returns whether all sums are finite.
   template <Activation KIND>
-  void convolve(const float* x, const float* by, float* y, const Finish& finish) const {
+  bool convolve(const float* x, const float* by, float* y, const Finish& finish) const {
+    std::atomic<bool> is_finite = true;
     int64_t most = IN_CACHE / (POINTS * in * static_cast<int64_t>(sizeof(float))) / PIXELS * PIXELS;
     most = std::clamp<int64_t>(most, PIXELS, MOST_ROWS);
     const int64_t num_blocks = (count() + most - 1) / most;
@@ -125,12 +131,14 @@ class Tiles {
               else add_panel<1>(from, rows, in, own, to);
             }
             for (int64_t b = 0; b < blocks; b++)
-              interpolate<KIND>(sums.data() + b * LANES, apart, pitch, start, rows, group, (first + b) * LANES, y,
-                                finish);
+              if (!interpolate<KIND>(sums.data() + b * LANES, apart, pitch, start, rows, group, (first + b) * LANES, y,
+                                     finish))
+                is_finite = false;
           }
         }
       }
     });
+    return is_finite;
   }
 
  private:
@@ -199,10 +207,12 @@ class Tiles {
     if (channel < channels) take(channel, channels - channel);
   }
 
-  // Writes a vector of channels of the pixels of tiles; the sums of points are `step` apart, those of tiles `pitch`.
+  // Writes a vector of channels of the pixels of tiles, and returns whether they were finite before the activation; the
+  // sums of points are `step` apart, those of tiles `pitch`.
   template <Activation KIND>
-  void interpolate(const float* sums, int64_t step, int64_t pitch, int64_t first, int64_t rows, int64_t group,
+  bool interpolate(const float* sums, int64_t step, int64_t pitch, int64_t first, int64_t rows, int64_t group,
                    int64_t number, float* y, const Finish& finish) const {
+    Lanes zero{};
     const int64_t lanes = std::min<int64_t>(LANES, out - number), channel = group * out + number;
     for (int64_t tile = first; tile < first + rows; tile++, sums += pitch) {
       Lanes lines[TILE * SIDE];
@@ -221,10 +231,15 @@ class Tiles {
         Line<TILE>::interpolate(lines + r * SIDE, found, 1);
         int64_t place = ((image * shape.out_height + top + r) * shape.out_width + left) * shape.out_channels + channel;
 #pragma GCC unroll 4
-        for (int k = 0; k < TILE; k++, place += shape.out_channels)
+        for (int k = 0; k < TILE; k++, place += shape.out_channels) {
+          zero += found[k] - found[k];
           if (k < columns) finish.put<KIND>(found[k], y, place, channel, lanes);
+        }
       }
     }
+    float sum = 0;
+    for (int lane = 0; lane < LANES; lane++) sum += zero[lane];
+    return sum == 0;
   }
 };
 
