@@ -95,13 +95,14 @@ def _build_zentorch(call: NetCall, folder: Path, name: str) -> BuiltBackend:
 
 
 def compile_by(call: NetCall, folder: Path, name: str, backend: str) -> BuiltBackend:
-    """Compile a net by a backend of others, with weights folded in.
+    """Compile a copy of a net by a backend of others, with weights folded in.
 
-    zentorch 2.13 sets a pass of its own for all compilations of the process to come, which are the
-    user's too, so Inductor's settings are put back.
+    zentorch 2.13 writes into weights (of an attention's products, as in Swin), and sets a pass of
+    its own for all compilations of the process to come, so Inductor's settings are put back.
     """
+    net = copy.deepcopy(call.net)
     with inductor_settings_kept():
-        return _compiled(call, folder, name, {"freezing": True}, backend=backend)
+        return _compiled(call, folder, name, {"freezing": True}, backend=backend, net=net)
 
 
 def _build_torchao(call: NetCall, folder: Path, name: str) -> BuiltBackend:

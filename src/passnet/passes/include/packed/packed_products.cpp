@@ -17,7 +17,7 @@
 #include <unordered_map>
 
 #include "packed/attention_of_parts.h"
-#include "packed/ways.h"
+#include "packed/fastest_way.h"
 #include "watched_bytes.h"
 
 namespace {
