@@ -95,7 +95,7 @@ SHORTER: tuple[tuple[str, tuple[Exchange, str]], ...] = (
     ),
     ("passnet profile runs/", ({}, "")),
     ("passnet profile subgraphs ", ({}, "--limit 2 --seconds 0.05")),
-    ("passnet profile ", ({}, "--limit 1 --seconds 0.05")),
+    ("passnet profile ", ({}, "--limit 4 --seconds 0.1")),
     (
         "passnet train data ",
         (
