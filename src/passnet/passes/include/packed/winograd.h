@@ -11,6 +11,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 
 #include "streamed_rows.h"
 
@@ -114,24 +115,25 @@ class Tiles {
     most = (count() + num_blocks - 1) / num_blocks;
     at::parallel_for(0, num_blocks, 1, [&](int64_t begin, int64_t end) {
       const int64_t step = most * in + LANES;  // lines of all points would be of one set of the cache otherwise
-      std::vector<float> at_points(POINTS * step), sums(POINTS * (most * MOST_BLOCKS + 1) * LANES);
+      auto at_points = std::make_unique_for_overwrite<float[]>(POINTS * step);
+      auto sums = std::make_unique_for_overwrite<float[]>(POINTS * (most * MOST_BLOCKS + 1) * LANES);
       for (int64_t block = begin; block < end; block++) {
         const int64_t start = block * most, rows = std::min(most, count() - start);
         const float* own = by;
         for (int64_t group = 0; group < shape.groups; group++) {
-          evaluate(x + group * shape.in(), start, rows, at_points.data(), step);
+          evaluate(x + group * shape.in(), start, rows, at_points.get(), step);
           for (int64_t first = 0; first < vectors; first += MOST_BLOCKS) {
             const int64_t blocks = blocks_from(first, vectors), pitch = blocks * LANES, apart = rows * pitch + LANES;
-            std::fill(sums.begin(), sums.begin() + POINTS * apart, 0.0f);
+            std::fill(sums.get(), sums.get() + POINTS * apart, 0.0f);
             for (int p = 0; p < POINTS; p++, own += in * pitch) {
-              const float* from = at_points.data() + p * step;
-              float* to = sums.data() + p * apart;
+              const float* from = at_points.get() + p * step;
+              float* to = sums.get() + p * apart;
               if (blocks == 3) add_panel<3>(from, rows, in, own, to);
               else if (blocks == 2) add_panel<2>(from, rows, in, own, to);
               else add_panel<1>(from, rows, in, own, to);
             }
             for (int64_t b = 0; b < blocks; b++)
-              if (!interpolate<KIND>(sums.data() + b * LANES, apart, pitch, start, rows, group, (first + b) * LANES, y,
+              if (!interpolate<KIND>(sums.get() + b * LANES, apart, pitch, start, rows, group, (first + b) * LANES, y,
                                      finish))
                 is_finite = false;
           }
