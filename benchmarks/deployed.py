@@ -32,6 +32,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 import passnet
 from benchmarks.in_turns import Run, engines_of, main, tensors_of
 from benchmarks.optimize import drawn
+from passnet.core.hardware import is_of_amd
 from passnet.core.jobs.run_plan import seconds_of
 from passnet.data.capture.catalog import build_entry
 from passnet.data.capture.mismatched_wheels import import_with_torchvision
@@ -249,7 +250,7 @@ def _aot(case: Deployed, folder: Path) -> Callable[..., Any]:
 
 
 def _zentorch(case: Deployed, folder: Path) -> Callable[..., Any]:
-    if "AuthenticAMD" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+    if not is_of_amd():
         raise RuntimeError("zentorch is for AMD's processors")
     import zentorch  # noqa: F401 (it registers itself)
 

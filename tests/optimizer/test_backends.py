@@ -10,6 +10,7 @@ import torch
 from torch._dynamo import register_backend
 from torch._inductor import config as inductor_config
 
+from passnet.core.hardware import is_of_amd
 from passnet.errors import BackendError
 from passnet.optimizer.backends.backend import build_backend, load_backend
 from passnet.optimizer.backends.dynamo import compile_by
@@ -87,7 +88,7 @@ def test_an_aot_package_reads_weights_of_one_value(tmp_path: Path) -> None:
 
 @pytest.mark.xdist_group("inductor")
 def test_zentorch_is_refused_on_processors_of_others(tmp_path: Path) -> None:
-    if "AuthenticAMD" in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+    if is_of_amd():
         pytest.skip("this processor is AMD's")
     call = NetCall(torch.relu, (torch.ones(2),), {})
     backend = replace(BACKENDS["zentorch_frozen"], packages=())

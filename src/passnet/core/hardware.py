@@ -71,6 +71,11 @@ def processor_instructions() -> frozenset[str]:
     return frozenset((facts.get("flags") or facts.get("Features", "")).split())
 
 
+def is_of_amd() -> bool:
+    """Return whether AMD made the processor; False if unknown."""
+    return processor_facts().get("vendor_id") == "AuthenticAMD"
+
+
 @cache
 def processor_facts() -> dict[str, str]:
     """Return the fields of the first processor in /proc/cpuinfo; empty if there is no such file."""

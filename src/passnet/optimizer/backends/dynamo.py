@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from passnet.core.hardware import is_of_amd, torch_minor_version
 from passnet.errors import BackendError
 from passnet.inductor.compiler import (
     compile_no_more,
@@ -88,7 +89,7 @@ def _build_packed(call: NetCall, folder: Path, name: str) -> BuiltBackend:
 
 def _build_zentorch(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     """Compile a net by AMD's plug-in, which computes other values on processors of others."""
-    if "AuthenticAMD" not in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"):
+    if not is_of_amd():
         raise BackendError("zentorch is for AMD's processors")
     import_module("zentorch")  # it registers itself
     return compile_by(call, folder, name, "zentorch")
@@ -139,7 +140,7 @@ BACKENDS: Mapping[str, Backend] = {
         is_inductor=True,
         when="freeze",
         packages=("zentorch",),
-        install=f"zentorch=={'.'.join(torch.__version__.split('.')[:2])}.*",
+        install=f"zentorch=={torch_minor_version()}.*",
     ),
     "torchao_int8": Backend(
         "torch.compile with freezing, linear layers in int8 by torchao",
