@@ -47,9 +47,8 @@ BUDGET_S = 600.0
 OTHERS = ("openvino_frozen", "onnxruntime_frozen")
 BACKENDS = (
     "compile",
-    "graph",
     "aot",
-    "aot_frozen",
+    "aot_packed",
     "aot_autotune_frozen",
     *OTHERS,
     "compile_autotune",
@@ -57,7 +56,7 @@ BACKENDS = (
 """Other runtimes than torch, and all ways that are measured."""
 
 RIVALS = ("eager", "compile", "aot")
-FROZEN_RIVALS = (*RIVALS, "compile_autotune", "aot_frozen", *OTHERS)
+FROZEN_RIVALS = (*RIVALS, "compile_autotune", "aot_autotune_frozen", *OTHERS)
 
 
 def drawn(count: int = NUM_NETS) -> list[str]:
@@ -101,7 +100,7 @@ def measure(
                "--threads", str(threads), "--budget", f"{BUDGET_S:g}s", "--seconds", "1",
                "--out", str(folder), "--resume"]  # fmt: skip
     for engine in engines:
-        command += ["--engine", engine]
+        command += ["--backend", engine]
     for author in authors:
         command += ["--author", author]
     found: dict[str, object] = {"entry": entry, "threads": threads, "batch": batch or None}

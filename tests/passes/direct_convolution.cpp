@@ -36,14 +36,15 @@ extern "C" void gather(const int64_t* sizes, const float* x, const float* weight
   passnet::direct::Shape shape = shape_of(sizes), rows = passnet::direct::rows_of_windows(shape);
   passnet::direct::pack(shape, weight, packed);
   passnet::direct::gather(shape, x, windows);
-  passnet::direct::stream<passnet::direct::Activation::NONE>(rows, windows, packed, y, {});
+  passnet::direct::stream(rows, windows, packed, y, {});
 }
 
 extern "C" void stream(const int64_t* sizes, const float* x, const float* weight, float* packed, float* y,
                        const float* bias, const float* other) {
   passnet::direct::Shape shape = shape_of(sizes);
   passnet::direct::pack(shape, weight, packed);
-  passnet::direct::stream<passnet::direct::Activation::RELU>(shape, x, packed, y, {.bias = bias, .other = other});
+  passnet::direct::stream(shape, x, packed, y,
+                          {.kind = passnet::direct::Activation::RELU, .bias = bias, .other = other});
 }
 
 std::vector<at::Tensor> held;

@@ -27,6 +27,16 @@ typedef float Loose __attribute__((vector_size(4 * LANES), aligned(4), may_alias
 inline Lanes load(const float* from) { return *reinterpret_cast<const Loose*>(from); }
 inline void store(float* to, Lanes value) { *reinterpret_cast<Loose*>(to) = value; }
 
+// Keeps a value in a register; the compiler would rather read it from memory for each use.
+inline Lanes in_register(Lanes value) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(value));
+#elif defined(__AVX2__)
+  asm("" : "+x"(value));
+#endif
+  return value;
+}
+
 // Minus zero changes nothing, plus zero would.
 inline Lanes all(float value) { return value - Lanes{}; }
 
@@ -81,6 +91,12 @@ constexpr bool HAS_ERF = true;
 constexpr bool HAS_ERF = false;
 #endif
 
+// Calls a function for an activation, if it is one of `KINDS`, which is a constant there.
+template <Activation... KINDS>
+inline bool by_kind(Activation kind, auto&& function) {
+  return ((kind == KINDS && (function.template operator()<KINDS>(), true)) || ...);
+}
+
 // What is computed of the sums.
 struct Finish {
   Activation kind = Activation::NONE;
@@ -114,28 +130,52 @@ struct Finish {
     return value;
   }
 
-  // Stores a sum of `channel` and those after it at `place`, with all that is computed of it.
-  template <Activation KIND>
-  void put(Lanes sum, float* y, int64_t place, int64_t channel, int64_t lanes) const {
-    if (bias) sum += load_some(bias + channel, lanes);
-    if (other) sum += load_some(other + place, lanes);
-    store_some(y + place, of<KIND>(sum), lanes);
+  // Hands the activations of sums to `store`, by number. The usual ones stay in registers.
+  template <int COUNT>
+  void activate(const Lanes (&sums)[COUNT], auto&& store) const {
+    using enum Activation;
+    auto hand = [&]<Activation KIND>() {
+#pragma GCC unroll 24
+      for (int i = 0; i < COUNT; i++) store(i, of<KIND>(sums[i]));
+    };
+    if (by_kind<NONE, RELU, CLAMP, HARDSWISH, SIGMOID, SILU>(kind, hand)) return;
+    Lanes values[COUNT];  // not the sums, as what has an address is in no register
+#pragma GCC unroll 24
+    for (int i = 0; i < COUNT; i++) values[i] = sums[i];
+    activate_long(values, COUNT);
+#pragma GCC unroll 24
+    for (int i = 0; i < COUNT; i++) store(i, values[i]);
+  }
+
+  // Stores some rows of sums of `channel` and `count - 1` after it, with all that is computed of them. Rows of sums are
+  // `step` apart, those of the result, which begins at `place`, `pitch`.
+  void put_rows(const float* sums, int64_t step, int64_t rows, int64_t count, float* y, int64_t place, int64_t pitch,
+                int64_t channel) const {
+    using enum Activation;
+    by_kind<NONE, RELU, CLAMP, HARDSWISH, SIGMOID, SILU, GELU_TANH, TANH, GELU>(kind, [&]<Activation KIND>() {
+      for (int64_t row = 0; row < rows; row++, sums += step, place += pitch) {
+        auto take = [&](int64_t i, int64_t lanes) {
+          Lanes sum = load_some(sums + i, lanes);
+          if (bias) sum += load_some(bias + channel + i, lanes);
+          if (other) sum += load_some(other + place + i, lanes);
+          store_some(y + place + i, of<KIND>(sum), lanes);
+        };
+        int64_t i = 0;
+        for (; i + LANES <= count; i += LANES) take(i, LANES);
+        if (i < count) take(i, count - i);
+      }
+    });
+  }
+
+ private:
+  // One for all callers, as there are many and each copy takes long to compile.
+  [[gnu::noinline]] void activate_long(Lanes* values, int count) const {
+    using enum Activation;
+    by_kind<GELU_TANH, TANH, GELU>(kind, [&]<Activation KIND>() {
+#pragma GCC unroll 4
+      for (int i = 0; i < count; i++) values[i] = of<KIND>(values[i]);
+    });
   }
 };
-
-// Calls a function for an activation, which is a constant there.
-inline void by_kind(Activation kind, auto function) {
-  switch (kind) {
-    case Activation::NONE: return function.template operator()<Activation::NONE>();
-    case Activation::RELU: return function.template operator()<Activation::RELU>();
-    case Activation::CLAMP: return function.template operator()<Activation::CLAMP>();
-    case Activation::HARDSWISH: return function.template operator()<Activation::HARDSWISH>();
-    case Activation::SIGMOID: return function.template operator()<Activation::SIGMOID>();
-    case Activation::SILU: return function.template operator()<Activation::SILU>();
-    case Activation::GELU_TANH: return function.template operator()<Activation::GELU_TANH>();
-    case Activation::TANH: return function.template operator()<Activation::TANH>();
-    case Activation::GELU: return function.template operator()<Activation::GELU>();
-  }
-}
 
 }  // namespace passnet::direct

@@ -78,16 +78,16 @@ inline void pack(const Shape& shape, const float* weight, float* to) {
 // The result of a tile of up to `pixels` pixels by up to `count` channels, whose places are in `from` for each
 // element of the window; rows of `to` and `other` are `pitch` apart. What no register holds is in a function of
 // its own, as calls here would take the registers.
-template <int BLOCKS, Activation KIND, bool IS_WHOLE>
+template <int BLOCKS, bool IS_WHOLE>
 [[gnu::noinline]] void tile(const float* const* from, int64_t taps, int64_t in, const float* by, int64_t count,
                             int64_t pixels, float* to, int64_t pitch, const Finish& finish) {
   auto lanes_of = [&](int block) -> int64_t { return IS_WHOLE ? LANES : count - block * LANES; };
-  Lanes sums[PIXELS][BLOCKS];
+  Lanes sums[PIXELS * BLOCKS];
 #pragma GCC unroll 3
   for (int b = 0; b < BLOCKS; b++) {
     Lanes bias = finish.bias ? load_some(finish.bias + b * LANES, lanes_of(b)) : Lanes{};
 #pragma GCC unroll 8
-    for (int i = 0; i < PIXELS; i++) sums[i][b] = bias;
+    for (int i = 0; i < PIXELS; i++) sums[i * BLOCKS + b] = bias;
   }
 #pragma GCC unroll 8
   for (int i = 0; i < PIXELS; i++)
@@ -105,7 +105,7 @@ template <int BLOCKS, Activation KIND, bool IS_WHOLE>
       for (int i = 0; i < PIXELS; i++) {
         Lanes value = all(at[i][k]);
 #pragma GCC unroll 3
-        for (int b = 0; b < BLOCKS; b++) sums[i][b] += value * weights[b];
+        for (int b = 0; b < BLOCKS; b++) sums[i * BLOCKS + b] += value * weights[b];
       }
     }
   }
@@ -115,14 +115,12 @@ template <int BLOCKS, Activation KIND, bool IS_WHOLE>
     for (int i = 0; i < PIXELS; i++, other += pitch)
       if (IS_WHOLE || i < pixels)
 #pragma GCC unroll 3
-        for (int b = 0; b < BLOCKS; b++) sums[i][b] += load_some(other + b * LANES, lanes_of(b));
+        for (int b = 0; b < BLOCKS; b++) sums[i * BLOCKS + b] += load_some(other + b * LANES, lanes_of(b));
   }
-#pragma GCC unroll 8
-  for (int i = 0; i < PIXELS; i++, to += pitch)
-    if (IS_WHOLE || i < pixels)
-#pragma GCC unroll 3
-      for (int b = 0; b < BLOCKS; b++)
-        store_some(to + b * LANES, finish.of<KIND>(sums[i][b]), lanes_of(b));
+  finish.activate(sums, [&](int number, Lanes value) {
+    int i = number / BLOCKS, b = number % BLOCKS;
+    if (IS_WHOLE || i < pixels) store_some(to + i * pitch + b * LANES, value, lanes_of(b));
+  });
 }
 
 // Where the window of each of some pixels lies: for each of its rows, or elements, a place a pixel.
@@ -220,8 +218,7 @@ class Places {
   const float* image = nullptr;
 };
 
-template <Activation KIND>
-void convolve_windows(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish) {
+inline void convolve_windows(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish) {
   int64_t num_pixels = shape.num_pixels(), vectors = vectors_of(shape.out());
   int64_t num_tiles = (num_pixels + PIXELS - 1) / PIXELS;
   int64_t work = shape.taps() * shape.in() * shape.out_channels * PIXELS;
@@ -240,7 +237,7 @@ void convolve_windows(const Shape& shape, const float* x, const float* by, float
           if (own.bias) own.bias += channel;
           if (own.other) own.other += place;
           auto compute = [&]<int BLOCKS>(std::integral_constant<int, BLOCKS>) {
-            auto run = pixels == PIXELS && count >= BLOCKS * LANES ? tile<BLOCKS, KIND, true> : tile<BLOCKS, KIND, false>;
+            auto run = pixels == PIXELS && count >= BLOCKS * LANES ? tile<BLOCKS, true> : tile<BLOCKS, false>;
             run(from, places.taps, places.in, weights, count, pixels, y + place, shape.out_channels, own);
           };
           if (blocks == 3) compute(std::integral_constant<int, 3>());
@@ -256,19 +253,21 @@ void convolve_windows(const Shape& shape, const float* x, const float* by, float
 constexpr int COLUMNS = 4;  // pixels of a line whose sums by one vector of channels are computed at once
 
 // Writes the sums of up to `count` pixels of a line.
-inline void put(const Shape& shape, const Lanes* sums, float* y, const Finish& finish, int64_t place, int64_t count,
+inline void put(const Shape& shape, Lanes (&sums)[COLUMNS], float* y, const Finish& finish, int64_t place, int64_t count,
                 int64_t lanes) {
+  const int64_t step = shape.in_channels;
+  if (finish.other) {
 #pragma GCC unroll 4
-  for (int i = 0; i < COLUMNS; i++, place += shape.in_channels)
-    if (i < count) {
-      Lanes value = sums[i];
-      if (finish.other) value += load_some(finish.other + place, lanes);
-      by_kind(finish.kind, [&]<Activation KIND>() { store_some(y + place, finish.of<KIND>(value), lanes); });
-    }
+    for (int i = 0; i < COLUMNS; i++)
+      if (i < count) sums[i] += load_some(finish.other + place + i * step, lanes);
+  }
+  finish.activate(sums, [&](int i, Lanes value) {
+    if (i < count) store_some(y + place + i * step, value, lanes);
+  });
 }
 
 // Some lines of pixels: of a few of a line, all channels one vector after the other, as they lie in memory.
-template <int SIZE, int STRIDE, Activation KIND>
+template <int SIZE, int STRIDE>
 void depthwise_lines(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish, int64_t begin,
                      int64_t end, const float* zeros) {
   constexpr int SPAN = (COLUMNS - 1) * STRIDE + SIZE;
@@ -288,7 +287,7 @@ void depthwise_lines(const Shape& shape, const float* x, const float* by, float*
           const float* pixel = image + ((top + r) * shape.width + left + j) * channels;
           from[r][j] = is_line && is_pixel ? pixel : zeros;
         }
-      auto take = [&](int64_t channel, int64_t lanes) {
+      auto take = [&](int64_t channel, int64_t lanes) __attribute__((always_inline)) {
         const float* weights = by + channel * SIZE * SIZE;
         Lanes bias = finish.bias ? load_some(finish.bias + channel, lanes) : Lanes{};
         Lanes sums[COLUMNS] = {bias, bias, bias, bias};
@@ -296,22 +295,16 @@ void depthwise_lines(const Shape& shape, const float* x, const float* by, float*
         for (int r = 0; r < SIZE; r++) {
           Lanes own[SIZE];
 #pragma GCC unroll 7
-          for (int k = 0; k < SIZE; k++) own[k] = load(weights + (r * SIZE + k) * LANES);
+          for (int k = 0; k < SIZE; k++) own[k] = in_register(load(weights + (r * SIZE + k) * LANES));
 #pragma GCC unroll 16
           for (int j = 0; j < SPAN; j++) {
-            Lanes value = load_some(from[r][j] + channel, lanes);
+            Lanes value = in_register(load_some(from[r][j] + channel, lanes));
 #pragma GCC unroll 4
             for (int i = 0; i < COLUMNS; i++)
               if (int k = j - i * STRIDE; k >= 0 && k < SIZE) sums[i] += value * own[k];
           }
         }
-        const float* other = finish.other ? finish.other + place + channel : nullptr;
-#pragma GCC unroll 4
-        for (int i = 0; i < COLUMNS; i++)
-          if (i < count) {
-            Lanes value = other ? sums[i] + load_some(other + i * channels, lanes) : sums[i];
-            store_some(y + place + i * channels + channel, finish.of<KIND>(value), lanes);
-          }
+        put(shape, sums, y, finish, place + channel, count, lanes);
       };
       int64_t channel = 0;
       for (; channel + LANES <= channels; channel += LANES) take(channel, LANES);
@@ -362,10 +355,8 @@ inline void depthwise(const Shape& shape, const float* x, const float* by, float
   at::parallel_for(0, shape.images * shape.out_height, std::max<int64_t>(1, 65536 / work),
                    [&](int64_t begin, int64_t end) {
     auto of_size = [&]<int SIZE>(std::integral_constant<int, SIZE>) {
-      by_kind(finish.kind, [&]<Activation KIND>() {
-        if (shape.stride[0] == 1) depthwise_lines<SIZE, 1, KIND>(shape, x, by, y, finish, begin, end, zeros.data());
-        else depthwise_lines<SIZE, 2, KIND>(shape, x, by, y, finish, begin, end, zeros.data());
-      });
+      if (shape.stride[0] == 1) depthwise_lines<SIZE, 1>(shape, x, by, y, finish, begin, end, zeros.data());
+      else depthwise_lines<SIZE, 2>(shape, x, by, y, finish, begin, end, zeros.data());
     };
     auto of_any = [&] {
       int64_t line = shape.width * channels * shape.stride[0] * sizeof(float), count = std::max<int64_t>(1, IN_CACHE / line);
@@ -388,7 +379,7 @@ inline void depthwise(const Shape& shape, const float* x, const float* by, float
 // A convolution, or a product of rows, by weights of `pack`.
 inline void convolve(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish) {
   if (shape.is_depthwise()) return depthwise(shape, x, by, y, finish);
-  by_kind(finish.kind, [&]<Activation KIND>() { convolve_windows<KIND>(shape, x, by, y, finish); });
+  convolve_windows(shape, x, by, y, finish);
 }
 
 }  // namespace passnet::direct

@@ -66,8 +66,7 @@ void add_panel(const float* x, int64_t rows, int64_t in, const float* by, float*
 }
 
 // A product of rows, some of them at once, whose weights are read once for these.
-template <Activation KIND>
-void stream(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish) {
+inline void stream(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish) {
   int64_t rows = shape.num_pixels(), in = shape.in_channels, out = shape.out_channels;
   int64_t vectors = vectors_of(out), num_panels = (vectors + MOST_BLOCKS - 1) / MOST_BLOCKS;
   int64_t num_parts = (rows + MOST_ROWS - 1) / MOST_ROWS, most = (rows + num_parts - 1) / num_parts;
@@ -82,12 +81,8 @@ void stream(const Shape& shape, const float* x, const float* by, float* y, const
       if (blocks == 3) add_panel<3>(from, count, in, own, sums.data());
       else if (blocks == 2) add_panel<2>(from, count, in, own, sums.data());
       else add_panel<1>(from, count, in, own, sums.data());
-      for (int64_t row = 0; row < count; row++)
-        for (int64_t b = 0; b < blocks; b++) {
-          int64_t channel = (first + b) * LANES, lanes = std::min<int64_t>(LANES, out - channel);
-          Lanes sum = load(sums.data() + row * pitch + b * LANES);
-          finish.put<KIND>(sum, y, (top + row) * out + channel, channel, lanes);
-        }
+      int64_t channel = first * LANES;
+      finish.put_rows(sums.data(), pitch, count, std::min(pitch, out - channel), y, top * out + channel, out, channel);
     }
   });
 }

@@ -124,13 +124,10 @@ inline Tensor directly(const Packed& packed, const Form& form, const Tensor& val
       x = windows_of(x, shape, true);
       shape = direct::rows_of_windows(shape);
     }
-    auto compute = [&]<direct::Activation KIND>() {
-      const float* from = x.const_data_ptr<float>();
-      if (packed.way == Way::WINOGRAD_4) is_right = LargeTiles(shape).convolve<KIND>(from, by, to, finish);
-      else if (packed.way == Way::WINOGRAD_2) is_right = SmallTiles(shape).convolve<KIND>(from, by, to, finish);
-      else direct::stream<KIND>(shape, from, by, to, finish);
-    };
-    direct::by_kind(finish.kind, compute);
+    const float* from = x.const_data_ptr<float>();
+    if (packed.way == Way::WINOGRAD_4) is_right = LargeTiles(shape).convolve(from, by, to, finish);
+    else if (packed.way == Way::WINOGRAD_2) is_right = SmallTiles(shape).convolve(from, by, to, finish);
+    else direct::stream(shape, from, by, to, finish);
   }
   if (!is_right) return {};
   if (finish.kind == direct::Activation::NONE) activate(y, form);
@@ -174,28 +171,14 @@ inline Tensor packed_by_mkl(const Tensor& weight, int64_t rows, Chunks& memory) 
   return packed;
 }
 
-// Computes in place what comes after the sums of some rows.
-template <direct::Activation KIND>
-inline void finish_rows(float* y, int64_t rows, int64_t count, const direct::Finish& finish) {
-  at::parallel_for(0, rows, std::max<int64_t>(1, 65536 / count), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; row++) {
-      auto take = [&](int64_t i, int64_t lanes) {
-        int64_t place = row * count + i;
-        finish.put<KIND>(direct::load_some(y + place, lanes), y, place, i, lanes);
-      };
-      int64_t i = 0;
-      for (; i + direct::LANES <= count; i += direct::LANES) take(i, direct::LANES);
-      if (i < count) take(i, count - i);
-    }
-  });
-}
-
 // Computes the bias, another tensor and the activation of a result of rows that has none of them yet.
 inline void finish(Tensor& y, int64_t rows, const Packed& packed, const Form& form, const Optional& other) {
   direct::Finish finish = finish_of(packed, form, other);
+  float* to = y.data_ptr<float>();
+  const int64_t count = y.numel() / rows;
   if (finish.bias || finish.other || finish.kind != direct::Activation::NONE)
-    direct::by_kind(finish.kind, [&]<direct::Activation KIND>() {
-      finish_rows<KIND>(y.data_ptr<float>(), rows, y.numel() / rows, finish);
+    at::parallel_for(0, rows, std::max<int64_t>(1, 65536 / count), [&](int64_t begin, int64_t end) {
+      finish.put_rows(to + begin * count, count, end - begin, count, to, begin * count, count, 0);
     });
   if (finish.kind == direct::Activation::NONE) activate(y, form);
 }
@@ -264,6 +247,14 @@ inline Tensor by_torch(const Form& form, const Tensor& x, at::TensorList weights
   return at::convolution(x, weight, bias, form.stride, form.padding, form.dilation, false, none, form.groups);
 }
 
+// The same with the sum and the activation.
+inline Tensor all_by_torch(const Form& form, const Tensor& x, const Optional& other, at::TensorList weights) {
+  Tensor y = by_torch(form, x, weights);
+  if (other) y = y + *other;
+  activate(y, form);
+  return y;
+}
+
 // A product by weights in fewer bits than the rows have, and the activation.
 inline Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor& values, at::TensorList given) {
   Tensor x = values.contiguous(), y;
@@ -290,11 +281,7 @@ inline Tensor product(const Packed& packed, const Form& form, const Tensor& valu
                at::TensorList given) {
   if (is_own(packed.way)) {
     Tensor found = directly(packed, form, values, other, given[0]);
-    if (found.defined()) return found;
-    found = by_torch(form, values, given);
-    if (other) found = found + *other;
-    activate(found, form);
-    return found;
+    return found.defined() ? found : all_by_torch(form, values, other, given);
   }
   if (packed.way == Way::LOW_BIT || packed.way == Way::BF16) return in_fewer_bits(packed, form, values, given);
   Tensor x = values.is_non_overlapping_and_dense() ? values : values.contiguous();
@@ -320,8 +307,9 @@ inline Tensor product(const Packed& packed, const Form& form, const Tensor& valu
       product_of_rows(packed, form, patches, in_format(other, form.last()), y, packed.num_patches);
       return y;
     }
-    y = by_torch(form, x, given);
-  } else if (form.num_dims) {
+    return all_by_torch(form, x, other, given);
+  }
+  if (form.num_dims) {
     auto list = [](const std::vector<int64_t>& values) { return at::IntArrayRef(values); };
     if (other) {
       static auto binary = op<Tensor(const Tensor&, const Tensor&, const Tensor&, const Optional&,

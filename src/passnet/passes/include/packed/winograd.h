@@ -106,7 +106,6 @@ class Tiles {
   }
 
   // Returns whether all sums are finite.
-  template <Activation KIND>
   bool convolve(const float* x, const float* by, float* y, const Finish& finish) const {
     std::atomic<bool> is_finite = true;
     int64_t most = IN_CACHE / (POINTS * in * static_cast<int64_t>(sizeof(float))) / PIXELS * PIXELS;
@@ -133,7 +132,7 @@ class Tiles {
               else add_panel<1>(from, rows, in, own, to);
             }
             for (int64_t b = 0; b < blocks; b++)
-              if (!interpolate<KIND>(sums.get() + b * LANES, apart, pitch, start, rows, group, (first + b) * LANES, y,
+              if (!interpolate(sums.get() + b * LANES, apart, pitch, start, rows, group, (first + b) * LANES, y,
                                      finish))
                 is_finite = false;
           }
@@ -211,11 +210,11 @@ class Tiles {
 
   // Writes a vector of channels of the pixels of tiles, and returns whether they were finite before the activation; the
   // sums of points are `step` apart, those of tiles `pitch`.
-  template <Activation KIND>
   bool interpolate(const float* sums, int64_t step, int64_t pitch, int64_t first, int64_t rows, int64_t group,
                    int64_t number, float* y, const Finish& finish) const {
     Lanes zero{};
     const int64_t lanes = std::min<int64_t>(LANES, out - number), channel = group * out + number;
+    const Lanes bias = finish.bias ? load_some(finish.bias + channel, lanes) : Lanes{};
     for (int64_t tile = first; tile < first + rows; tile++, sums += pitch) {
       Lanes lines[TILE * SIDE];
 #pragma GCC unroll 6
@@ -233,10 +232,14 @@ class Tiles {
         Line<TILE>::interpolate(lines + r * SIDE, found, 1);
         int64_t place = ((image * shape.out_height + top + r) * shape.out_width + left) * shape.out_channels + channel;
 #pragma GCC unroll 4
-        for (int k = 0; k < TILE; k++, place += shape.out_channels) {
+        for (int k = 0; k < TILE; k++) {
           zero += found[k] - found[k];
-          if (k < columns) finish.put<KIND>(found[k], y, place, channel, lanes);
+          found[k] += bias;
+          if (finish.other && k < columns) found[k] += load_some(finish.other + place + k * shape.out_channels, lanes);
         }
+        finish.activate(found, [&](int k, Lanes value) {
+          if (k < columns) store_some(y + place + k * shape.out_channels, value, lanes);
+        });
       }
     }
     float sum = 0;
