@@ -86,6 +86,23 @@ def build(entry: str, folder: Path, threads: int, batch: int) -> None:
         optimize_calls(net.module, [inputs], settings, folder, True, told)
 
 
+def optimize_arguments(
+    entry: str,
+    threads: int,
+    folder: Path,
+    batch: int = 0,
+    engines: Sequence[str] = BACKENDS,
+    authors: Sequence[str] = (),
+) -> list[str]:
+    """Return the command line of `passnet` that measures a net."""
+    sizes = ["--size", f"batch={batch}"] if batch else []
+    return ["optimize", entry, "--json", "--freeze",
+            "--threads", str(threads), "--budget", f"{BUDGET_S:g}s", "--seconds", "1",
+            "--out", str(folder), "--resume", *sizes,
+            *(word for engine in engines for word in ("--backend", engine)),
+            *(word for author in authors for word in ("--author", author))]  # fmt: skip
+
+
 def measure(
     entry: str,
     threads: int,
@@ -95,19 +112,12 @@ def measure(
     authors: Sequence[str] = (),
     limit_s: float = LIMIT_S,
 ) -> dict[str, object]:
-    """The records of one net, made in a process of its own; or why there are none."""
-    command = [sys.executable, "-m", "passnet.cli", "optimize", entry, "--json", "--freeze",
-               "--threads", str(threads), "--budget", f"{BUDGET_S:g}s", "--seconds", "1",
-               "--out", str(folder), "--resume"]  # fmt: skip
-    for engine in engines:
-        command += ["--backend", engine]
-    for author in authors:
-        command += ["--author", author]
+    """Return the records of one net, made in a process of its own; or why there are none."""
     found: dict[str, object] = {"entry": entry, "threads": threads, "batch": batch or None}
     if batch and "batch" not in axis_sizes(build_entry(entry)):
         return {**found, "error": "its inputs name no batch"}
-    if batch:
-        command += ["--size", f"batch={batch}"]
+    command = [sys.executable, "-m", "passnet.cli",
+               *optimize_arguments(entry, threads, folder, batch, engines, authors)]  # fmt: skip
     try:
         run = subprocess.run(command, capture_output=True, timeout=limit_s, check=False)
     except subprocess.TimeoutExpired:
