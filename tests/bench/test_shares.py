@@ -160,6 +160,26 @@ def test_shipped_shares_are_those_of_a_shipped_suite() -> None:
         assert shipped_shares(suite.content_hash) == found.tasks
 
 
+@pytest.mark.parametrize("name", ["demo", "passbench-v1-small"])
+def test_shipped_shares_are_those_that_were_recorded_in_nets(name: str) -> None:
+    """A record's share is of the places that a pass matched, a shipped one of all places."""
+    path = suites_folder().parent / "baselines" / f"{name}-in-nets" / "in_nets.json"
+    if not path.is_file():
+        pytest.skip("there are no baselines here")
+    measured = {
+        (place["task"], place["net"]): place["share"] / place["num_matches"]
+        for candidate in json.loads(path.read_text(encoding="utf-8"))
+        for place in candidate["places"]
+        if place["num_matches"] and place["share"]
+    }
+    found = read_json(suites_folder() / f"{name}.{SHARES_FILE}", SuiteShares)
+    both = [each for each in found.nets if (each.task, each.net) in measured]
+    assert len(both) >= 4
+    for each in both:
+        share = min(1.0, each.places * measured[each.task, each.net])
+        assert each.share == pytest.approx(share), each
+
+
 @pytest.mark.slow
 def test_a_suite_is_weighed_and_weighed_again_from_its_run(tmp_path: Path) -> None:
     write_suite(tmp_path / "tasks.parquet", SUITE)
