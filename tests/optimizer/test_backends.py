@@ -86,6 +86,32 @@ def test_an_aot_package_reads_weights_of_one_value(tmp_path: Path) -> None:
     torch.testing.assert_close(list(entry.run(call.tensors())), call.eager_outputs(call.leaves))
 
 
+class MaskedScores(torch.nn.Module):
+    """Numbers are written into parts of a tensor, as into the masks of shifted windows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.scale = torch.nn.Linear(8, 8), torch.full((2,), 2.0)  # not a buffer
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return scores of windows."""
+        mask = x.new_zeros((4, 8))
+        for row in range(2):
+            for column in range(3):
+                mask[2 * row : 2 * row + 2, 3 * column : 3 * column + 3] = 3 * row + column
+        return torch.softmax(self.linear(x) * self.scale[0] + mask, -1)
+
+
+@pytest.mark.xdist_group("inductor")
+@pytest.mark.parametrize("engine", ["aot", "aot_packed"])
+def test_a_package_has_the_constants_of_a_graph(engine: str, tmp_path: Path) -> None:
+    call = NetCall(MaskedScores().eval(), (torch.randn(4, 8),), {})
+    build_backend(engine, BACKENDS[engine], call, tmp_path / engine)
+    entry = load_backend(engine, BACKENDS[engine], call, tmp_path / engine)
+    other = [torch.randn(4, 8)]
+    torch.testing.assert_close(list(entry.run([*other])), call.eager_outputs(call.filled(other)))
+
+
 @pytest.mark.xdist_group("inductor")
 def test_zentorch_is_refused_on_processors_of_others(tmp_path: Path) -> None:
     if is_of_amd():

@@ -173,6 +173,13 @@ def compile_files(program: Any, settings: Mapping[str, Any]) -> list[str]:
     options = {**settings, "aot_inductor.package": True}
     # guards of sizes are checked at each call before
     module = program.module(check_guards=False)
+    for node in module.graph.find_nodes(op="get_attr"):
+        parent, _, name = str(node.target).rpartition(".")
+        owner = module.get_submodule(parent)
+        if isinstance(value := vars(owner).get(name), torch.Tensor):
+            # only a buffer keeps its name in the package
+            delattr(owner, name)
+            owner.register_buffer(name, value, persistent=False)
     files = torch._inductor.aot_compile(module, args, kwargs, options=options)
     return [str(file) for file in files]  # type: ignore[union-attr] (a list, for packages)
 

@@ -276,9 +276,15 @@ inline Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor
   return y;
 }
 
+// Whether a call needs the bias as the caller gives it.
+inline bool takes_given_bias(const Form& form) { return form.has_bias && !form.has_norm; }
+
 // A product or convolution, the sum with `other`, and the activation.
-inline Tensor product(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
-               at::TensorList given) {
+inline Tensor product(const Packed& kept, const Form& form, const Tensor& values, const Optional& other,
+                      at::TensorList given) {
+  Packed packed = kept;
+  if (takes_given_bias(form)) packed.bias = given[form.num_weights()];
+  if (!packed.weight.defined()) packed.weight = given[0];
   if (is_own(packed.way)) {
     Tensor found = directly(packed, form, values, other, given[0]);
     return found.defined() ? found : all_by_torch(form, values, other, given);
@@ -341,9 +347,12 @@ inline Tensor product(const Packed& packed, const Form& form, const Tensor& valu
   return y;
 }
 
+// Packs weights. Tensors of the caller are not kept: it may change what they are of, or give others of the same memory.
 inline Packed packed_by(Way way, const Form& form, at::TensorList weights, const Tensor& x,
                         Chunks& memory = memory_of_weights()) {
   auto [weight, bias] = folded(form, weights);
+  if (takes_given_bias(form)) bias.reset();
+  auto unpacked = [&] { return Packed{Way::TORCH, weight.is_same(weights[0]) ? Tensor() : weight, bias}; };
   if (is_own(way)) return {way, packed_for_own(way, shape_of(form, x, weight), weight, memory), bias};
   if (form.num_dims && way == Way::ONEDNN) {
     static auto pack = op<Tensor(const Tensor&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t,
@@ -353,12 +362,12 @@ inline Packed packed_by(Way way, const Form& form, at::TensorList weights, const
   if (way == Way::LOW_BIT) {
     Packed packed{way, {}, bias};
     auto to = low_bits(form, weight, packed.weight, packed.scales);
-    if (!low_bit::pack(to, weight.contiguous().const_data_ptr<float>())) return {Way::TORCH, weight, bias};
+    if (!low_bit::pack(to, weight.contiguous().const_data_ptr<float>())) return unpacked();
     return packed;
   }
   int64_t rows = way == Way::BF16 ? low_bit::BLOCK : rows_of(form, x);
   if (way == Way::BF16) weight = weight.to(at::kBFloat16);
-  if (way == Way::TORCH) return {way, weight, bias};
+  if (way == Way::TORCH) return unpacked();
   if (way == Way::MKL_ROWS) {
     Tensor rows = weight.flatten(1).t();
     return {way, floats(memory, weight.numel()).view(rows.sizes()).copy_(rows), bias};
