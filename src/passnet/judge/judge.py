@@ -211,9 +211,10 @@ class _TrialSession:
             for name, twin in twins.items():
                 evidence[name] = unlike_direct(evidence[name], evidence[twin.name])
             for candidate in candidates:
-                if candidate.kind == "passes":
-                    direct = evidence[twins.get(candidate.name, candidate).name]
-                    evidence[candidate.name] = with_direct_ms(evidence[candidate.name], direct)
+                direct = twins.get(candidate.name, candidate)
+                if direct.kind == "passes" and direct.call == "direct":
+                    twin = evidence[direct.name]
+                    evidence[candidate.name] = with_direct_ms(evidence[candidate.name], twin)
             return {
                 candidate.name: self._fenced(candidate, evidence[candidate.name])
                 for candidate in candidates
