@@ -23,10 +23,13 @@
 
 namespace passnet::low_bit {
 
-constexpr int64_t BLOCK = 64;  // bytes of a vector
-constexpr int LANES = 16;      // sums of a vector, of four bytes each
-constexpr int TOGETHER = 4;    // outputs whose sums are in registers at once
-constexpr int MOST_ROWS = 4;   // and rows
+constexpr int64_t BLOCK = 64;  // inputs that share a scale
+constexpr int64_t QUAD = 4;     // inputs whose products one instruction adds
+constexpr int LANES = 16;       // outputs of a vector of bytes, each with a quad of inputs
+constexpr int TOGETHER = 2;     // vectors of outputs whose sums are in registers at once
+constexpr int64_t PANEL = TOGETHER * LANES;
+constexpr int64_t VECTOR = LANES * QUAD;  // bytes
+constexpr int MOST_ROWS = 4;    // whose sums are in registers at once
 constexpr int ZERO = 128;      // weights are stored as bytes from 0 on
 constexpr int AHEAD = 8192;    // bytes between what is computed and what is fetched
 
@@ -35,9 +38,9 @@ constexpr int8_t LEVELS[16] = {-127, -88, -67, -50, -36, -23, -12, 0, 10, 20, 31
 
 inline int64_t blocks_of(int64_t inputs) { return (inputs + BLOCK - 1) / BLOCK; }
 
-// Weights (outputs, inputs), filled up with zeros to full blocks and to a multiple of TOGETHER. They lie in
-// the order of reading: vectors of bytes [outputs / TOGETHER, vectors of an output, TOGETHER], and the scales
-// of 4 bits likewise. There a byte holds an input of an even block, and above it the one of the next block.
+// Weights (outputs, inputs), filled up with zeros to full blocks and panels. They lie in the order of reading: for each
+// panel of outputs the quads of inputs, for each of them the vectors of outputs. With 4 bits, a byte holds an input of
+// an even block, and above it the one of the next block. Scales of blocks lie likewise; 8 bits have one for all inputs.
 struct Weights {
   int64_t outputs, inputs;
   int bits;
@@ -45,16 +48,16 @@ struct Weights {
   float* scales = nullptr;
 
   int64_t blocks() const { return bits == 4 ? (blocks_of(inputs) + 1) / 2 * 2 : blocks_of(inputs); }
-  int64_t padded() const { return (outputs + TOGETHER - 1) / TOGETHER * TOGETHER; }
-  int64_t vectors() const { return blocks() * bits / 8; }
-  int64_t bytes_of_output() const { return vectors() * BLOCK; }
-  uint8_t* vector_of(int64_t output, int64_t vector) const {
-    return bytes + ((output / TOGETHER * vectors() + vector) * TOGETHER + output % TOGETHER) * BLOCK;
+  int64_t padded() const { return (outputs + PANEL - 1) / PANEL * PANEL; }
+  int64_t bytes_of_output() const { return blocks() * BLOCK * bits / 8; }
+  int64_t scales_of_output() const { return bits == 4 ? blocks() : 1; }
+  uint8_t* quad_of(int64_t output, int64_t number) const {
+    int64_t vector = (output / PANEL * bytes_of_output() / QUAD + number) * TOGETHER + output % PANEL / LANES;
+    return bytes + (vector * LANES + output % LANES) * QUAD;
   }
   float& scale_of(int64_t output, int64_t block) const {
-    return scales[(output / TOGETHER * scales_of_output() + block) * TOGETHER + output % TOGETHER];
+    return scales[(output / PANEL * scales_of_output() + block) * PANEL + output % PANEL];
   }
-  int64_t scales_of_output() const { return bits == 4 ? blocks() : 1; }
 };
 
 inline uint8_t nearest_level(float value) {
@@ -66,7 +69,8 @@ inline uint8_t nearest_level(float value) {
 
 // Rounds the weights of one output; false where one is not finite.
 inline bool pack_output(const Weights& to, int64_t output, const float* from) {
-  for (int64_t v = 0; v < to.vectors(); v++) std::memset(to.vector_of(output, v), to.bits == 4 ? 0x77 : ZERO, BLOCK);
+  for (int64_t quad = 0; quad < to.bytes_of_output() / QUAD; quad++)
+    std::memset(to.quad_of(output, quad), to.bits == 4 ? 0x77 : ZERO, QUAD);
   for (int64_t group = 0; group < to.scales_of_output(); group++) to.scale_of(output, group) = 0;
   if (output >= to.outputs) return true;
   int64_t step = to.bits == 4 ? BLOCK : to.inputs;
@@ -81,10 +85,10 @@ inline bool pack_output(const Weights& to, int64_t output, const float* from) {
     float factor = most > 1e-30f ? 127 / most : 0;
     for (int64_t i = start; i < end; i++) {
       if (to.bits == 8) {
-        to.vector_of(output, i / BLOCK)[i % BLOCK] = static_cast<uint8_t>(ZERO + std::lrintf(from[i] * factor));
+        to.quad_of(output, i / QUAD)[i % QUAD] = static_cast<uint8_t>(ZERO + std::lrintf(from[i] * factor));
         continue;
       }
-      uint8_t& byte = to.vector_of(output, group / 2)[i - start];
+      uint8_t& byte = to.quad_of(output, (group / 2 * BLOCK + i % BLOCK) / QUAD)[i % QUAD];
       int shift = group % 2 * 4;
       byte = static_cast<uint8_t>((byte & ~(15 << shift)) | nearest_level(from[i] * factor) << shift);
     }
@@ -105,18 +109,43 @@ inline bool pack(const Weights& to, const float* from) {
 struct Rows {
   int64_t blocks;
   std::vector<int8_t> numbers;  // [rows, blocks, BLOCK]
-  std::vector<int32_t> starts;  // [rows, blocks, LANES]: sums begin with what ZERO adds to them, negative
+  std::vector<int32_t> starts;  // [rows, blocks]: what ZERO adds to a sum of products, negative
   std::vector<float> scales;    // [rows, blocks]
   bool is_finite = true;
 
   Rows(const float* x, int64_t rows, int64_t inputs, int64_t blocks)
-      : blocks(blocks), numbers(rows * blocks * BLOCK), starts(rows * blocks * LANES), scales(rows * blocks) {
+      : blocks(blocks), numbers(rows * blocks * BLOCK), starts(rows * blocks), scales(rows * blocks) {
     for (int64_t row = 0; row < rows; row++)
-      for (int64_t start = 0; start < inputs; start += BLOCK)
+      for (int64_t start = 0; start < inputs && is_finite; start += BLOCK)
         round(x + row * inputs + start, std::min(BLOCK, inputs - start), row * blocks + start / BLOCK);
   }
 
  private:
+#if PASSNET_VNNI
+  void round(const float* from, int64_t count, int64_t place) {
+    __m512 values[BLOCK / LANES], most = _mm512_setzero_ps(), zero = most;
+#pragma GCC unroll 4
+    for (int v = 0; v < BLOCK / LANES; v++) {
+      int64_t rest = std::clamp<int64_t>(count - v * LANES, 0, LANES);
+      values[v] = _mm512_maskz_loadu_ps(static_cast<__mmask16>((1 << rest) - 1), from + v * LANES);
+      most = _mm512_max_ps(most, _mm512_abs_ps(values[v]));
+      zero = _mm512_add_ps(zero, _mm512_sub_ps(values[v], values[v]));
+    }
+    is_finite = _mm512_cmp_ps_mask(zero, _mm512_setzero_ps(), _CMP_EQ_OQ) == 0xffff;
+    float largest = _mm512_reduce_max_ps(most);
+    scales[place] = largest / 127;
+    const __m512 factor = _mm512_set1_ps(largest > 1e-30f ? 127 / largest : 0);
+    __m512i sum = _mm512_setzero_si512();
+#pragma GCC unroll 4
+    for (int v = 0; v < BLOCK / LANES; v++) {
+      __m512i whole = _mm512_cvtps_epi32(_mm512_mul_ps(values[v], factor));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(numbers.data() + place * BLOCK + v * LANES),
+                       _mm512_cvtsepi32_epi8(whole));
+      sum = _mm512_add_epi32(sum, whole);
+    }
+    starts[place] = -ZERO * _mm512_reduce_add_epi32(sum);
+  }
+#else
   void round(const float* from, int64_t count, int64_t place) {
     float most = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -127,107 +156,109 @@ struct Rows {
     scales[place] = most / 127;
     float factor = most > 1e-30f ? 127 / most : 0;
     int8_t* to = numbers.data() + place * BLOCK;
-    for (int64_t i = 0; i < count; i++) to[i] = static_cast<int8_t>(std::lrintf(from[i] * factor));
-    int32_t* start = starts.data() + place * LANES;
-    for (int lane = 0; lane < LANES; lane++)
-      start[lane] = -ZERO * (to[4 * lane] + to[4 * lane + 1] + to[4 * lane + 2] + to[4 * lane + 3]);
+    int32_t sum = 0;
+    for (int64_t i = 0; i < count; i++) sum += to[i] = static_cast<int8_t>(std::lrintf(from[i] * factor));
+    starts[place] = -ZERO * sum;
   }
+#endif
 };
 
-// The sums of some outputs from one on, before the scales of 8 bits.
-#if PASSNET_VNNI
+// The sums of the outputs of a panel, before the scales of 8 bits.
 template <int ROWS, int BITS>
-[[gnu::noinline]] void sum_up(const Weights& w, int64_t output, const Rows& x, int64_t row, float (*to)[TOGETHER]) {
-  __m512 sums[ROWS][TOGETHER];
-#pragma GCC unroll 4
-  for (int r = 0; r < ROWS; r++)
-#pragma GCC unroll 4
-    for (int o = 0; o < TOGETHER; o++) sums[r][o] = _mm512_setzero_ps();
-  const uint8_t* bytes = w.vector_of(output, 0);
-  const float* scales = &w.scale_of(output, 0);
+[[gnu::noinline]] void sum_up(const Weights& w, int64_t panel, const Rows& x, int64_t row, float (*to)[PANEL]) {
+  constexpr int PARTS = 8 / BITS;  // blocks whose inputs a byte holds
+  const uint8_t* bytes = w.quad_of(panel * PANEL, 0);
+  const float* scales = &w.scale_of(panel * PANEL, 0);
   alignas(16) uint8_t levels[16];
   for (int level = 0; level < 16; level++) levels[level] = static_cast<uint8_t>(LEVELS[level] + ZERO);
+#if PASSNET_VNNI
+  constexpr int CHAINS = ROWS == 1 ? 2 : 1;  // sums of each output, as an instruction waits for the one before
   const __m512i table = _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(levels)));
   const __m512i low = _mm512_set1_epi8(15);
-  constexpr int PARTS = 8 / BITS;  // blocks of a vector of bytes
-  for (int64_t block = 0; block < x.blocks; block += PARTS, bytes += TOGETHER * BLOCK) {
+  __m512 sums[ROWS][TOGETHER] = {};
+  for (int64_t block = 0; block < x.blocks; block += PARTS) {
+    __m512i found[ROWS][PARTS][TOGETHER][CHAINS];
+    const int8_t* numbers[ROWS];
 #pragma GCC unroll 4
-    for (int o = 0; o < TOGETHER; o++) {
-      const uint8_t* at = bytes + o * BLOCK;
-      _mm_prefetch(reinterpret_cast<const char*>(at + AHEAD), _MM_HINT_T0);
-      const __m512i packed = _mm512_loadu_si512(at);
+    for (int r = 0; r < ROWS; r++) {
+      numbers[r] = x.numbers.data() + ((row + r) * x.blocks + block) * BLOCK;
 #pragma GCC unroll 2
-      for (int part = 0; part < PARTS; part++) {
-        __m512i weights = packed;
-        if constexpr (BITS == 4)
-          weights = _mm512_shuffle_epi8(table, _mm512_and_si512(part ? _mm512_srli_epi16(packed, 4) : packed, low));
+      for (int part = 0; part < PARTS; part++)
 #pragma GCC unroll 4
-        for (int r = 0; r < ROWS; r++) {
-          int64_t place = (row + r) * x.blocks + block + part;
-          __m512i found = _mm512_dpbusd_epi32(_mm512_loadu_si512(x.starts.data() + place * LANES), weights,
-                                              _mm512_loadu_si512(x.numbers.data() + place * BLOCK));
-          __m512 scale = _mm512_set1_ps(x.scales[place]);
-          if constexpr (BITS == 4) scale = _mm512_mul_ps(scale, _mm512_set1_ps(scales[(block + part) * TOGETHER + o]));
-          sums[r][o] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(found), scale, sums[r][o]);
+        for (int t = 0; t < TOGETHER * CHAINS; t++)
+          found[r][part][t % TOGETHER][t / TOGETHER] =
+              t < TOGETHER ? _mm512_set1_epi32(x.starts[(row + r) * x.blocks + block + part]) : _mm512_setzero_si512();
+    }
+    for (int64_t quad = 0; quad < BLOCK / QUAD; quad += CHAINS) {
+#pragma GCC unroll 4
+      for (int step = 0; step < CHAINS * TOGETHER; step++, bytes += VECTOR) {
+        const int chain = step / TOGETHER, t = step % TOGETHER;
+        _mm_prefetch(reinterpret_cast<const char*>(bytes + AHEAD), _MM_HINT_T0);
+        const __m512i packed = _mm512_loadu_si512(bytes);
+#pragma GCC unroll 2
+        for (int part = 0; part < PARTS; part++) {
+          __m512i weights = packed;
+          if constexpr (BITS == 4)
+            weights = _mm512_shuffle_epi8(table, _mm512_and_si512(part ? _mm512_srli_epi16(packed, 4) : packed, low));
+#pragma GCC unroll 4
+          for (int r = 0; r < ROWS; r++) {
+            int32_t four;
+            std::memcpy(&four, numbers[r] + part * BLOCK + (quad + chain) * QUAD, QUAD);
+            found[r][part][t][chain] = _mm512_dpbusd_epi32(found[r][part][t][chain], weights, _mm512_set1_epi32(four));
+          }
         }
       }
     }
+#pragma GCC unroll 2
+    for (int part = 0; part < PARTS; part++)
+#pragma GCC unroll 2
+      for (int t = 0; t < TOGETHER; t++)
+#pragma GCC unroll 4
+        for (int r = 0; r < ROWS; r++) {
+          __m512i whole = found[r][part][t][0];
+          if constexpr (CHAINS == 2) whole = _mm512_add_epi32(whole, found[r][part][t][1]);
+          __m512 scale = _mm512_set1_ps(x.scales[(row + r) * x.blocks + block + part]);
+          if constexpr (BITS == 4)
+            scale = _mm512_mul_ps(scale, _mm512_loadu_ps(scales + (block + part) * PANEL + t * LANES));
+          sums[r][t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), scale, sums[r][t]);
+        }
   }
 #pragma GCC unroll 4
   for (int r = 0; r < ROWS; r++)
-#pragma GCC unroll 4
-    for (int o = 0; o < TOGETHER; o++) to[r][o] = _mm512_reduce_add_ps(sums[r][o]);
-}
+#pragma GCC unroll 2
+    for (int t = 0; t < TOGETHER; t++) _mm512_storeu_ps(to[r] + t * LANES, sums[r][t]);
 #else
-typedef uint8_t Bytes __attribute__((vector_size(16), aligned(1), may_alias));
-
-// A block of weights as numbers of 16 bits, whose products compilers know how to add.
-template <int BITS>
-void widen(const uint8_t* at, bool is_second, int16_t* to) {
-  alignas(16) uint8_t bytes[BLOCK];
-  if constexpr (BITS == 4) {
-    Bytes levels;
-    for (int level = 0; level < 16; level++) levels[level] = static_cast<uint8_t>(LEVELS[level] + ZERO);
-    for (int64_t i = 0; i < BLOCK; i += sizeof(Bytes)) {
-      Bytes packed = *reinterpret_cast<const Bytes*>(at + i);
-      packed = (is_second ? packed >> 4 : packed) & 15;
-      *reinterpret_cast<Bytes*>(bytes + i) = __builtin_shuffle(levels, packed);
-    }
-    at = bytes;
-  }
-  for (int64_t i = 0; i < BLOCK; i++) to[i] = static_cast<int16_t>(at[i] - ZERO);
-}
-
-template <int ROWS, int BITS>
-void sum_up(const Weights& w, int64_t output, const Rows& x, int64_t row, float (*to)[TOGETHER]) {
-  for (int o = 0; o < TOGETHER; o++) {
-    for (int r = 0; r < ROWS; r++) to[r][o] = 0;
-    for (int64_t block = 0; block < x.blocks; block++) {
-      int16_t weights[BLOCK];
-      widen<BITS>(w.vector_of(output + o, block * BITS / 8), block % 2, weights);
-      for (int r = 0; r < ROWS; r++) {
-        int64_t place = (row + r) * x.blocks + block;
-        const int8_t* numbers = x.numbers.data() + place * BLOCK;
-        int32_t found = 0;
-        for (int64_t i = 0; i < BLOCK; i++) found += weights[i] * static_cast<int16_t>(numbers[i]);
-        float scale = x.scales[place];
-        if constexpr (BITS == 4) scale *= w.scale_of(output + o, block);
-        to[r][o] += static_cast<float>(found) * scale;
+  for (int r = 0; r < ROWS; r++) std::fill(to[r], to[r] + PANEL, 0.0f);
+  for (int64_t block = 0; block < x.blocks; block++) {
+    const uint8_t* own = bytes + block / PARTS * BLOCK * PANEL;
+    int32_t found[ROWS][PANEL] = {};
+    for (int64_t quad = 0; quad < BLOCK / QUAD; quad++, own += PANEL * QUAD)
+      for (int64_t o = 0; o < PANEL; o++)
+        for (int64_t i = 0; i < QUAD; i++) {
+          uint8_t byte = own[o * QUAD + i];
+          int weight = (BITS == 8 ? byte : levels[block % PARTS ? byte >> 4 : byte & 15]) - ZERO;
+          for (int r = 0; r < ROWS; r++)
+            found[r][o] += weight * x.numbers[((row + r) * x.blocks + block) * BLOCK + quad * QUAD + i];
+        }
+    for (int r = 0; r < ROWS; r++)
+      for (int64_t o = 0; o < PANEL; o++) {
+        float scale = x.scales[(row + r) * x.blocks + block];
+        if constexpr (BITS == 4) scale *= scales[block * PANEL + o];
+        to[r][o] += static_cast<float>(found[r][o]) * scale;
       }
-    }
   }
-}
 #endif
+}
 
 template <int ROWS>
 void some_rows(const Weights& w, const Rows& x, int64_t row, float* y) {
-  at::parallel_for(0, w.padded() / TOGETHER, 16, [&](int64_t begin, int64_t end) {
-    float sums[ROWS][TOGETHER];
-    for (int64_t output = begin * TOGETHER; output < end * TOGETHER; output += TOGETHER) {
-      w.bits == 8 ? sum_up<ROWS, 8>(w, output, x, row, sums) : sum_up<ROWS, 4>(w, output, x, row, sums);
+  at::parallel_for(0, w.padded() / PANEL, 2, [&](int64_t begin, int64_t end) {
+    float sums[ROWS][PANEL];
+    for (int64_t panel = begin; panel < end; panel++) {
+      w.bits == 8 ? sum_up<ROWS, 8>(w, panel, x, row, sums) : sum_up<ROWS, 4>(w, panel, x, row, sums);
       for (int r = 0; r < ROWS; r++)
-        for (int64_t o = output; o < std::min(output + TOGETHER, w.outputs); o++)
-          y[(row + r) * w.outputs + o] = sums[r][o - output] * (w.bits == 8 ? w.scale_of(o, 0) : 1);
+        for (int64_t o = panel * PANEL; o < std::min((panel + 1) * PANEL, w.outputs); o++)
+          y[(row + r) * w.outputs + o] = sums[r][o % PANEL] * (w.bits == 8 ? w.scale_of(o, 0) : 1);
     }
   });
 }
