@@ -47,8 +47,10 @@ BUDGET_S = 600.0
 OTHERS = ("openvino_frozen", "onnxruntime_frozen")
 BACKENDS = (
     "compile",
+    "graph",
     "aot",
     "aot_packed",
+    "aot_frozen",
     "aot_autotune_frozen",
     *OTHERS,
     "compile_autotune",
@@ -56,7 +58,7 @@ BACKENDS = (
 """Other runtimes than torch, and all ways that are measured."""
 
 RIVALS = ("eager", "compile", "aot")
-FROZEN_RIVALS = (*RIVALS, "compile_autotune", "aot_autotune_frozen", *OTHERS)
+FROZEN_RIVALS = (*RIVALS, "compile_autotune", "aot_frozen", *OTHERS)
 
 
 def drawn(count: int = NUM_NETS) -> list[str]:
