@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.bench.run_record import FIGURE_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
+from passnet.bench.run_record import FIGURE_FILE, RUN_FILE, SCORES_FILE, TABLES_FILE, TRIALS_FILE
 from passnet.core.records.serialise import packed
 from passnet.errors import InputError
 from passnet.pages.tables.results import write_results
@@ -15,11 +15,12 @@ from tests.conftest import ROOT
 @pytest.mark.parametrize("name", ["demo", "passbench-v0"])
 def test_the_results_of_a_recorded_run_are_written_to_the_byte(name: str, tmp_path: Path) -> None:
     run = ROOT / "baselines" / name
-    shutil.copy(packed(run / TRIALS_FILE), tmp_path)
+    for file in (run / RUN_FILE, packed(run / TRIALS_FILE)):
+        shutil.copy(file, tmp_path)
     scores = write_results(tmp_path)
     assert len(scores) == len({score.candidate for score in scores}) > 1
-    for file in (SCORES_FILE, TABLES_FILE):
-        assert (tmp_path / file).read_bytes() == (run / file).read_bytes(), file
+    for name in (SCORES_FILE, TABLES_FILE):
+        assert (tmp_path / name).read_bytes() == (run / name).read_bytes(), name
     assert (tmp_path / FIGURE_FILE).read_text().startswith("<?xml")
 
 
