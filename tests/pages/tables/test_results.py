@@ -19,8 +19,8 @@ def test_the_results_of_a_recorded_run_are_written_to_the_byte(name: str, tmp_pa
         shutil.copy(file, tmp_path)
     scores = write_results(tmp_path)
     assert len(scores) == len({score.candidate for score in scores}) > 1
-    for name in (SCORES_FILE, TABLES_FILE):
-        assert (tmp_path / name).read_bytes() == (run / name).read_bytes(), name
+    for written in (SCORES_FILE, TABLES_FILE):
+        assert (tmp_path / written).read_bytes() == (run / written).read_bytes(), written
     assert (tmp_path / FIGURE_FILE).read_text().startswith("<?xml")
 
 
