@@ -147,6 +147,20 @@ struct Finish {
     for (int i = 0; i < COUNT; i++) store(i, values[i]);
   }
 
+  // Stores the first `count` of some sums, which have the bias, with what else is computed of them; places are `step`
+  // apart.
+  template <int COUNT>
+  void put(Lanes (&sums)[COUNT], float* y, int64_t place, int64_t step, int64_t count, int64_t lanes) const {
+    if (other) {
+#pragma GCC unroll 4
+      for (int i = 0; i < COUNT; i++)
+        if (i < count) sums[i] += load_some(other + place + i * step, lanes);
+    }
+    activate(sums, [&](int i, Lanes value) {
+      if (i < count) store_some(y + place + i * step, value, lanes);
+    });
+  }
+
   // Stores some rows of sums of `channel` and `count - 1` after it, with all that is computed of them. Rows of sums are
   // `step` apart, those of the result, which begins at `place`, `pitch`.
   void put_rows(const float* sums, int64_t step, int64_t rows, int64_t count, float* y, int64_t place, int64_t pitch,

@@ -252,20 +252,6 @@ inline void convolve_windows(const Shape& shape, const float* x, const float* by
 
 constexpr int COLUMNS = 4;  // pixels of a line whose sums by one vector of channels are computed at once
 
-// Writes the sums of up to `count` pixels of a line.
-inline void put(const Shape& shape, Lanes (&sums)[COLUMNS], float* y, const Finish& finish, int64_t place, int64_t count,
-                int64_t lanes) {
-  const int64_t step = shape.in_channels;
-  if (finish.other) {
-#pragma GCC unroll 4
-    for (int i = 0; i < COLUMNS; i++)
-      if (i < count) sums[i] += load_some(finish.other + place + i * step, lanes);
-  }
-  finish.activate(sums, [&](int i, Lanes value) {
-    if (i < count) store_some(y + place + i * step, value, lanes);
-  });
-}
-
 // Some lines of pixels: of a few of a line, all channels one vector after the other, as they lie in memory.
 template <int SIZE, int STRIDE>
 void depthwise_lines(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish, int64_t begin,
@@ -304,7 +290,7 @@ void depthwise_lines(const Shape& shape, const float* x, const float* by, float*
               if (int k = j - i * STRIDE; k >= 0 && k < SIZE) sums[i] += value * own[k];
           }
         }
-        put(shape, sums, y, finish, place + channel, count, lanes);
+        finish.put(sums, y, place + channel, channels, count, lanes);
       };
       int64_t channel = 0;
       for (; channel + LANES <= channels; channel += LANES) take(channel, LANES);
@@ -342,7 +328,7 @@ void depthwise_lines_of_any(const Shape& shape, const float* x, const float* by,
             sums[i] += load_some(is_inside || (place >= 0 && place < shape.width) ? from : zeros, lanes) * weight;
         }
       }
-      put(shape, sums, y, finish, (number * width + column) * channels + channel, count, lanes);
+      finish.put(sums, y, (number * width + column) * channels + channel, channels, count, lanes);
     }
   }
 }

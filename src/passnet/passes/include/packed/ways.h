@@ -280,9 +280,8 @@ inline Tensor in_fewer_bits(const Packed& packed, const Form& form, const Tensor
 inline bool takes_given_bias(const Form& form) { return form.has_bias && !form.has_norm; }
 
 // A product or convolution, the sum with `other`, and the activation.
-inline Tensor product(const Packed& kept, const Form& form, const Tensor& values, const Optional& other,
+inline Tensor product(Packed packed, const Form& form, const Tensor& values, const Optional& other,
                       at::TensorList given) {
-  Packed packed = kept;
   if (takes_given_bias(form)) packed.bias = given[form.num_weights()];
   if (!packed.weight.defined()) packed.weight = given[0];
   if (is_own(packed.way)) {

@@ -235,11 +235,8 @@ class Tiles {
         for (int k = 0; k < TILE; k++) {
           zero += found[k] - found[k];
           found[k] += bias;
-          if (finish.other && k < columns) found[k] += load_some(finish.other + place + k * shape.out_channels, lanes);
         }
-        finish.activate(found, [&](int k, Lanes value) {
-          if (k < columns) store_some(y + place + k * shape.out_channels, value, lanes);
-        });
+        finish.put(found, y, place, shape.out_channels, columns, lanes);
       }
     }
     float sum = 0;
