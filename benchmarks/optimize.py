@@ -21,6 +21,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -88,38 +89,34 @@ def build(entry: str, folder: Path, threads: int, batch: int) -> None:
         optimize_calls(net.module, [inputs], settings, folder, True, told)
 
 
-def optimize_arguments(
-    entry: str,
-    threads: int,
-    folder: Path,
-    batch: int = 0,
-    engines: Sequence[str] = BACKENDS,
-    authors: Sequence[str] = (),
-) -> list[str]:
-    """Return the command line of `passnet` that measures a net."""
-    sizes = ["--size", f"batch={batch}"] if batch else []
-    return ["optimize", entry, "--json", "--freeze",
-            "--threads", str(threads), "--budget", f"{BUDGET_S:g}s", "--seconds", "1",
-            "--out", str(folder), "--resume", *sizes,
-            *(word for engine in engines for word in ("--backend", engine)),
-            *(word for author in authors for word in ("--author", author))]  # fmt: skip
+@dataclass(frozen=True)
+class Request:
+    """A net to measure, by which backends and authors; a batch of 0 is the net's own."""
+
+    entry: str
+    threads: int
+    folder: Path
+    batch: int = 0
+    engines: Sequence[str] = BACKENDS
+    authors: Sequence[str] = ()
+
+    def arguments(self) -> list[str]:
+        """Return the command line of `passnet`."""
+        sizes = ["--size", f"batch={self.batch}"] if self.batch else []
+        return ["optimize", self.entry, "--json", "--freeze",
+                "--threads", str(self.threads), "--budget", f"{BUDGET_S:g}s", "--seconds", "1",
+                "--out", str(self.folder), "--resume", *sizes,
+                *(word for engine in self.engines for word in ("--backend", engine)),
+                *(word for author in self.authors for word in ("--author", author))]  # fmt: skip
 
 
-def measure(
-    entry: str,
-    threads: int,
-    folder: Path,
-    batch: int = 0,
-    engines: Sequence[str] = BACKENDS,
-    authors: Sequence[str] = (),
-    limit_s: float = LIMIT_S,
-) -> dict[str, object]:
+def measure(request: Request, limit_s: float = LIMIT_S) -> dict[str, object]:
     """Return the records of one net, made in a process of its own; or why there are none."""
-    found: dict[str, object] = {"entry": entry, "threads": threads, "batch": batch or None}
+    entry, batch = request.entry, request.batch
+    found: dict[str, object] = {"entry": entry, "threads": request.threads, "batch": batch or None}
     if batch and "batch" not in axis_sizes(build_entry(entry)):
         return {**found, "error": "its inputs name no batch"}
-    command = [sys.executable, "-m", "passnet.cli",
-               *optimize_arguments(entry, threads, folder, batch, engines, authors)]  # fmt: skip
+    command = [sys.executable, "-m", "passnet.cli", *request.arguments()]
     try:
         run = subprocess.run(command, capture_output=True, timeout=limit_s, check=False)
     except subprocess.TimeoutExpired:
@@ -226,7 +223,8 @@ def main(records: Path, threads: int, count: int, batch: int) -> None:
         with progress("optimising nets", len(chosen)) as step, records.open("a") as file:
             for entry in chosen:
                 if entry not in done:
-                    done[entry] = measure(entry, threads, folder_of(records, entry), batch)
+                    request = Request(entry, threads, folder_of(records, entry), batch)
+                    done[entry] = measure(request)
                     file.write(json.dumps(done[entry]) + "\n")
                     file.flush()
                 step(entry)

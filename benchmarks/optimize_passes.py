@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from benchmarks.optimize import BUDGET_S, drawn, folder_of, measure
+from benchmarks.optimize import BUDGET_S, Request, drawn, folder_of, measure
 from passnet.core.records.serialise import decode
 from passnet.core.terminal.progress import progress
 from passnet.data.capture.catalog import build_entry
@@ -107,7 +107,7 @@ def main(records: Path, count: int) -> None:
         for entry in chosen:
             if entry not in done:
                 folder = folder_of(records, entry)
-                done[entry] = measure(entry, 1, folder, 0, BACKENDS, AUTHORS, LIMIT_S)
+                done[entry] = measure(Request(entry, 1, folder, 0, BACKENDS, AUTHORS), LIMIT_S)
                 file.write(json.dumps(done[entry]) + "\n")
                 file.flush()
             step(entry)

@@ -6,6 +6,10 @@ from torch import nn
 KIND = "harmless"
 
 
+def in_windows(x, side):
+    return x.unflatten(1, (-1, side)).unflatten(3, (-1, side)).transpose(2, 3)
+
+
 class ShiftedWindows(nn.Module):
     def __init__(self, width, side, shift) -> None:
         super().__init__()
@@ -22,15 +26,14 @@ class ShiftedWindows(nn.Module):
             for columns in cuts:
                 regions[:, rows, columns] = number
                 number += 1
-        of_window = regions.unflatten(1, (-1, self.side)).unflatten(3, (-1, self.side))
-        of_window = of_window.transpose(2, 3).flatten(1, 2).flatten(2)
+        of_window = in_windows(regions, self.side).flatten(1, 2).flatten(2)
         return (of_window.unsqueeze(2) != of_window.unsqueeze(3)) * -100.0
 
     def forward(self, x):
         size = x.shape[1:3]
         y = torch.roll(self.norm(x), (-self.shift, -self.shift), (1, 2))
         mask = self.mask(y)
-        y = y.unflatten(1, (-1, self.side)).unflatten(3, (-1, self.side)).transpose(2, 3)
+        y = in_windows(y, self.side)
         rows = y.shape[1:3]
         q, k, v = self.to_qkv(y.flatten(3, 4).flatten(1, 2)).chunk(3, -1)
         scores = q @ k.mT / q.shape[-1] ** 0.5 + mask
