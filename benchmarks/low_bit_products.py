@@ -20,7 +20,8 @@ import torch
 from rich.console import Console
 
 from passnet.pages.tables.tables import Table, print_table
-from passnet.passes.apply.packed_products import load_op, product_form
+from passnet.passes.apply.packed_op import load_op
+from passnet.passes.apply.packed_products import product_form
 
 LAYERS = 16
 SHAPES = ((768, 768), (256, 768), (256, 768), (768, 768), (2048, 768), (2048, 768), (768, 2048))

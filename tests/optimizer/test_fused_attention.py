@@ -8,7 +8,7 @@ import torch
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.decoding.fused_attention import fuse_attention_of_parts
 from passnet.optimizer.decoding.step_plan import step_plan
-from passnet.passes.apply.packed_products import load_op
+from passnet.passes.apply.packed_op import load_op
 from tests.optimizer import test_decoding as nets
 
 

@@ -12,7 +12,8 @@ from torch.export import Dim, export
 
 from passnet.errors import BackendError
 from passnet.optimizer.backends.low_bits import low_bit_program
-from passnet.passes.apply.packed_products import load_op, product_form
+from passnet.passes.apply.packed_op import load_op
+from passnet.passes.apply.packed_products import product_form
 from passnet.passes.compilation import build
 
 LEVELS = torch.tensor([-127, -88, -67, -50, -36, -23, -12, 0, 10, 20, 31, 43, 56, 71, 92, 127])

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from passnet.passes.apply.packed_products import load_op, pack_products
+from passnet.passes.apply.packed_op import load_op
+from passnet.passes.apply.packed_products import pack_products
 from tests.passes.packed_nets import RandomNet
 from tests.passes.test_packed_products import compare
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch._inductor import config
 
 from passnet.errors import InputError, PassError
-from passnet.passes.apply.packed_products import load_op
+from passnet.passes.apply.packed_op import load_op
 from passnet.passes.compilation import build, check_watch
 from passnet.passes.inductor_pass import InductorPass, passes_in_inductor
 

@@ -12,7 +12,8 @@ from passnet.core.hardware import this_hardware
 from passnet.errors import InputError
 from passnet.inductor.graph_pass import CustomGraphPass, pass_added
 from passnet.passes.apply.custom_op import kernel_ops_of, op_of, wrap_sites
-from passnet.passes.apply.packed_products import load_op, pack_products
+from passnet.passes.apply.packed_op import load_op
+from passnet.passes.apply.packed_products import pack_products
 from passnet.passes.apply.rewrite import PassReport, apply_passes
 from passnet.passes.apply.written_attention import fuse_attention
 from passnet.passes.backend import (

@@ -25,7 +25,7 @@ from passnet.optimizer.backends.in_child import (
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.record import Precision
-from passnet.passes.apply.packed_products import load_op
+from passnet.passes.apply.packed_op import load_op
 from passnet.passes.kernel_op import kernels_of, load_kernels, write_kernels
 
 PACKAGE_FILE, CONSTANTS_FILE = "net.pt2", "constants.pt"

@@ -27,7 +27,8 @@ from passnet.optimizer.backends.in_child import with_repeated
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, weights_of
 from passnet.optimizer.call.values import difference, flattened
 from passnet.passes.apply.first_call import noting_first_calls
-from passnet.passes.apply.packed_products import load_op, pack_products
+from passnet.passes.apply.packed_op import load_op
+from passnet.passes.apply.packed_products import pack_products
 from passnet.passes.apply.rewrite import PassReport
 from passnet.passes.apply.written_attention import fuse_attention
 from passnet.passes.backend import Residual, compile_graph, passnet_backend, without_bare_kernels

@@ -17,7 +17,8 @@ from passnet.optimizer.backends.aot import packed_backend
 from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.decoding.fused_attention import fuse_attention_of_parts
 from passnet.optimizer.record import Precision
-from passnet.passes.apply.packed_products import load_op, product_form
+from passnet.passes.apply.packed_op import load_op
+from passnet.passes.apply.packed_products import product_form
 
 _ATEN = torch.ops.aten
 

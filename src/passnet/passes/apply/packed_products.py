@@ -10,8 +10,6 @@ import operator
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,67 +17,18 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves
 
-from passnet.errors import PassError, boundary
 from passnet.passes.apply.axes import memory_order
 from passnet.passes.apply.first_call import memory_of
-from passnet.passes.compilation import INCLUDE, build, check_watch
+from passnet.passes.apply.packed_op import channels_last, example_of, is_plain, is_weight
+from passnet.passes.apply.packed_recurrent import put_recurrent, recurrent_layers
 from passnet.passes.match.activations import Activation, activation_of
 from passnet.passes.match.graph_index import GraphIndex, first_values
 from passnet.passes.match.guards import EXAMPLE
 from passnet.passes.match.normalise import CanonicalCall, callable_name
 
-SOURCE = INCLUDE / "packed" / "packed_products.cpp"
-
 _CONVOLUTIONS = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
 
 _NORM = ("weight", "bias", "running_mean", "running_var")
-
-
-@cache
-def load_op() -> str:
-    """Load the op, compiled at first use; return the name of its build.
-
-    Raises:
-        PassError: there is no compiler, or torch has no oneDNN.
-    """
-    if not torch.backends.mkldnn.is_available():
-        raise PassError("weights are packed by oneDNN, which this torch has not")
-    root = Path(torch.__file__).parent
-    flags = (
-        *("-std=c++20", "-w", f"-I{root}/include", f"-L{root}/lib"),
-        *(f"-I{root}/include/torch/csrc/api/include", "-ltorch_cpu", "-lc10"),
-        f'-DVERSION="{torch.__version__}"',
-    )
-    path = build(SOURCE.read_text(encoding="utf-8"), flags)
-    check_watch(path)
-    with boundary(PassError, f"loading {path}"):
-        torch.ops.load_library(str(path))
-    torch.library.register_fake("passnet_packed::product", _fake)
-    torch.library.register_fake("passnet_packed::attend", _fake_attend)
-    return path.stem
-
-
-def _fake(
-    x: torch.Tensor, weights: Sequence[torch.Tensor], other: torch.Tensor | None, form: str
-) -> torch.Tensor:
-    """Return a tensor of the result's shape and strides."""
-    words = form.split()
-    num_dims = int(words[0])
-    if not num_dims:
-        return x.new_empty((*x.shape[:-1], weights[0].shape[0]))
-    stride, padding, dilation = (
-        [int(word) for word in words[1 + part * num_dims : 1 + (part + 1) * num_dims]]
-        for part in range(3)
-    )
-    groups = words[1 + 3 * num_dims]
-    sizes = torch.convolution(
-        *(x, weights[0], None, stride, padding, dilation, False, [0] * num_dims, int(groups))
-    ).shape
-    return _channels_last(x.new_empty(sizes))
-
-
-def _fake_attend(query: torch.Tensor, *parts: torch.Tensor) -> torch.Tensor:
-    return query.new_empty((*query.shape[:3], parts[3].shape[3]))
 
 
 @dataclass
@@ -144,8 +93,8 @@ def pack_products(module: torch.fx.GraphModule, weight_bits: int = 32) -> int:
     if not torch.backends.mkldnn.enabled:  # type: ignore[truthy-function]
         return 0
     index = GraphIndex(graph)
-    products = [*_products(index)]
-    if not products:
+    products, recurrent = [*_products(index)], [*recurrent_layers(index)]
+    if not products and not recurrent:
         return 0
     layouts = _Layouts(index, products)
     is_settled = layouts.settle()
@@ -157,9 +106,11 @@ def pack_products(module: torch.fx.GraphModule, weight_bits: int = 32) -> int:
         _put(graph, product, results)
     if is_settled:
         layouts.apply(results)
+    for layers in recurrent:
+        put_recurrent(graph, layers, results)
     graph.lint()
     module.recompile()
-    return len(products)
+    return len(products) + len(recurrent)
 
 
 def _switches_autocast(node: torch.fx.Node) -> bool:
@@ -182,21 +133,20 @@ def _product(node: torch.fx.Node, index: GraphIndex) -> _Product | None:
     call = index.calls[node]
     name = call.label.rpartition(".")[2]
     values = dict(call.arguments)
-    is_known = call.label.startswith("torch.") and (name == "linear" or name in _CONVOLUTIONS)
-    if not is_known:
+    if not call.label.startswith("torch.") or name not in ("linear", *_CONVOLUTIONS):
         return None
     num_dims = _CONVOLUTIONS.get(name, 0)
-    x, result = values.get("self", values.get("input")), _example(node)
+    x, result = values.get("self", values.get("input")), example_of(node)
     weights, norm_dim = _parts_of_weight(values.get("weight"), index)
     ranks = [num_dims + 2] * len(weights) + [1]
     bias = values.get("bias")
-    is_late = not num_dims and isinstance(bias, torch.fx.Node) and not _is_weight(bias, 1)
+    is_late = not num_dims and isinstance(bias, torch.fx.Node) and not is_weight(bias, 1)
     if bias is not None and not is_late:
         weights.append(bias)
-    if not all(_is_weight(*pair) for pair in zip(weights, ranks, strict=False)):
+    if not all(is_weight(*pair) for pair in zip(weights, ranks, strict=False)):
         return None
-    example = _example(x)
-    if example is None or result is None or not _is_plain(example) or not _is_plain(result):
+    example = example_of(x)
+    if example is None or result is None or not is_plain(example) or not is_plain(result):
         return None
     has_bias = bias is not None and not is_late
     product = _Product(num_dims, x, weights, [node], has_bias=has_bias, norm_dim=norm_dim)
@@ -212,8 +162,8 @@ def _product(node: torch.fx.Node, index: GraphIndex) -> _Product | None:
         padding = tuple(each // 2 for each in both)
         product.pad = [count for each in reversed(both) for count in (0, each % 2)]
     padding = _sizes(padding, num_dims)
-    is_plain = stride and padding and dilation and type(groups) is int
-    if not is_plain or example.dim() != num_dims + 2:
+    is_known = stride and padding and dilation and type(groups) is int
+    if not is_known or example.dim() != num_dims + 2:
         return None
     product.stride, product.padding, product.dilation = stride, padding, dilation
     product.groups = groups
@@ -226,7 +176,7 @@ def _parts_of_weight(weight: Any, index: GraphIndex) -> tuple[list[Any], int]:
     """
     if weight in index.calls and index.calls[weight].label == "torch._weight_norm":
         values = dict(index.calls[weight].arguments)
-        directions, dim = _example(values["v"]), values["dim"]
+        directions, dim = example_of(values["v"]), values["dim"]
         if directions is not None and type(dim) is int and 0 <= dim < directions.dim():
             return [values["v"], values["g"]], dim
     return [weight], -1
@@ -237,29 +187,8 @@ def _sizes(value: Any, num_dims: int) -> tuple[int, ...]:
     if value == "valid":
         return (0,) * num_dims
     sizes = (value,) * num_dims if isinstance(value, int) else value
-    is_plain = isinstance(sizes, tuple) and all(type(size) is int for size in sizes)
-    return sizes if is_plain and len(sizes) == num_dims else ()
-
-
-def _example(node: Any) -> torch.Tensor | None:
-    value = node.meta.get(EXAMPLE) if isinstance(node, torch.fx.Node) else None
-    return value if isinstance(value, torch.Tensor) else None
-
-
-def _is_plain(value: torch.Tensor) -> bool:
-    is_dense = value.layout is torch.strided and value.device.type == "cpu"
-    return is_dense and value.dtype is torch.float32
-
-
-def _is_weight(node: Any, rank: int) -> bool:
-    """Return whether a node is a parameter or buffer of the net, in float32 without gaps."""
-    value = _example(node)
-    if value is None or node.op != "placeholder" or not _is_plain(value) or value.dim() != rank:
-        return False
-    is_held = "_dynamo_static_input_type" in node.meta.get("tensor_dict", {})
-    last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(value.dim())
-    is_dense = value.is_contiguous() or (last and value.is_contiguous(memory_format=last))
-    return bool(is_held and is_dense and value.numel())
+    are_plain = isinstance(sizes, tuple) and all(type(size) is int for size in sizes)
+    return sizes if are_plain and len(sizes) == num_dims else ()
 
 
 def _extend(product: _Product, index: GraphIndex, taken: Collection[torch.fx.Node]) -> None:
@@ -295,7 +224,7 @@ def _take_norm(product: _Product, node: torch.fx.Node, call: CanonicalCall) -> N
     values = dict(call.arguments)
     norm = [values.get(name) for name in _NORM]
     is_norm = call.label.startswith("torch.") and call.label.endswith(".batch_norm")
-    is_settled = values.get("training") is False and all(_is_weight(value, 1) for value in norm)
+    is_settled = values.get("training") is False and all(is_weight(value, 1) for value in norm)
     if is_norm and is_settled and first_values(node) == [product.nodes[-1]]:
         product.weights += [value for value in norm if isinstance(value, torch.fx.Node)]
         product.epsilon = float(values["eps"])
@@ -311,8 +240,8 @@ def _take_sum(product: _Product, node: torch.fx.Node, call: CanonicalCall) -> No
     others = [value for value in node.args if value is not last]
     if len(node.args) != 2 or len(others) != 1 or (call.writes and node.args[0] is not last):
         return
-    example, own = _example(others[0]), _example(last)
-    if example is None or own is None or not _is_plain(example) or example.shape != own.shape:
+    example, own = example_of(others[0]), example_of(last)
+    if example is None or own is None or not is_plain(example) or example.shape != own.shape:
         return
     product.other = others[0]  # type: ignore[assignment]
     product.nodes.append(node)
@@ -331,7 +260,7 @@ class _Layouts:
     def settle(self) -> bool:
         """Find the calls to change; return whether nothing else of the graph would change."""
         images = [product.nodes[-1] for product in self.products if product.num_dims]
-        laid_out = {node: _channels_last(node.meta[EXAMPLE]) for node in images}
+        laid_out = {node: channels_last(node.meta[EXAMPLE]) for node in images}
         new = {n: value for n, value in laid_out.items() if _other_strides(value, n.meta[EXAMPLE])}
         own = {node for product in self.products for node in product.nodes}
         for node in self.graph.nodes:
@@ -398,7 +327,7 @@ class _Layouts:
     def _restore(self, output: torch.fx.Node, new: Mapping[torch.fx.Node, Any]) -> bool:
         for node in output.all_input_nodes:
             if node in new:
-                former = _example(node)
+                former = example_of(node)
                 if former is None or not _is_dense(former):
                     return False
                 self.outputs.append(node)
@@ -429,8 +358,8 @@ def _is_dense(value: torch.Tensor) -> bool:
     """
     if value.is_contiguous():
         return True
-    is_plain = all(type(stride) is int for stride in value.stride())
-    return is_plain and value.permute(memory_order(value)[0]).is_contiguous()
+    are_plain = all(type(stride) is int for stride in value.stride())
+    return are_plain and value.permute(memory_order(value)[0]).is_contiguous()
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
@@ -439,13 +368,6 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 def _shares(value: Any, others: Any) -> bool:
     return not set(map(memory_of, _tensors(others))).isdisjoint(map(memory_of, _tensors(value)))
-
-
-def _channels_last(value: torch.Tensor) -> torch.Tensor:
-    if value.dim() == 3:
-        return torch.empty_like(value.mT, memory_format=torch.contiguous_format).mT
-    last = torch.channels_last if value.dim() == 4 else torch.channels_last_3d
-    return torch.empty_like(value, memory_format=last)
 
 
 def _other_strides(value: torch.Tensor, former: torch.Tensor) -> bool:

@@ -14,10 +14,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <sstream>
+#include <tuple>
 #include <unordered_map>
 
 #include "packed/attention_of_parts.h"
 #include "packed/fastest_way.h"
+#include "packed/recurrent.h"
 #include "watched_bytes.h"
 
 namespace {
@@ -159,6 +162,44 @@ Tensor call(const Tensor& x, at::TensorList weights, const Optional& other, c10:
   return y.permute({0, 2, 3, 1}).reshape({y.size(0), y.size(3), y.size(1)}).mT();  // strides also where a size is 1
 }
 
+// A recurrent layer in one direction, over x (steps, batch, inputs): the hidden states of all steps, the last one, and
+// the last cell of an LSTM. Weights are those of the input and of the hidden state, then their biases if there are any.
+// `text` names the layer, and says whether the last step comes first.
+std::tuple<Tensor, Tensor, Tensor> recur(const Tensor& x, at::TensorList weights, const Tensor& hidden,
+                                         const Optional& cell, c10::string_view text) {
+  std::istringstream words{std::string(text)};
+  std::string name;
+  bool is_reversed = false;
+  words >> name >> is_reversed;
+  const auto kind = passnet::recurrent::kind_of(name);
+  const bool is_gru = kind == passnet::recurrent::Kind::GRU;
+  const int64_t steps = x.size(0), batch = x.size(1), size = hidden.size(-1);
+  if (hidden.scalar_type() != at::kFloat || (cell && cell->scalar_type() != at::kFloat))
+    throw std::runtime_error("passnet: packed recurrent layers are in float32");
+  if (!steps) throw std::runtime_error("passnet: a sequence of no steps");
+  at::AutoDispatchBelowADInplaceOrView guard;
+  const bool has_bias = weights.size() > 2;
+  const std::string form = has_bias ? "0 1 1 0 0.0 none none 32" : "0 1 0 0 0.0 none none 32";
+  std::vector<Tensor> of_input{weights[0]}, of_hidden{weights[1]};
+  if (has_bias) of_input.push_back(weights[2]), of_hidden.push_back(weights[3]);
+  Tensor given = call(x, of_input, {}, form).contiguous();  // for all steps at once
+  Tensor y = at::empty({steps, batch, size}, x.options()), last = hidden.contiguous();
+  Tensor own_cell = cell ? cell->clone(at::MemoryFormat::Contiguous) : at::empty({0}, x.options());
+  if (!batch) return {y, last.clone(), own_cell};
+  auto site = site_of(of_hidden, form);
+  const Optional added = is_gru ? Optional() : Optional(given.select(0, 0));
+  const Packed packed = packed_of(*site, of_hidden, last, added);
+  for (int64_t number = 0; number < steps; number++) {
+    int64_t at = is_reversed ? steps - 1 - number : number;
+    Tensor own = given.select(0, at), after = y.select(0, at);
+    Tensor sums = product(packed, site->form, last, is_gru ? Optional() : Optional(own), of_hidden).contiguous();
+    passnet::recurrent::State state{last.const_data_ptr<float>(), after.data_ptr<float>(), own_cell.data_ptr<float>()};
+    passnet::recurrent::step(kind, sums.const_data_ptr<float>(), own.const_data_ptr<float>(), state, batch, size);
+    last = after;
+  }
+  return {y, last.clone(), own_cell};
+}
+
 constexpr int64_t FEW = 16;  // rows of a query
 
 // Attention to past and new keys, whose heads have rows for each head of the query that shares them: queries
@@ -215,6 +256,8 @@ TORCH_LIBRARY_FRAGMENT(passnet_packed, library) {
   library.def("product(Tensor x, Tensor[] weights, Tensor? other, str form) -> Tensor",
               {at::Tag::needs_exact_strides});
   library.impl("product", c10::DispatchKey::CPU, TORCH_FN(call));
+  library.def("recur(Tensor x, Tensor[] weights, Tensor hidden, Tensor? cell, str form) -> (Tensor, Tensor, Tensor)");
+  library.impl("recur", c10::DispatchKey::CPU, TORCH_FN(recur));
   library.def("attend(Tensor query, Tensor past_keys, Tensor past_values, Tensor new_keys, Tensor new_values, "
               "Tensor? mask) -> Tensor");
   library.impl("attend", c10::DispatchKey::CPU, TORCH_FN(attend));
