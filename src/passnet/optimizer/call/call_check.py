@@ -329,7 +329,7 @@ def _needs(needs_gradient: bool) -> str:
 
 
 def _misfit_of_net(signature: InputSignature) -> tuple[Misfit, str] | None:
-    if change := net_state.change_of_net(signature.modules):
+    if change := net_state.change_of_net(signature.modules).says:
         return Misfit.NET, change
     if name := net_state.moved_weight(signature.weights):
         return Misfit.WEIGHT, f"weight {name} was moved, converted or reshaped"

@@ -3,10 +3,12 @@
 import logging
 import sys
 import sysconfig
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -58,6 +60,7 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
     varies = [getattr(leaf, "varies", ()) for leaf in signature.leaves]
     of_leaves = signature.examples, constants, signature.same_as, bounds, varies
     leaves = tuple(zip(*of_leaves, signature.filled_rows, strict=True))
+    unseen = tuple(former for former in signature.modules if _is_unseen(former.entries))
     requirements = (
         leaves,
         tuple(former.entries for former in signature.modules if isinstance(former.entries, dict)),
@@ -72,7 +75,8 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
         signature.ignored_keys,
         signature.is_frozen,
         net_state.is_same,
-        lambda: int(Misfit.NET) if net_state.change_of_net(signature.modules) else 0,
+        partial(_look_at, signature.modules),
+        partial(_look_at, unseen) if unseen else None,
         tuple(storage.contents for storage in signature.storages),
         -1.0 if signature.bound is None else signature.bound,
         is_to_watch,
@@ -93,6 +97,17 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
         return tensors
 
     return check_flat
+
+
+def _is_unseen(entries: Any) -> bool:
+    """Return whether Python must look at a container, as nothing else tells its changes."""
+    return not isinstance(entries, (dict, list, MappingProxyType))
+
+
+def _look_at(remembered: Sequence[net_state.RememberedDict]) -> int:
+    """Return a misfit of a net, zero for none, or -1 for none but to be looked at again."""
+    change = net_state.change_of_net(remembered)
+    return int(Misfit.NET) if change.says else -int(change.must_be_looked_at)
 
 
 def num_watched_bytes(check: CallCheck) -> int:

@@ -119,6 +119,8 @@ def _items(container: Any) -> list[tuple[Any, Any]]:
     """Return the items of a dict, or the members of another container with their positions."""
     if isinstance(container, dict):
         return [*dict.items(container)]  # a subclass may import or build its values
+    if isinstance(container, Mapping):
+        return [*container.items()]
     return [*enumerate(container)]
 
 

@@ -6,7 +6,8 @@ objects; attributes and items may also be equal numbers, strings or tensors.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import is_
 from types import MappingProxyType
@@ -16,7 +17,7 @@ import torch
 from torch.nn.utils import parametrize
 
 from passnet.errors import InputError
-from passnet.optimizer.call.held_objects import OF_MODULES, OF_TRANSFORMERS, held_by
+from passnet.optimizer.call.held_objects import OF_MODULES, OF_TRANSFORMERS, Container, held_by
 from passnet.optimizer.call.net_call import state_tensors
 from passnet.optimizer.call.values import is_plain
 
@@ -46,7 +47,7 @@ class RememberedDict:
 
     module: str
     kind: str
-    entries: Mapping[Any, Any] | list[Any]
+    entries: Container
     names: tuple[Any, ...]
     values: tuple[Any, ...]
     later: Mapping[str, Any] = field(default_factory=dict)
@@ -152,11 +153,11 @@ def _saved(net: torch.nn.Module) -> dict[int, dict[str, Any]]:
     return found
 
 
-def _items(entries: Mapping[Any, Any] | list[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the keys and values of a dict, the positions and items of a list, or the names and
-    values of a class that calls can depend on.
+def _items(entries: Container) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the keys and values of a dict, the positions and items of a list or deque, or the
+    names and values of a class that calls can depend on.
     """
-    if isinstance(entries, list):
+    if isinstance(entries, (list, deque)):
         return tuple(range(len(entries))), tuple(entries)
     if isinstance(entries, MappingProxyType):
         used = {key: entries[key] for key in entries if key[:2] != "__" or key in _CALLED}
@@ -165,11 +166,25 @@ def _items(entries: Mapping[Any, Any] | list[Any]) -> tuple[tuple[Any, ...], tup
     return (*own,), (*own.values(),)
 
 
-def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
-    """Return a description of the first change of a net, or None."""
+@dataclass(frozen=True, slots=True)
+class NetChange:
+    """What a look at a net finds: the first change in words, None for none.
+
+    The net `must_be_looked_at` at the next call, too, where another object that may change stands
+    in the place of an equal one.
+    """
+
+    says: str | None = None
+    must_be_looked_at: bool = False
+
+
+def change_of_net(remembered: Sequence[RememberedDict]) -> NetChange:
+    """Compare a net with what was remembered of it."""
+    must_be_looked_at = False
     for former in remembered:
         if former.of_class is not None and type(former.of) is not former.of_class:
-            return f"{former.module or 'the net'} was given another class since it was optimised"
+            of = former.module or "the net"
+            return NetChange(f"{of} was given another class since it was optimised")
         names, values = _items(former.entries)
         if names == former.names and all(map(is_, values, former.values)):
             continue
@@ -181,8 +196,32 @@ def change_of_net(remembered: tuple[RememberedDict, ...]) -> str | None:
             states = [state[name] for state in (before, former.later) if name in state]
             is_known = name in now and any(same(state, now[name]) for state in states)
             if name not in _OF_TORCH | OF_TRANSFORMERS and not is_known:
-                return _change_in_words(former, str(name), now.get(name))
-    return None
+                return NetChange(_change_in_words(former, str(name), now.get(name)))
+            must_be_looked_at |= (
+                is_attribute and name in now and _may_change(now[name], before.get(name))
+            )
+        if former.kind != "__dict__":  # whose order no call asks for
+            kept = [name for name in names if name in before]
+            if kept != [name for name in former.names if name in now]:
+                of = former.module or "the net"
+                return NetChange(
+                    f"what {of} holds has another order than when the net was optimised"
+                )
+    return NetChange(None, must_be_looked_at)
+
+
+def _may_change(value: Any, former: Any) -> bool:
+    """Return whether a value is another object than the former one, and can be changed in place."""
+    if value is former:
+        return False
+    if type(value) is tuple:
+        pairs = (
+            zip(value, former, strict=False)
+            if type(former) is tuple
+            else ((x, None) for x in value)
+        )
+        return any(_may_change(*pair) for pair in pairs)
+    return not is_plain(value)
 
 
 def _change_in_words(remembered: RememberedDict, name: str, value: Any) -> str:

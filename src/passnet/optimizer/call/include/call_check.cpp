@@ -200,7 +200,8 @@ struct Check {
   int net_misfit = -1;     // of the net as its dicts were when last looked at
   PyObject* held;          // everything of Python that is pointed to from here
   PyObject* is_same;       // of two constants
-  PyObject* look_at_net;   // returns a misfit
+  PyObject* look_at_net;   // returns a misfit, or -1 for a net that fits and is to be looked at again
+  PyObject* look_at_unseen;  // the same of containers whose changes Python does not tell, or None
 };
 
 struct CheckObject {
@@ -336,6 +337,14 @@ int misfit_of_gradients(const Check& check, const std::vector<PyObject*>& given)
   return FITS;
 }
 
+int look_by(PyObject* look) {
+  PyObject* result = PyObject_CallNoArgs(look);
+  if (!result) throw std::exception();
+  int found = static_cast<int>(PyLong_AsLong(result));
+  Py_DECREF(result);
+  return found;
+}
+
 int misfit_of_net(Check& check) {
   bool is_as_seen = check.net_misfit >= 0;
   for (Dict& dict : check.dicts) {
@@ -356,12 +365,10 @@ int misfit_of_net(Check& check) {
   }
   if (!is_as_seen) {
     check.net_misfit = -1;  // should looking fail
-    PyObject* result = PyObject_CallNoArgs(check.look_at_net);
-    if (!result) throw std::exception();
-    check.net_misfit = static_cast<int>(PyLong_AsLong(result));
-    Py_DECREF(result);
+    check.net_misfit = look_by(check.look_at_net);
   }
-  return check.net_misfit;
+  if (check.net_misfit > 0 || check.look_at_unseen == Py_None) return std::max(check.net_misfit, 0);
+  return std::max(look_by(check.look_at_unseen), 0);
 }
 
 int misfit_of_weights(const Check& check) {
@@ -554,17 +561,17 @@ PyMethodDef methods[] = {
 PyTypeObject check_type = {PyVarObject_HEAD_INIT(nullptr, 0) "passnet_call_check.Check"};
 
 // check(args, kwargs, leaves, dicts, lists, classes, modules, weights, ignored_keys, is_frozen, is_same,
-// look_at_net, bytes, bound, is_to_watch, ranges); see compiled_check.py
+// look_at_net, look_at_unseen, bytes, bound, is_to_watch, ranges); see compiled_check.py
 PyObject* make_check(PyObject*, PyObject* held) {
   PyObject *args, *kwargs, *leaves, *dicts, *lists, *classes, *modules, *weights;
-  PyObject *is_same, *look_at_net, *bytes, *ranges;
+  PyObject *is_same, *look_at_net, *look_at_unseen, *bytes, *ranges;
   unsigned long long ignored_keys;
   int is_frozen, is_to_watch;
   double bound;
-  if (!PyArg_ParseTuple(held, "OOO!O!O!O!O!O!KpOOO!dpO!", &args, &kwargs, &PyTuple_Type, &leaves,
+  if (!PyArg_ParseTuple(held, "OOO!O!O!O!O!O!KpOOOO!dpO!", &args, &kwargs, &PyTuple_Type, &leaves,
                         &PyTuple_Type, &dicts, &PyTuple_Type, &lists, &PyTuple_Type, &classes,
                         &PyTuple_Type, &modules, &PyTuple_Type, &weights, &ignored_keys, &is_frozen,
-                        &is_same, &look_at_net, &PyTuple_Type, &bytes, &bound, &is_to_watch, &PyTuple_Type, &ranges))
+                        &is_same, &look_at_net, &look_at_unseen, &PyTuple_Type, &bytes, &bound, &is_to_watch, &PyTuple_Type, &ranges))
     return nullptr;
   try {
     auto check = std::make_unique<Check>();
@@ -577,6 +584,7 @@ PyObject* make_check(PyObject*, PyObject* held) {
     check->flushes_denormals = flushes_denormals();
     check->is_same = is_same;
     check->look_at_net = look_at_net;
+    check->look_at_unseen = look_at_unseen;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(leaves); i++) {
       PyObject *value, *is_constant, *varies, *has_filled_rows;
       Leaf leaf{};
