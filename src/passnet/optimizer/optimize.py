@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from passnet.bench.environment import describe_environment
 from passnet.core.jobs.process import JobRunner
@@ -21,22 +22,38 @@ from passnet.errors import InputError, boundary
 from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.backends.in_child import prepare_children
 from passnet.optimizer.backends.registry import all_backends
-from passnet.optimizer.call.fast_net import Arguments, FastNet, copied, fast_net
-from passnet.optimizer.call.net_call import BuiltBackend, NetCall, name_of
+from passnet.optimizer.call.attributes import digest_of, plain_attributes
+from passnet.optimizer.call.fast_net import Arguments, FastNet, copied, fast_net, unwrapped
+from passnet.optimizer.call.net_call import (
+    BuiltBackend,
+    NetCall,
+    as_module,
+    leaf_in_words,
+    name_of,
+)
+from passnet.optimizer.call.net_state import RememberedDict, change_of_net, remember_net
 from passnet.optimizer.call.process_state import process_state_kept
 from passnet.optimizer.call.sizes import named_ranges, ranges_of_calls
+from passnet.optimizer.call.values import is_dense
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, KeptPass, read_kept_passes
 from passnet.optimizer.decoding.encoder import source_call, source_ranges
 from passnet.optimizer.decoding.step import is_decoder, is_step, prefix_of
 from passnet.optimizer.decoding.step_plan import StepPlan, step_plan
-from passnet.optimizer.package import digest_of_weights, save_example, signature_folder
+from passnet.optimizer.package import (
+    ATTRIBUTES_FILE,
+    digest_of_weights,
+    save_example,
+    signature_folder,
+)
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord, SignatureRecord, SizeRange
 from passnet.optimizer.settings import DEFAULTS, OptimizeSettings
 from passnet.optimizer.tune import Progress, optimize_signature
 from passnet.version import __version__
 
 WEIGHT_FILE = "weights.bin"
+MADE_FOR_FILE = "made_for.txt"
+"""What the backends of an input signature were built for, as a digest, for resumed runs."""
 
 PageWriter: TypeAlias = Callable[[Path, OptimizedRecord, Sequence[KeptPass]], None]
 """Write the page of a record, with the passes that it cites, into a folder."""
@@ -180,7 +197,10 @@ def _optimized(
     with process_state_kept(settings.threads), JobRunner() as runner, _removed(weights):
         if any(backend.make is not None for backend in plan.values()):
             prepare_children(runner)
+        original = as_module(unwrapped(net))
+        former = remember_net(original)
         net_copy, calls_copy, weight_file = copied(net, calls, weights)
+        values = digest_of_weights(net_copy, with_values=True)
         groups = _groups(net_copy, calls_copy, settings)
         while groups:
             group = groups.pop(0)
@@ -188,8 +208,11 @@ def _optimized(
             home = signature_folder(folder, len(signatures))
             make_folder(home)
             if keeps_examples:
+                _clear_others(home, original, values, group)
                 save_example(home, tuple(args), kwargs)
             call = NetCall(group.net, args, kwargs, weight_file, group.ranges, group.plan)
+            if group.net is net_copy:
+                call.compare_with(original)
             now = time.monotonic()
             own = now + (deadline - now) / (len(groups) + 1 + bool(group.singly))
             num_folded = 1 + sum(built.is_frozen for built in built_backends)
@@ -206,10 +229,15 @@ def _optimized(
             if built is not None:
                 built_backends.append(built)
         frozen = any(built.is_frozen for built in built_backends)
+        if built_backends:
+            _check_unchanged(original, former, values if frozen else "")
+        if keeps_examples:
+            both = plain_attributes(original), plain_attributes(as_module(net_copy))
+            write_json(folder / ATTRIBUTES_FILE, both)
         record = OptimizedRecord(
             name_of(net),
             digest_of_weights(net),
-            digest_of_weights(net, with_values=True) if frozen else "",
+            values if frozen else "",
             torch.get_num_threads(),
             settings.freeze,
             describe_environment(),
@@ -220,3 +248,27 @@ def _optimized(
     warns = len(built_backends) == len(signatures)
     output_type = None if step_of is None else step_of.output_type
     return Optimized(fast_net(net, built_backends, warns, output_type), record)
+
+
+def _clear_others(home: Path, net: torch.nn.Module, values: str, group: _Group) -> None:
+    """Remove what an interrupted run built for other weights, attributes or arguments."""
+    leaves = tree_leaves(group.call)
+    forms = [f"{leaf_in_words(x)} {x.stride() if is_dense(x) else ''}" for x in leaves]
+    facts = [values, plain_attributes(net), forms, repr(group.ranges), __version__]
+    made_for, file = digest_of([*facts, torch.__version__]), home / MADE_FOR_FILE
+    if not file.is_file() or file.read_text(encoding="ascii") != made_for:
+        shutil.rmtree(home)
+        make_folder(home)
+        file.write_text(made_for, encoding="ascii")
+
+
+def _check_unchanged(net: torch.nn.Module, former: tuple[RememberedDict, ...], values: str) -> None:
+    """Raise InputError if a net, or the values that were folded in, changed meanwhile."""
+    change = change_of_net(former).says
+    if change is None and values and digest_of_weights(net, with_values=True) != values:
+        change = "its weights have other values"
+    if change:
+        raise InputError(
+            f"the net was changed while it was optimised ({change}); optimise it while nothing "
+            "trains or changes it"
+        )

@@ -15,6 +15,7 @@ from passnet.core.records.serialise import read_json
 from passnet.errors import BackendError, InputError, boundary
 from passnet.optimizer.backends.backend import Backend, load_backend, with_checks
 from passnet.optimizer.backends.registry import all_backends
+from passnet.optimizer.call.attributes import plain_attributes
 from passnet.optimizer.call.fast_net import FastNet, copied, fast_net
 from passnet.optimizer.call.net_call import (
     BuiltBackend,
@@ -31,6 +32,8 @@ from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
 from passnet.optimizer.tune import chosen_backend
 
 EXAMPLE_FILE = "example.pt"
+ATTRIBUTES_FILE = "attributes.json"
+"""Plain values of the net's attributes, as they were, and of the copy's after its calls."""
 
 _log = logging.getLogger("passnet")
 
@@ -72,6 +75,8 @@ def load(
     with process_state_kept():
         # no call writes into weights, or its signature had been served by eager torch
         net_copy, *_ = copied(net, (), shares_weights=True)
+        before = plain_attributes(as_module(net_copy))
+        _check_attributes(folder, before, before, "training")
         plan = step_plan(net_copy) if record.decodes else None
         for number, signature in enumerate(record.forms):
             home = signature_folder(folder, number)
@@ -102,8 +107,26 @@ def load(
             if loaded:
                 chosen = signature.chosen if signature.chosen in loaded else names[0]
                 built_backends.append(chosen_backend(replace(signature, chosen=chosen), loaded))
+    _check_attributes(folder, before, plain_attributes(as_module(net_copy)))
     warns = len(built_backends) == len(record.forms)
     return fast_net(net, built_backends, warns, plan.output_type if plan else None)
+
+
+def _check_attributes(
+    folder: Path, before: Mapping[str, str], after: Mapping[str, str], only: str = ""
+) -> None:
+    """Raise InputError if an attribute has neither before nor after calls a value that it had."""
+    recorded = read_json(folder / ATTRIBUTES_FILE, tuple[dict[str, str], dict[str, str]])
+    names = dict.fromkeys(name for values in (*recorded, before, after) for name in values)
+    for name in names:
+        then = {values.get(name, "nothing") for values in recorded}
+        now = {values.get(name, "nothing") for values in (before, after)}
+        if name.endswith(only) and then.isdisjoint(now):
+            raise InputError(
+                f"{folder}: {name} of this net is {before.get(name, 'nothing')}, and was "
+                f"{recorded[0].get(name, 'nothing')} when it was optimised; build the net as it "
+                "was, or optimise it again"
+            )
 
 
 def _loaded(

@@ -276,12 +276,13 @@ class BackendTrials:
         home = self.folder / name
         file, freeze = home / BACKEND_FILE, self.settings.freeze
         try:
-            if file.is_file():
-                record = read_json(file, BackendRecord)
-                if record.status != "ok":
-                    return record, None
-                return record, load_backend(name, backend, self.call, home)
-            built = build_backend(name, backend, self.call, home, freeze, self.runner, seconds)
+            former = read_json(file, BackendRecord) if file.is_file() else None
+            if former is not None and former.status != "ok":
+                return former, None
+            built = self._reloaded(name, backend, home) if former is not None else None
+            if built is None:
+                former = None
+                built = build_backend(name, backend, self.call, home, freeze, self.runner, seconds)
             built_s = self._note_build(backend, start)
             with boundary(BackendError, f"{name}, on other arguments"):
                 agreement = self._agreement(built)
@@ -301,6 +302,9 @@ class BackendTrials:
             make_folder(home)
             write_json(file, record)
             return record, None
+        if former is not None and agreement.wrong:  # it was built for another net
+            file.unlink()
+            return self._built(name, backend, seconds)
         spent_s = time.monotonic() - start
         # of eager torch the other arguments are drawn, and called for the first time
         seconds = sum(each.seconds for each in (self.comparison, *self.others))
@@ -322,6 +326,11 @@ class BackendTrials:
         )
         write_json(file, record)
         return record, None if agreement.wrong else built
+
+    def _reloaded(self, name: str, backend: Backend, home: Path) -> BuiltBackend | None:
+        with suppress(BackendError):
+            return load_backend(name, backend, self.call, home)
+        return None
 
     def _note_build(self, backend: Backend, start: float) -> float:
         spent_s = time.monotonic() - start

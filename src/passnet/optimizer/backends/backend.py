@@ -124,6 +124,11 @@ def build_backend(
     if missing := backend.missing:
         names = " and ".join(missing)
         raise BackendError(f"{names} is not installed; pip install '{backend.install}'")
+    if backend.is_inductor and call.is_on_cpu and call.divides_towards_zero:
+        raise BackendError(
+            "the net divides whole numbers towards zero, and code of Inductor ends the process "
+            "where a divisor is zero"
+        )
     if call.ranges and backend.is_of_one_size:
         raise BackendError(f"{backend.says}: serves one size alone, and sizes vary here")
     if backend.is_frozen and not freeze and (reason := _why_not_compared(call)):

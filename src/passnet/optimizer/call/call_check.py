@@ -89,6 +89,7 @@ class InputSignature:
     names: tuple[str, ...]
     ignored_keys: int
     default_dtype: torch.dtype
+    autocast_dtype: torch.dtype
     flushes_denormals: bool
     modules: tuple[net_state.RememberedDict, ...]
     weights: tuple[net_state.RememberedWeight, ...]
@@ -138,6 +139,7 @@ def input_signature(net: torch.nn.Module, built: BuiltBackend) -> InputSignature
         names,
         ignored_keys,
         torch.get_default_dtype(),
+        torch.get_autocast_dtype("cpu"),
         flushes_denormals(),
         net_state.remember_net(net, built.attributes),
         weights,
@@ -239,6 +241,8 @@ def _misfit_of_tensor(
 ) -> tuple[Misfit, str] | None:
     if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
         return Misfit.KIND, f"is {type(leaf).__name__} and not a plain tensor"
+    if any(not name.startswith("_") for name in vars(leaf)):
+        return Misfit.KIND, "has attributes of its own, which a backend does not see"
     if leaf.dtype is not expected.dtype:
         return Misfit.DTYPE, f"has dtype {leaf.dtype} and not {expected.dtype}"
     if leaf.device != expected.device:
@@ -301,6 +305,8 @@ def _misfit_of_thread(signature: InputSignature) -> tuple[Misfit, str] | None:
         return Misfit.MODE, "torch.set_flush_denormal was set otherwise"
     if torch._C._is_any_autocast_enabled():
         return Misfit.AUTOCAST, "autocast is on"
+    if torch.get_autocast_dtype("cpu") is not signature.autocast_dtype:
+        return Misfit.AUTOCAST, f"the dtype of autocast is not {signature.autocast_dtype}"
     return None
 
 

@@ -62,7 +62,7 @@ class FastNet(torch.nn.Module):
             is_bare = net is None and not args and not kwargs
             bare: FastNet = object.__new__(kind)
             return bare if is_bare else kind(net, *args, **kwargs)
-        module = as_module(_unwrapped(net))
+        module = as_module(unwrapped(net))
         dispatch = kwargs.pop("dispatch", Dispatch)(module, *args, **kwargs)
         made = object.__new__(_fast_class(module, dispatch.methods))
         object.__setattr__(made, "__dict__", vars(module))
@@ -161,7 +161,7 @@ def _fast_class(net: torch.nn.Module, methods: Mapping[str, Callable[..., Any]])
     return made
 
 
-def _unwrapped(net: Any) -> Any:
+def unwrapped(net: Any) -> Any:
     """Return the original net of one that was optimised before, or the net itself."""
     return net._passnet.net if issubclass(type(net), FastNet) else net
 
@@ -180,7 +180,7 @@ def copied(
     With `shares_weights` it has the weights of the net itself: of one whose calls write into none.
     InputError where something cannot be copied, or changes of a weight cannot be seen.
     """
-    net, name = _unwrapped(net), name_of(net)
+    net, name = unwrapped(net), name_of(net)
     module = as_module(net)
     weights = weights_of(module)
     if lazy := [name for name, weight in weights.items() if is_lazy(weight)]:
@@ -192,6 +192,9 @@ def copied(
     if file is not None and sum(weight.nbytes for weight in weights.values()) >= large_bytes:
         weight_file, memo = WeightFile.of_copies(file, weights.values())
     net_copy = _copy(net, name, [*weights.values(), *attributes], memo)
+    for own, weight in weights_of(as_module(net_copy)).items():  # a parameter is copied without
+        if own in weights and vars(weights[own]):
+            vars(weight).update(_copy(vars(weights[own]), name, (), memo))
     names_at = _places(as_module(net_copy))
     if shares_weights:
         return net_copy, (), None
@@ -257,7 +260,7 @@ def fast_net(
 
     With the class of its outputs it is a decoder: backends are of its steps, or of its encoder.
     """
-    module: Any = as_module(_unwrapped(net))
+    module: Any = as_module(unwrapped(net))
     if output_type is None:
         return FastNet(module, [served(built, module) for built in built_backends], warns)
     from passnet.optimizer.decoding.dispatch import DecoderDispatch

@@ -1,4 +1,6 @@
-"""Tensors that a call of a net reads and that are neither its arguments nor its weights."""
+"""What a call of a net reads, by its ops: tensors that are neither arguments nor weights, and
+divisors.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -20,6 +22,7 @@ class _Reads(TorchDispatchMode):
         super().__init__()
         self._known = {_memory(tensor) for tensor in known} | {0}
         self.foreign: list[torch.Tensor] = []
+        self.divides_towards_zero = False
 
     def __torch_dispatch__(
         self,
@@ -29,6 +32,8 @@ class _Reads(TorchDispatchMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         outputs = func(*args, **(kwargs or {}))
+        if (kwargs or {}).get("rounding_mode") == "trunc" and isinstance(args[1], torch.Tensor):
+            self.divides_towards_zero |= not outputs.is_floating_point()
         read = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         if func not in _MAKES:
             self.foreign += [tensor for tensor in read if _memory(tensor) not in self._known]
@@ -46,12 +51,14 @@ def _memory(tensor: torch.Tensor) -> int:
 
 def foreign_tensors(
     call: Callable[[], Any], known: Iterable[torch.Tensor]
-) -> tuple[Any, list[torch.Tensor]]:
-    """Return the result of a call, and the tensors that it reads besides those known."""
+) -> tuple[Any, list[torch.Tensor], bool]:
+    """Return the result of a call, the tensors that it reads besides those known, and whether it
+    divides whole numbers by a tensor, towards zero.
+    """
     # Dynamo, which eager torch.cond calls, would compile for this mode, and then for none again
     with torch.compiler.set_stance("force_eager"), _Reads(known) as reads:
         result = call()
-    return result, reads.foreign
+    return result, reads.foreign, reads.divides_towards_zero
 
 
 def constants_of_scripts(net: torch.nn.Module) -> list[torch.Tensor]:

@@ -86,8 +86,8 @@ def held_by(net: torch.nn.Module) -> HeldObjects:
             if name not in _OF_TORCH | OF_TRANSFORMERS:
                 _add(f"{path}.{name}" if path else name, value, held, seen, weights)
     for path, tensor in own:
-        if attributes := vars(tensor):
-            held.containers[path] = attributes
+        if any(name[0] != "_" for name in vars(tensor)):
+            held.containers[path] = vars(tensor)
     for kind in dict.fromkeys(base for module in net.modules() for base in type(module).__mro__):
         if kind.__module__.partition(".")[0] not in ("torch", "builtins"):
             for name, value in vars(kind).items():

@@ -14,6 +14,7 @@ import torch
 from torch.export import Dim, ExportedProgram, export
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
+from passnet.core.jobs.overtime import OvertimeError, limited_to
 from passnet.errors import BackendError, InputError, boundary
 from passnet.inductor.compiler import unspecialised_sizes
 from passnet.optimizer.call import effects
@@ -40,6 +41,11 @@ from passnet.optimizer.call.values import (
 )
 from passnet.optimizer.call.weight_file import WeightFile
 from passnet.optimizer.record import Precision, SizeRange
+
+LEAST_OVERTIME_S, OVERTIME = 5.0, 20
+"""Seconds, and times of the first call, after which a call on other values counts as one that
+fails: a loop may be as long as they say.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,9 @@ class NetCall:
     `seconds` is the time of the first call.
     `written` names the weights and arguments that a call writes into. `refusal` is a sentence why
     no backend may serve the net, None where one may; calls for comparisons add to it, as outputs
-    other than tensors must stay as in the example. `weight_file` holds weights for children.
+    other than tensors must stay as in the example. `keeps_values` is True if the first call set
+    attributes, `divides_towards_zero` if a call divides whole numbers so. `weight_file` holds
+    weights for children.
     `ranges` are sizes that vary from call to call; `plan` says which arguments it has for some.
 
     Raises:
@@ -145,6 +153,7 @@ class NetCall:
         self.weights = state_tensors(self.net)
         self.written: list[str] = []
         self.refusal: str | None = None
+        self.divides_towards_zero = self.keeps_values = False
         with effects.shared_kept(self.net):
             self._first_call()
 
@@ -190,12 +199,31 @@ class NetCall:
         if self.refusal:
             return
         is_anew = any(self.weights[name] is not former.get(name) for name in self.weights)
-        if effects.moved(before, after) or is_anew:
+        self.keeps_values = bool(effects.moved(before, after)) or is_anew
+        if self.keeps_values:
             self._compare_states(before, after, copy)
         elif not self.structure.has_tensors_alone:
             self._call_otherwise(self.net)
         if not self.refusal:
             self._call_in_inference_mode()
+
+    def compare_with(self, original: Callable[..., Any]) -> None:
+        """Refuse a net that is no copy in all: it knows its own weights or modules by identity.
+
+        The net itself is called, unless its first call would keep a value.
+        """
+        if self.refusal or self.keeps_values:
+            return
+        try:
+            own = self.eager_outputs(self.filled([x.clone() for x in self.tensors()]), original)
+            is_alike = all(itertools.starmap(_are_close, zip(own, self.outputs, strict=True)))
+        except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
+            is_alike = False
+        if not is_alike:
+            self.refusal = (
+                "a copy of the net returns other values than the net, which may know its weights "
+                "or modules by their identity"
+            )
 
     def at(self, sizes: CallSizes) -> "NetCall":
         """Return a call of the same net whose arguments have these sizes, and the example's values.
@@ -247,7 +275,9 @@ class NetCall:
         known = [*self.weights.values(), *self.tensors(), *constants_of_scripts(self.net)]
         try:
             with torch.inference_mode():
-                outputs, foreign = foreign_tensors(lambda: self.eager_outputs(self.leaves), known)
+                outputs, foreign, self.divides_towards_zero = foreign_tensors(
+                    lambda: self.eager_outputs(self.leaves), known
+                )
             is_alike = all(itertools.starmap(_are_close, zip(outputs, self.outputs, strict=True)))
         except Exception as cause:  # noqa: BLE001 (boundary: a net may raise anything)
             self.refusal = f"the net fails in inference mode: {type(cause).__name__}: {cause}"
@@ -298,8 +328,9 @@ class NetCall:
             try:
                 others = {id(tensor): other_values(tensor, with_whole) for tensor in self.tensors()}
                 leaves = [others.get(id(leaf), leaf) for leaf in self.leaves]
-                outputs = self.eager(leaves, net)
-            except Exception:  # noqa: BLE001, S112 (boundary: a net may raise anything)
+                with limited_to(LEAST_OVERTIME_S + OVERTIME * self.seconds):
+                    outputs = self.eager(leaves, net)
+            except (Exception, OvertimeError):  # noqa: BLE001, S112 (boundary: a net raises anything)
                 continue
             self._note_structure(outputs)
             return

@@ -25,7 +25,10 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _WEIGHTS = ("_parameters", "_buffers")
 _DICTS = OF_MODULES
 
-_OF_TORCH = {"_is_torch_compile", "_compiled_call_impl", "__overloads__", "_abc_impl"}
+OF_COMPILERS = {
+    *("_is_torch_compile", "_compiled_call_impl", "__overloads__", "_abc_impl"),
+    *("_dynamo_static_input_type", "_is_param"),
+}
 """Attributes that torch's compilers leave in a net, without effect on outputs."""
 
 _CAPTURES = "transformers.utils.output_capturing"
@@ -195,7 +198,7 @@ def change_of_net(remembered: Sequence[RememberedDict]) -> NetChange:
             same = is_same if is_attribute else is_
             states = [state[name] for state in (before, former.later) if name in state]
             is_known = name in now and any(same(state, now[name]) for state in states)
-            if name not in _OF_TORCH | OF_TRANSFORMERS and not is_known:
+            if not is_known and name not in OF_COMPILERS | OF_TRANSFORMERS:
                 return NetChange(_change_in_words(former, str(name), now.get(name)))
             must_be_looked_at |= (
                 is_attribute and name in now and _may_change(now[name], before.get(name))

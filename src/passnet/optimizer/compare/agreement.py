@@ -13,12 +13,13 @@ from pathlib import Path
 
 import torch
 
+from passnet.core.jobs.overtime import OvertimeError, limited_to
 from passnet.optimizer.call.call_check import (
     can_be_bounded,
     has_empty_row,
     is_dense_in_memory,
 )
-from passnet.optimizer.call.net_call import BuiltBackend, NetCall
+from passnet.optimizer.call.net_call import LEAST_OVERTIME_S, OVERTIME, BuiltBackend, NetCall
 from passnet.optimizer.compare import fresh_values
 from passnet.optimizer.compare.float64_copy import copy_in_float64
 from passnet.optimizer.compare.fresh_values import ArgumentSet, NumberBounds, is_mask, may_index
@@ -327,13 +328,14 @@ class EagerComparison:
         return True
 
     def try_eager(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
-        """Return eager torch's outputs, None where it raises an error."""
+        """Return eager torch's outputs, None where it raises an error, or loops for ever."""
+        eager_s = self.eager_s if math.isfinite(self.eager_s) else self.call.seconds
         try:
             copies = [tensor.clone() for tensor in tensors]
-            with _spare_memory():
+            with _spare_memory(), limited_to(LEAST_OVERTIME_S + OVERTIME * eager_s):
                 outputs = self.call.eager_outputs(self.call.filled(copies))
             return [output.clone() for output in outputs]
-        except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
+        except (Exception, OvertimeError):  # noqa: BLE001 (boundary: a net may raise anything)
             return None
 
 
@@ -387,29 +389,32 @@ def _is_equal(first: torch.Tensor, second: torch.Tensor) -> bool:
 def _other_values(weights: Iterable[torch.Tensor]) -> Iterator[bool]:
     """Change dense weights by up to a quarter, for a while; False where there are none.
 
-    A bit is flipped in every other element, and back again, which takes no copy.
+    Bits are flipped in every other element, and back again, which takes no copy.
     """
     floats = [
         weight.data
         for weight in weights
         if is_dense_in_memory(weight) and weight.is_floating_point() and weight.numel()
     ]
-    changed: list[torch.Tensor] = []
+    changed: list[tuple[torch.Tensor, int]] = []
     try:
         for weight in floats:
-            _flip_bit(weight)
-            changed.append(weight)
+            # the second bit of the mantissa, or of zeros all bits of a quarter
+            bits = 1 << round(-math.log2(torch.finfo(weight.dtype).eps)) - 2
+            if not bool(weight.any()):
+                bits = int(torch.tensor(0.25, dtype=weight.dtype).view(_BITS[weight.itemsize]))
+            _flip(weight, bits)
+            changed.append((weight, bits))
         yield bool(floats)
     finally:
-        for weight in changed:
-            _flip_bit(weight)
+        for weight, bits in changed:
+            _flip(weight, bits)
 
 
-def _flip_bit(weight: torch.Tensor) -> None:
-    """Flip the second bit of the mantissa of every other element."""
-    bit = round(-math.log2(torch.finfo(weight.dtype).eps)) - 2
+def _flip(weight: torch.Tensor, bits: int) -> None:
+    """Flip bits of every other element."""
     elements = weight.as_strided((weight.numel(),), (1,)).view(_BITS[weight.itemsize])
-    elements[::2] ^= 1 << bit
+    elements[::2] ^= bits
 
 
 def _is_kept(output: torch.Tensor, right: torch.Tensor) -> bool:

@@ -133,7 +133,8 @@ def _product(node: torch.fx.Node, index: GraphIndex) -> _Product | None:
     call = index.calls[node]
     name = call.label.rpartition(".")[2]
     values = dict(call.arguments)
-    if not call.label.startswith("torch.") or name not in ("linear", *_CONVOLUTIONS):
+    is_known = call.label.startswith("torch.") and name in ("linear", *_CONVOLUTIONS)
+    if not is_known or "out" in node.kwargs:
         return None
     num_dims = _CONVOLUTIONS.get(name, 0)
     x, result = values.get("self", values.get("input")), example_of(node)
@@ -212,7 +213,10 @@ def _only_user(
     users = [*last.users]
     if len(users) != 1 or users[0] not in index.calls or users[0] in taken:
         return None
-    read = {index.group(node) for node in (product.x, *product.weights)}
+    if "out" in users[0].kwargs:
+        return None
+    given = [product.x, *product.weights, *([product.other] if product.other else [])]
+    read = {index.group(node) for node in given}
     first = product.nodes[0]
     read.add(index.group(last))
     between = [node for node in index.writers if first < node < users[0]]

@@ -9,14 +9,17 @@
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace passnet {
@@ -55,7 +58,8 @@ class Watch {
 
   // Whole pages from `begin` to `end`, watched from now on; null where they cannot be.
   std::shared_ptr<Region> region(uintptr_t begin, uintptr_t end) {
-    after_fork();
+    std::lock_guard lock(mutex_);
+    look_for_fork();
     if (!is_open() || !is_private(begin, end)) return nullptr;
     auto region = std::make_shared<Region>(Region{begin, end});
     if (!protect(*region)) return nullptr;
@@ -67,6 +71,7 @@ class Watch {
   // A number that is another one after pages of the region were written; false where that cannot be
   // told any more. `after_fork` was called before.
   bool num_writes(Region& region, uint64_t& number) {
+    std::lock_guard lock(mutex_);  // from looking until the writes that looking hides are counted
     if (region.is_watched) {
       int found = scan(region, SCAN_REFUSES_OTHERS);
       if (found > 0 && scan(region, SCAN_REFUSES_OTHERS | SCAN_PROTECTS) < 0) found = -1;
@@ -81,15 +86,26 @@ class Watch {
   // In a child of a fork nothing is watched, and the files are still those of its parent. To ask who
   // one is takes a fifth as long as to ask about a region, so it is done once for all regions.
   void after_fork() {
-    pid_t pid = getpid();
-    if (pid == pid_) return;
-    pid_ = pid;
-    close_one(faults_);
-    close_one(pages_);
-    is_tried_ = false;
+    if (getpid() == pid_) return;
+    std::lock_guard lock(mutex_);
+    look_for_fork();
   }
 
  private:
+  // A fork happens with the lock held, or its child might find it held by a thread that it has not.
+  Watch() {
+    pthread_atfork([] { of_process().mutex_.lock(); }, [] { of_process().mutex_.unlock(); },
+                   [] { of_process().mutex_.unlock(); });
+  }
+
+  void look_for_fork() {
+    if (getpid() == pid_) return;
+    close_one(faults_);
+    close_one(pages_);
+    is_tried_ = false;
+    pid_ = getpid();
+  }
+
   bool is_open() {
     if (is_tried_) return faults_ >= 0 && pages_ >= 0;
     is_tried_ = true;
@@ -162,7 +178,8 @@ class Watch {
     return maps && begin >= end;
   }
 
-  pid_t pid_ = getpid();
+  std::mutex mutex_;
+  std::atomic<pid_t> pid_ = getpid();
   bool is_tried_ = false;
   int faults_ = -1, pages_ = -1;
   std::vector<std::weak_ptr<Region>> regions_;

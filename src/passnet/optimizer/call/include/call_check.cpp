@@ -31,6 +31,10 @@ extern PyObject* THPVariableClass;
 extern PyObject* ParameterClass;
 }
 
+namespace at::autocast {  // of a header that takes the compiler seconds
+TORCH_API at::ScalarType get_autocast_dtype(c10::DeviceType device);
+}
+
 namespace {
 
 using passnet::Bytes;
@@ -52,6 +56,16 @@ const at::TensorBase& unpack(PyObject* object) {
 bool is_tensor(PyObject* object) {
   return Py_TYPE(object) == reinterpret_cast<PyTypeObject*>(THPVariableClass) ||
          Py_TYPE(object) == reinterpret_cast<PyTypeObject*>(ParameterClass);
+}
+
+// Whether code of Python set attributes of a tensor that torch's own tools do not set.
+bool has_attributes(PyObject* tensor) {
+  PyObject** dict = _PyObject_GetDictPtr(tensor);
+  if (!dict || !*dict) return false;
+  PyObject *name, *value;
+  for (Py_ssize_t position = 0; PyDict_Next(*dict, &position, &name, &value);)
+    if (!PyUnicode_Check(name) || PyUnicode_READ_CHAR(name, 0) != '_') return true;
+  return false;
 }
 
 struct Node {
@@ -195,6 +209,7 @@ struct Check {
   uint64_t ignored_keys;
   caffe2::TypeMeta default_dtype;
   bool flushes_denormals;
+  at::ScalarType autocast_dtype;  // on a CPU, where the net asks for autocast itself
   bool is_frozen;
   double bound;            // of floats in the arguments; negative for none
   int net_misfit = -1;     // of the net as its dicts were when last looked at
@@ -275,7 +290,7 @@ int misfit_of_leaf(Check& check, const Leaf& leaf, PyObject* value,
     Py_DECREF(result);
     return is_same ? FITS : CONSTANT;
   }
-  if (!is_tensor(value)) return KIND;
+  if (!is_tensor(value) || has_attributes(value)) return KIND;
   c10::TensorImpl* impl = unpack(value).unsafeGetTensorImpl();
   if (impl->dtype() != leaf.dtype) return DTYPE;
   if (impl->device() != leaf.device) return DEVICE;
@@ -317,7 +332,9 @@ int misfit_of_thread(const Check& check) {
       c10::get_default_dtype() != check.default_dtype ||
       flushes_denormals() != check.flushes_denormals)
     return MODE;
-  if (!(c10::autocast_dispatch_keyset - keys.excluded_).empty()) return AUTOCAST;
+  if (!(c10::autocast_dispatch_keyset - keys.excluded_).empty() ||
+      at::autocast::get_autocast_dtype(c10::kCPU) != check.autocast_dtype)
+    return AUTOCAST;
   return FITS;
 }
 
@@ -582,6 +599,7 @@ PyObject* make_check(PyObject*, PyObject* held) {
     check->bound = bound;
     check->default_dtype = c10::get_default_dtype();
     check->flushes_denormals = flushes_denormals();
+    check->autocast_dtype = at::autocast::get_autocast_dtype(c10::kCPU);
     check->is_same = is_same;
     check->look_at_net = look_at_net;
     check->look_at_unseen = look_at_unseen;

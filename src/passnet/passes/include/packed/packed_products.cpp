@@ -59,7 +59,9 @@ struct Site {
     return found->second;
   }
 
-  bool is_dropped() const { return storages.front().expired(); }
+  bool is_dropped() const {
+    return std::any_of(storages.begin(), storages.end(), [](const auto& each) { return each.expired(); });
+  }
 };
 
 constexpr size_t MOST_ROWS = 4;  // MKL packs for one number of rows, and others keep what torch does
@@ -95,14 +97,14 @@ bool are_written(Site& site, at::TensorList weights) {
 
 struct Key {
   std::string form;
-  std::vector<const void*> places;
+  std::vector<int64_t> places;  // addresses, sizes and strides of the weights
   bool operator==(const Key&) const = default;
 };
 
 struct Hash {
   size_t operator()(const Key& key) const {
     size_t hash = std::hash<std::string>()(key.form);
-    for (const void* place : key.places) hash = hash * 31 + reinterpret_cast<size_t>(place);
+    for (int64_t place : key.places) hash = hash * 31 + static_cast<size_t>(place);
     return hash;
   }
 };
@@ -112,8 +114,11 @@ std::unordered_map<Key, std::shared_ptr<Site>, Hash> sites;
 
 std::shared_ptr<Site> site_of(at::TensorList weights, c10::string_view form) {
   Key key{std::string(form), {}};
-  for (const Tensor& weight : weights) key.places.push_back(weight.const_data_ptr());
-  for (int64_t size : weights[0].sizes()) key.places.push_back(reinterpret_cast<const void*>(size));
+  for (const Tensor& weight : weights) {
+    key.places.push_back(reinterpret_cast<int64_t>(weight.const_data_ptr()));
+    for (auto numbers : {weight.sizes(), weight.strides()})
+      key.places.insert(key.places.end(), numbers.begin(), numbers.end());
+  }
   std::lock_guard lock(sites_mutex);
   auto found = sites.find(key);
   if (found != sites.end()) return found->second;

@@ -290,7 +290,9 @@ inline Tensor product(Packed packed, const Form& form, const Tensor& values, con
   }
   if (packed.way == Way::LOW_BIT || packed.way == Way::BF16) return in_fewer_bits(packed, form, values, given);
   Tensor x = values.is_non_overlapping_and_dense() ? values : values.contiguous();
-  bool is_apart = packed.way == Way::ONEDNN_APART || other;
+  // oneDNN's own ReLU and clamp make a zero of NaN
+  bool loses_nan = form.activation == "relu" || form.activation == "hardtanh";
+  bool is_apart = packed.way == Way::ONEDNN_APART || other || loses_nan;
   const char* attribute = is_apart ? "none" : form.activation.c_str();
   Scalars scalars = is_apart ? Scalars() : form.scalars();
   Text algorithm(form.algorithm);
@@ -321,11 +323,10 @@ inline Tensor product(Packed packed, const Form& form, const Tensor& values, con
                                      at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t,
                                      c10::string_view, std::optional<at::Scalar>, Text, Scalars, Text)>(
           "mkldnn::_convolution_pointwise", "binary");
-      bool is_relu = form.activation == "relu";
       y = binary.call(x, other->contiguous(form.last()), packed.weight, packed.bias, list(form.padding),
-                      list(form.stride), list(form.dilation), form.groups, "add", at::Scalar(1),
-                      is_relu ? Text("relu") : Text(), Scalars(), Text());
-      if (!is_relu) activate(y, form);
+                      list(form.stride), list(form.dilation), form.groups, "add", at::Scalar(1), Text(), Scalars(),
+                      Text());
+      activate(y, form);
       return y;
     } else {
       static auto unary = op<Tensor(const Tensor&, const Tensor&, const Optional&, at::IntArrayRef,
