@@ -340,3 +340,29 @@ def test_noise_in_one_output_hides_no_error_of_another() -> None:
     assert str(found.wrong).startswith("with arguments around -30, output 0 is off by 1.0e+00")
     right = call.built("right", lambda tensors: list(net(tensors[0])))
     assert EagerComparison(call).agreement(right).wrong is None
+
+
+def test_a_loop_that_hostile_values_make_endless_is_taken_for_a_failure() -> None:
+    def net(x: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
+        for _ in range(int(steps)):
+            x = torch.tanh(x)
+        return x
+
+    call = NetCall(net, (torch.randn(4), torch.tensor(3)), {})
+    comparison = EagerComparison(call)
+    assert comparison.try_eager([torch.randn(4), torch.tensor(2**62)]) is None
+    assert comparison.try_eager([torch.randn(4), torch.tensor(5)]) is not None
+
+
+def test_weights_of_zeros_are_changed_too() -> None:
+    net = torch.nn.Linear(4, 4).eval()
+    torch.nn.init.zeros_(net.bias)
+    before = net.bias.clone()
+    call = NetCall(net, (torch.randn(2, 4),), {})
+
+    def stale(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [torch.nn.functional.linear(tensors[0], net.weight, before).detach()]
+
+    found = EagerComparison(call).agreement(call.built("other", stale))
+    assert "when its weights are updated" in str(found.wrong)
+    assert torch.equal(net.bias, before)

@@ -19,6 +19,8 @@ from passnet.optimizer.backends.graphs import CHOSEN_FOLDER, captured_graphs
 from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.choose.ranges import net_ranges
+from passnet.optimizer.optimize import optimize_net
+from passnet.optimizer.settings import OptimizeSettings
 from passnet.passes.folder import LIST_FILE
 from tests.optimizer.nets import block, loop
 
@@ -115,6 +117,48 @@ def test_a_package_has_the_constants_of_a_graph(engine: str, tmp_path: Path) -> 
         expected = call.eager_outputs(call.filled(other))
         torch.testing.assert_close(list(entry.run([*other])), expected)
         net.scale.mul_(3.0)
+
+
+class Permuted(torch.nn.Module):
+    """A part that holds tensors in a list and a dict: an order, and a shift of zeros."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.orders, self.shifts = [torch.arange(8)], {"all": torch.zeros(8)}
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x[:, self.orders[0]] + self.shifts["all"]
+
+
+@pytest.mark.xdist_group("inductor")
+@pytest.mark.parametrize(
+    ("engine", "ranges"),
+    [("aot", False), ("graph", False), ("graph", True), ("aot_packed", False)],
+)
+def test_tensors_that_a_part_holds_are_read(engine: str, ranges: bool, tmp_path: Path) -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(8, 8), Permuted()).eval()
+    x = torch.randn(2, 8)
+    settings = OptimizeSettings(
+        backends=(engine,), seconds=0.02, dynamic={"batch": (1, 8)} if ranges else {}
+    )
+    fast = optimize_net(net, [((x,), {})], settings, serves=engine).net
+    assert [built.engine for built in fast.built_backends] == [engine]
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), net(x))
+        net[1].orders[0].copy_(torch.arange(8).flip(0))
+        net[1].shifts["all"].add_(1.0)
+        torch.testing.assert_close(fast(x), net(x))
+
+
+def test_code_that_would_divide_by_zero_is_not_built(tmp_path: Path) -> None:
+    def net(x: torch.Tensor, n: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
+        return x + torch.div(n, d, rounding_mode="trunc")
+
+    call = NetCall(net, (torch.randn(8), torch.arange(8), torch.arange(1, 9)), {})
+    with pytest.raises(BackendError, match="ends the process where a divisor is zero"):
+        build_backend("aot", BACKENDS["aot"], call, tmp_path / "aot")
+    by_floats = NetCall(net, (torch.randn(8), torch.randn(8), torch.rand(8) + 1), {})
+    assert not by_floats.divides_towards_zero
 
 
 @pytest.mark.xdist_group("inductor")

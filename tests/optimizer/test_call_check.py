@@ -159,6 +159,24 @@ def test_another_default_dtype_is_seen(check_of):
         torch.set_default_dtype(torch.float32)
 
 
+def test_another_dtype_of_autocast_is_seen(check_of):
+    check, former = check_of(Anything(), entry_of(Anything(), X)), torch.get_autocast_dtype("cpu")
+    torch.set_autocast_dtype("cpu", torch.float16)
+    try:
+        assert check((X,), {}) == Misfit.AUTOCAST
+    finally:
+        torch.set_autocast_dtype("cpu", former)
+    assert fits(check, X)
+
+
+def test_a_tensor_with_attributes_does_not_fit(check_of):
+    check, x = check_of(Anything(), entry_of(Anything(), X)), X.clone()
+    x._dynamo_weak_dynamic_indices = {0}
+    assert fits(check, x)
+    x.scale = 2.0
+    assert check((x,), {}) == Misfit.KIND
+
+
 def test_denormals_that_are_flushed_are_seen(check_of):
     check = check_of(Anything(), entry_of(Anything(), X))
     if not torch.set_flush_denormal(True):

@@ -2,7 +2,9 @@
 
 import copy
 import logging
-from dataclasses import replace
+from collections import deque
+from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 import torch
@@ -204,6 +206,74 @@ def test_an_attribute_that_is_made_anew_is_the_same_if_it_is_equal(check_of):
             assert fits(check, X)
         net._buffers = dict(net._buffers)
         assert check((X,), {}) == Misfit.NET
+
+
+def test_an_equal_object_that_was_put_in_is_looked_at_from_then_on(check_of):
+    net = Net().eval()
+    net.shares, net.sizes, net.mean = {"a": 1.0}, [2, 3], torch.zeros(3)
+    check = check_of(net, entry_of(net, X))
+    with torch.no_grad():
+        for name, changed in {
+            "shares": lambda: net.shares.update(a=2.0),
+            "sizes": lambda: net.sizes.append(4),
+            "mean": lambda: net.mean.add_(1),
+        }.items():
+            before = getattr(net, name)
+            setattr(net, name, copy.deepcopy(before))
+            assert fits(check, X) and fits(check, X)
+            changed()
+            assert check((X,), {}) == Misfit.NET, name
+            setattr(net, name, before)
+            assert fits(check, X)
+
+
+@dataclass(slots=True)
+class Window:
+    """A configuration without a dict."""
+
+    size: int = 3
+
+
+class Plain(torch.nn.Module):
+    """A net that holds things of all kinds."""
+
+    table = {"near": 1.0}  # noqa: RUF012 (it is changed in place)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stages = torch.nn.ModuleDict({"a": torch.nn.ReLU(), "b": torch.nn.Tanh()})
+        self.shares, self.last = {"a": 1.0, "b": 2.0}, deque([1, 2])
+        self.window, self.act = Window(), partial(torch.clamp, min=0.0)
+        self.acts = [torch.nn.LeakyReLU()]
+        self.weight = torch.nn.Parameter(torch.ones(2))
+        self.weight.gain = 2.0
+
+
+def put_last(entries):
+    entries["a"] = entries.pop("a")
+
+
+HELD = {
+    "order of modules": lambda net: net.stages._modules.update(a=net.stages._modules.pop("a")),
+    "order of a dict": lambda net: put_last(net.shares),
+    "a deque": lambda net: net.last.append(3),
+    "an object with slots": lambda net: setattr(net.window, "size", 4),
+    "a partial function": lambda net: net.act.keywords.update(min=1.0),
+    "a module in a list": lambda net: setattr(net.acts[0], "negative_slope", 0.5),
+    "a dict of the class": lambda net: net.table.update(near=2.0),
+    "an attribute of a weight": lambda net: setattr(net.weight, "gain", 3.0),
+}
+
+
+@pytest.mark.parametrize("case", HELD)
+def test_a_change_of_what_a_net_holds_is_seen(check_of, case):
+    net = Plain().eval()
+    Plain.table["near"] = 1.0
+    check = check_of(net, entry_of(Anything(), X))
+    with torch.no_grad():
+        assert fits(check, X) and fits(check, X)
+        HELD[case](net)
+        assert check((X,), {}) == Misfit.NET and check((X,), {}) == Misfit.NET
 
 
 def test_a_hook_of_all_modules_is_seen(check_of):

@@ -1,5 +1,6 @@
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -141,6 +142,131 @@ def test_a_run_goes_on_where_it_was_ended(stand_ins: StandIns, tmp_path: Path) -
     assert stand_ins.num_built == {"none": 1, "wrong": 1, "quick": 1}
     with pytest.raises(InputError, match="holds an optimised net already"):
         optimize(resume=True)
+
+
+class Scaled(torch.nn.Module):
+    """A net that takes two milliseconds, with a weight and an attribute."""
+
+    def __init__(self, weight: float = 1.0, scale: float = 1.0) -> None:
+        super().__init__()
+        self.weight, self.scale = torch.nn.Parameter(torch.full((4,), weight)), scale
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        slow_net(x)
+        return x * self.weight * self.scale
+
+
+def _scales(num_built: list[int]) -> dict[str, Backend]:
+    """A backend that folds a weight and an attribute in, and keeps them in a file."""
+
+    def build(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
+        num_built.append(1)
+        torch.save(call.weights["weight"].detach() * call.net.scale, folder / "folded.pt")
+        return load_it(call, folder, engine)
+
+    def load_it(call: NetCall, folder: Path, engine: str) -> BuiltBackend:
+        folded = torch.load(folder / "folded.pt")
+        return call.built(engine, lambda tensors: [tensors[0] * folded], is_frozen=True)
+
+    return {
+        "eager": BACKENDS["eager"],
+        "folded": Backend("folded", build, load_it, is_frozen=True),
+    }
+
+
+def _interrupted(net: torch.nn.Module, out: Path, num_built: list[int]) -> None:
+    def end(record: BackendRecord) -> None:
+        if record.engine == "folded":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        optimize_net(net, [((torch.randn(2, 4),), {})], FOLDED_ONE, out, progress=end,
+                     backends=_scales(num_built))  # fmt: skip
+
+
+FOLDED_ONE = OptimizeSettings(backends=("folded",), seconds=0.02)
+
+
+@pytest.mark.parametrize("other", [Scaled(), Scaled(2.0), Scaled(1.0, 3.0)])
+@pytest.mark.parametrize("batch", [2, 3])
+def test_a_run_goes_on_with_what_was_built_for_the_same(
+    other: Scaled, batch: int, tmp_path: Path
+) -> None:
+    num_built: list[int] = []
+    _interrupted(Scaled().eval(), tmp_path / "out", num_built)
+    x, other = torch.randn(batch, 4), other.eval()
+    optimized = optimize_net(other, [((x,), {})], FOLDED_ONE, tmp_path / "out", True,
+                             backends=_scales(num_built))  # fmt: skip
+    is_same = batch == 2 and float(other.weight[0]) == other.scale == 1.0
+    assert len(num_built) == (1 if is_same else 2)
+    assert optimized.record.forms[0].chosen == "folded"
+    with torch.no_grad():
+        torch.testing.assert_close(optimized.net(x), other(x))
+
+
+def test_a_run_that_goes_on_compares_again(tmp_path: Path) -> None:
+    num_built: list[int] = []
+    _interrupted(Scaled().eval(), tmp_path / "out", num_built)
+    torch.save(torch.full((4,), 7.0), tmp_path / "out" / "form-0" / "folded" / "folded.pt")
+    record = optimize_net(Scaled().eval(), [((torch.randn(2, 4),), {})], FOLDED_ONE,
+                          tmp_path / "out", True, backends=_scales(num_built)).record  # fmt: skip
+    assert len(num_built) == 2 and record.forms[0].chosen == "folded"
+
+
+CHANGES_MEANWHILE: dict[str, Callable[[Scaled], object]] = {
+    "its weights have other values": lambda net: net.weight.data.add_(1),
+    "attribute scale of the net was changed": lambda net: setattr(net, "scale", 2.0),
+}
+
+
+@pytest.mark.parametrize("says", CHANGES_MEANWHILE)
+def test_a_net_that_changes_meanwhile_is_refused(says: str) -> None:
+    net = Scaled().eval()
+    with pytest.raises(InputError, match=says):
+        optimize_net(net, [((torch.randn(2, 4),), {})], FOLDED_ONE, backends=_scales([]),
+                     progress=lambda record: CHANGES_MEANWHILE[says](net))  # fmt: skip
+
+
+def test_attributes_must_be_those_of_the_optimised_net(tmp_path: Path) -> None:
+    net, out, x = Scaled(scale=2.0).eval(), tmp_path / "out", torch.randn(2, 4)
+    optimize_calls(net, [((x,), {})], QUICK, out)
+    with torch.no_grad():
+        torch.testing.assert_close(load(out, net)(x), net(x))
+    with pytest.raises(InputError, match=r"scale of this net is 3\.0, and was 2\.0"):
+        load(out, Scaled(scale=3.0).eval())
+
+
+def test_a_part_in_training_is_refused_before_a_call(tmp_path: Path) -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4)).eval()
+    optimize_calls(net, [((torch.randn(2, 4),), {})], QUICK, tmp_path / "out")
+    net[1].train()
+    with pytest.raises(InputError, match=r"1\.training of this net is True, and was False"):
+        load(tmp_path / "out", net)
+    assert not net[1].num_batches_tracked
+
+
+class ByIdentity(torch.nn.Module):
+    """A net that knows its weight by its identity, and the gain of a weight that a copy keeps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight, self.other = (torch.nn.Parameter(torch.ones(4)) for _ in range(2))
+        self.scales, self.weight.gain = {id(self.weight): 3.0}, 5.0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight * self.weight.gain * self.scales.get(id(self.weight), 1.0)
+
+
+def test_a_net_that_knows_its_weights_by_identity_runs_as_it_was() -> None:
+    net, x = ByIdentity().eval(), torch.randn(2, 4)
+    optimized = optimize_calls(net, [((x,), {})], QUICK)
+    assert "may know its weights" in str(optimized.record.forms[0].engines[1].reason)
+    with torch.no_grad():
+        torch.testing.assert_close(optimized.net(x), 15 * x)
+        net.scales = {}
+        optimized = optimize_calls(net, [((x,), {})], QUICK)
+        assert optimized.record.forms[0].engines[1].status == "ok"
+        torch.testing.assert_close(optimized.net(x), 5 * x)
 
 
 def test_what_authors_came_to_is_kept_for_a_run_that_goes_on(tmp_path: Path) -> None:

@@ -202,6 +202,53 @@ def test_what_is_not_finite_spoils_no_tile(way: int) -> None:
             torch.testing.assert_close(y, right, rtol=1e-4, atol=1e-4, equal_nan=True)
 
 
+@pytest.mark.parametrize("activation", ["relu", "hardtanh"])
+@pytest.mark.parametrize("words", WAYS)
+@torch.no_grad()
+def test_each_way_keeps_nan(words: str, activation: str) -> None:
+    load_op()
+    sizes, of_weight, ways = WAYS[words]
+    weights, x = [torch.ones(of_weight), torch.zeros(of_weight[0])], torch.ones(sizes)
+    x[(0,) * x.ndim] = torch.nan
+    numbers = "0 6" if activation == "hardtanh" else ""
+    for way in ways:
+        form = f"{words} 1 0 0.0 {activation} none 32 {numbers} way {way}"
+        found = [torch.ops.passnet_packed.product(x, weights, None, form)]
+        if words != "0 1":
+            other = torch.zeros_like(found[0])
+            found.append(torch.ops.passnet_packed.product(x, weights, other, form))
+        assert all(bool(y.isnan().any()) for y in found), way
+
+
+@torch.no_grad()
+def test_weights_of_another_layout_in_the_same_memory() -> None:
+    load_op()
+    memory, x = torch.randn(8 * 4 * 9), torch.randn(1, 4, 6, 6)
+    form = "2 1 1 0 0 1 1 1 0 0 0.0 none none 32"
+    plain = memory.view(8, 4, 3, 3)
+    for weight in (plain, memory.view(8, 3, 3, 4).permute(0, 3, 1, 2), plain):
+        y = torch.ops.passnet_packed.product(x, [weight], None, form)
+        torch.testing.assert_close(y, nn.functional.conv2d(x, weight), rtol=1e-4, atol=1e-4)
+
+
+def test_writes_between_and_into_given_tensors() -> None:
+    convolution, linear = nn.Conv2d(8, 8, 1), nn.Linear(8, 8)
+
+    def summand(x: torch.Tensor) -> torch.Tensor:
+        rest = x * 2
+        y = convolution(x) + rest
+        rest.add_(100)
+        return torch.relu(y) + rest.mean()
+
+    def given(x: torch.Tensor) -> torch.Tensor:
+        y = torch.zeros(2, 5, 5, 8)
+        torch.sigmoid(linear(x.permute(0, 2, 3, 1)), out=y)
+        return y * 1
+
+    check(summand, torch.randn(2, 8, 5, 5), packed=1)
+    check(given, torch.randn(2, 8, 5, 5), packed=1)
+
+
 @torch.no_grad()
 def test_patches_of_as_many_pixels_in_another_shape() -> None:
     load_op()

@@ -7,5 +7,6 @@ aot, dynamo          AOTInductor, torch.compile
 low_bits             AOTInductor with weights in 8 or 4 bits
 onnxruntime, openvino, runtimes   other runtimes, and what these share
 onnx_passes          ONNX files of nets with passes
+held_constants       constants of programs that are tensors of the net
 in_child             work of foreign compilers in a child process
 """

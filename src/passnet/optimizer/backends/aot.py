@@ -15,6 +15,7 @@ from passnet.errors import BackendError
 from passnet.inductor.compiler import build_package, compile_files, load_package, pack
 from passnet.optimizer.backends.backend import QUIET, Backend
 from passnet.optimizer.backends.graphs import chosen_passes, packed_program, rewritten_program
+from passnet.optimizer.backends.held_constants import held_constants
 from passnet.optimizer.backends.in_child import (
     MakeFile,
     in_fork,
@@ -23,7 +24,6 @@ from passnet.optimizer.backends.in_child import (
     with_repeated,
 )
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
-from passnet.optimizer.call.values import is_dense
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.record import Precision
 from passnet.passes.apply.packed_op import load_op
@@ -45,36 +45,8 @@ def _make_aot(
             raise BackendError(f"this processor has no arithmetic in {precision}")
         call = call.in_autocast(torch.bfloat16)
     save_program(call, folder)
-    _save_constants(call, call.exported_flat, folder)
+    torch.save(held_constants(call, call.exported_flat), folder / CONSTANTS_FILE)
     return partial(_compile_package, folder, options)
-
-
-def _save_constants(call: NetCall, program: ExportedProgram, folder: Path) -> None:
-    """Save the constants of a program, and which of them are weights of the net: tensors in its
-    lists, dicts and objects, which may be updated.
-    """
-    copied: dict[str, torch.Tensor] = {}
-    names: dict[str, str] = {}
-    for constant, value in program.constants.items():
-        owner, weight = next(
-            (pair for pair in call.weights.items() if _share_memory(pair[1], value)), ("", None)
-        )
-        if weight is None:
-            copied[constant] = value
-        elif _form(weight) == _form(value):
-            names[constant] = owner
-        else:
-            raise BackendError(f"a package would keep a part of {owner} as it is now")
-    torch.save((copied, names), folder / CONSTANTS_FILE)
-
-
-def _share_memory(weight: torch.Tensor, value: Any) -> bool:
-    both = isinstance(value, torch.Tensor) and is_dense(value) and is_dense(weight)
-    return both and weight.untyped_storage().data_ptr() == value.untyped_storage().data_ptr() != 0
-
-
-def _form(tensor: torch.Tensor) -> tuple[Any, ...]:
-    return tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset()
 
 
 def packed_backend(
@@ -96,7 +68,7 @@ def _make_packed(
         raise BackendError("weights are packed on a CPU alone")
     program = program_of(call)
     save_program(call, folder, program)
-    _save_constants(call, program, folder)
+    torch.save(held_constants(call, program), folder / CONSTANTS_FILE)
     return partial(_compile_packed, folder)
 
 
@@ -142,7 +114,7 @@ def _build_aot_with_passes(
     """Build a package of the graph with passes, in this process: their ops are in no other one."""
     program = rewritten_program(call, chosen_passes(folder))
     shims = write_kernels(kernels_of(program.graph), folder)
-    _save_constants(call, program, folder)
+    torch.save(held_constants(call, program), folder / CONSTANTS_FILE)
     configs = {**_configs(options), "aot_inductor.custom_ops_to_c_shims": shims}
     build_package(program, folder / PACKAGE_FILE, configs)
     return _load_aot(call, folder, name, "freezing" in options, with_passes=True)

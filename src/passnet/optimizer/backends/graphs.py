@@ -23,6 +23,7 @@ from passnet.data.capture.trace import Segment, Trace
 from passnet.errors import BackendError, CaptureError, GraphError, InputError, boundary
 from passnet.inductor.compiler import dynamo_settings, own_frame
 from passnet.optimizer.backends.backend import Backend
+from passnet.optimizer.backends.held_constants import held_constants
 from passnet.optimizer.backends.in_child import with_repeated
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, weights_of
 from passnet.optimizer.call.values import difference, flattened
@@ -145,12 +146,18 @@ def build_graph(call: NetCall, folder: Path, name: str) -> BuiltBackend:
     if not call.ranges:
         return _rewritten(call, name, net_graph(call), (), "eager")
     module = call.exported_flat.module(check_guards=False)  # ranges are checked before
+    _, names = held_constants(call, call.exported_flat)
 
     def run(tensors: list[torch.Tensor]) -> Sequence[Any]:
         with torch.no_grad():
             return module(*tensors)
 
-    return call.built(name, with_repeated(call, run))
+    def bind(weights: Mapping[str, torch.Tensor]) -> None:
+        for constant, weight in names.items():
+            part, _, own = constant.rpartition(".")
+            setattr(module.get_submodule(part), own, weights[weight].detach())
+
+    return replace(call.built(name, with_repeated(call, run)), bind=bind)
 
 
 def _rewritten(

@@ -42,7 +42,7 @@ from passnet.optimizer.call.values import (
 from passnet.optimizer.call.weight_file import WeightFile
 from passnet.optimizer.record import Precision, SizeRange
 
-LEAST_OVERTIME_S, OVERTIME = 5.0, 20
+LEAST_OVERTIME_S, OVERTIME = 2.0, 20
 """Seconds, and times of the first call, after which a call on other values counts as one that
 fails: a loop may be as long as they say.
 """
