@@ -231,6 +231,29 @@ def test_weights_of_another_layout_in_the_same_memory() -> None:
         torch.testing.assert_close(y, nn.functional.conv2d(x, weight), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding", "sizes"),
+    [
+        ((1, 5), (1, 5), (0, 0), (2, 1, 5, 9)),
+        ((1, 5), (1, 3), (0, 2), (2, 1, 13, 2)),
+        ((5, 7), (1, 2), (0, 0), (1, 1, 15, 8)),
+        ((1, 5, 5), (3, 1, 2), (0, 0, 0), (1, 1, 13, 13, 6)),
+    ],
+)
+@torch.no_grad()
+def test_one_channel_is_not_misread(kernel: Any, stride: Any, padding: Any, sizes: Any) -> None:
+    load_op()
+    dims = len(kernel)
+    convolution = {2: nn.Conv2d, 3: nn.Conv3d}[dims](1, 16, kernel, stride, padding).eval()
+    words = (dims, *stride, *padding, *dims * (1,), 1, 1, 0, 0.0, "relu", "none", 32)
+    form = " ".join(map(str, words))
+    weights = [*convolution.parameters()]
+    for number in range(8):  # of the last ones no way is chosen
+        x = torch.randn(number + 1, *sizes[1:])
+        y = torch.ops.passnet_packed.product(x, weights, None, form)
+        torch.testing.assert_close(y, convolution(x).relu(), rtol=1e-4, atol=1e-4)
+
+
 def test_writes_between_and_into_given_tensors() -> None:
     convolution, linear = nn.Conv2d(8, 8, 1), nn.Linear(8, 8)
 

@@ -34,7 +34,7 @@ constexpr int64_t MOST_STREAMED = 256;  // rows, with more of which they are
 
 // The ways that may be fastest.
 inline std::vector<Way> candidates(const Form& form, const Tensor& weight, const Tensor& x) {
-  std::vector<Way> ways{Way::ONEDNN};
+  std::vector<Way> ways{form.is_misread(weight) ? Way::TORCH : Way::ONEDNN};
   bool has_activation = form.activation != "none";
   bool is_alone = weight.numel() == weight.size(0) * weight.size(1);  // a window of 1
   if (form.num_dims != 3 && weight.numel() <= MOST_DIRECT) ways.push_back(Way::DIRECT);

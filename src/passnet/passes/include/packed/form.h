@@ -71,6 +71,10 @@ struct Form {
     return num_dims && groups == 1 && all(stride, 1) && all(padding, 0);  // and of a window of 1
   }
 
+  // Whether oneDNN of torch 2.13 computes it wrongly with channels last: one channel, of which a window of some strides
+  // is read beyond its end.
+  bool is_misread(const Tensor& weight) const { return num_dims && groups == 1 && weight.size(1) == 1; }
+
   // Whether its windows lie side by side.
   bool is_of_patches(const Tensor& weight) const {
     return num_dims == 2 && groups == 1 && stride == weight.sizes().slice(2).vec() && weight[0][0].numel() > 1 &&

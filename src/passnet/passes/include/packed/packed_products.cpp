@@ -43,7 +43,7 @@ struct Site {
 
   // For numbers of rows that nothing was chosen for.
   Packed of_any_rows(at::TensorList weights, const Tensor& x) {
-    Way way = form.num_dims ? Way::ONEDNN : Way::TORCH;
+    Way way = form.num_dims && !form.is_misread(weights[0]) ? Way::ONEDNN : Way::TORCH;
     if (!of_others) of_others = packed_by(way, form, weights, x);
     return *of_others;
   }

@@ -240,9 +240,12 @@ inline std::pair<Tensor, Optional> folded(const Form& form, at::TensorList weigh
 }
 
 // A product or convolution with the bias, as torch computes it.
-inline Tensor by_torch(const Form& form, const Tensor& x, at::TensorList weights) {
+inline Tensor by_torch(const Form& form, const Tensor& values, at::TensorList weights) {
   auto [weight, bias] = folded(form, weights);
+  Tensor x = values;
   if (!form.num_dims) return at::linear(x, weight, bias);
+  if (form.is_misread(weight))
+    for (Tensor* each : {&x, &weight}) *each = each->contiguous().view({-1}).view(each->sizes());  // not channels last
   std::vector<int64_t> none(form.num_dims, 0);
   return at::convolution(x, weight, bias, form.stride, form.padding, form.dilation, false, none, form.groups);
 }
@@ -288,6 +291,7 @@ inline Tensor product(Packed packed, const Form& form, const Tensor& values, con
     Tensor found = directly(packed, form, values, other, given[0]);
     return found.defined() ? found : all_by_torch(form, values, other, given);
   }
+  if (form.num_dims && packed.way == Way::TORCH) return all_by_torch(form, values, other, given);
   if (packed.way == Way::LOW_BIT || packed.way == Way::BF16) return in_fewer_bits(packed, form, values, given);
   Tensor x = values.is_non_overlapping_and_dense() ? values : values.contiguous();
   // oneDNN's own ReLU and clamp make a zero of NaN
