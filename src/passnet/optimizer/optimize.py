@@ -198,7 +198,7 @@ def _optimized(
         if any(backend.make is not None for backend in plan.values()):
             prepare_children(runner)
         original = as_module(unwrapped(net))
-        former = remember_net(original)
+        former = remember_net(original, with_classes=False)  # whose attributes calls may set
         net_copy, calls_copy, weight_file = copied(net, calls, weights)
         values = digest_of_weights(net_copy, with_values=True)
         groups = _groups(net_copy, calls_copy, settings)

@@ -27,6 +27,8 @@ def plain_attributes(net: torch.nn.Module) -> dict[str, str]:
     for path, own in attributes_of(net).items():
         _add(path, {f".{name}": value for name, value in own.items()}, found)
     for path, held in held_by(net).containers.items():
+        if path.rpartition(".")[2] in _OF_FILES:
+            continue
         pairs = held.items() if isinstance(held, Mapping) else enumerate(held)
         _add(path, {f"[{key!r}]": value for key, value in pairs}, found)
     return dict(sorted(found.items()))

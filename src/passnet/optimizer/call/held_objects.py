@@ -65,7 +65,7 @@ class HeldObjects:
     tensors: dict[str, torch.Tensor] = field(default_factory=dict)
 
 
-def held_by(net: torch.nn.Module) -> HeldObjects:
+def held_by(net: torch.nn.Module, with_classes: bool = True) -> HeldObjects:
     """Return the containers and tensors that the attributes of a net's modules hold.
 
     Of what classes hold, which copies of a net share, they are the containers alone.
@@ -88,7 +88,8 @@ def held_by(net: torch.nn.Module) -> HeldObjects:
     for path, tensor in own:
         if any(name[0] != "_" for name in vars(tensor)):
             held.containers[path] = vars(tensor)
-    for kind in dict.fromkeys(base for module in net.modules() for base in type(module).__mro__):
+    classes = [base for module in net.modules() for base in type(module).__mro__]
+    for kind in dict.fromkeys(classes if with_classes else ()):
         if kind.__module__.partition(".")[0] not in ("torch", "builtins"):
             for name, value in vars(kind).items():
                 if isinstance(value, (dict, list, deque, tuple)) and name[:2] != "__":

@@ -110,9 +110,13 @@ def attributes_of(net: torch.nn.Module | None) -> dict[str, dict[str, Any]]:
 
 
 def remember_net(
-    net: torch.nn.Module, later: Mapping[str, Mapping[str, Any]] | None = None
+    net: torch.nn.Module,
+    later: Mapping[str, Mapping[str, Any]] | None = None,
+    with_classes: bool = True,
 ) -> tuple[RememberedDict, ...]:
-    """Remember the dicts of each module of a net, and attributes that calls may set `later`."""
+    """Remember the dicts of each module of a net, and attributes that calls may set `later`;
+    and what their classes hold.
+    """
     remembered = []
     for path, module in net.named_modules():
         own, values = vars(module), (later or {}).get(path, {})
@@ -124,7 +128,7 @@ def remember_net(
                 names, values = _items(entries)
                 remembered.append(RememberedDict(path, kind, entries, names, values))
     saved = _saved(net)
-    for path, entries in held_by(net).containers.items():
+    for path, entries in held_by(net, with_classes).containers.items():
         names, values = _items(entries)
         state = path, "items", entries, names, values, saved.get(id(entries), {})
         remembered.append(RememberedDict(*state))
@@ -137,6 +141,7 @@ def remember_net(
         hooks = getattr(torch.nn.modules.module, kind)
         remembered.append(RememberedDict("all modules", kind, hooks, *_items(hooks)))
     classes = {base for module in net.modules() for base in type(module).__mro__} - {object}
+    classes = classes if with_classes else set()
     for base in sorted(classes, key=lambda base: base.__qualname__):
         names, values = _items(vars(base))
         name = f"{base.__module__}.{base.__qualname__}"

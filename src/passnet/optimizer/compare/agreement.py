@@ -5,7 +5,7 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice, zip_longest
@@ -59,6 +59,9 @@ _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 _ENDS = "it may end the process, where eager torch raises an error"
 
+MOST_OVERTIME = 3
+"""Calls that take too long, after which all further ones count as failed."""
+
 
 class EagerComparison:
     """Compares backends with eager torch, each on the same arguments.
@@ -79,7 +82,7 @@ class EagerComparison:
         most_of_kind: int | None = None,
         allowed: float | None = None,
     ) -> None:
-        self._allowed = allowed
+        self._allowed, self._num_overtime = allowed, 0
         self.call, self._finite, self._seed = call, finite, seed
         self._most_of_kind = most_of_kind
         self._max_draws_s = max_draws_s
@@ -255,8 +258,10 @@ class EagerComparison:
             return Agreement(0.0, None, f"{case}{_ENDS}")
         copies = [tensor.clone() for tensor in draw.tensors]
         try:
-            with _spare_memory():
+            with _spare_memory(), self._limited() if expected is None else nullcontext():
                 outputs = built.run(copies)
+        except OvertimeError:  # as of eager torch
+            return Agreement(0.0, None, None)
         except Exception as cause:  # noqa: BLE001 (boundary: foreign code may raise anything)
             text = str(cause).partition("\n")[0][:200]
             wrong = f"{case}it fails, and eager torch does not: {text}" if expected else None
@@ -327,15 +332,23 @@ class EagerComparison:
                 return False
         return True
 
-    def try_eager(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
-        """Return eager torch's outputs, None where it raises an error, or loops for ever."""
+    def _limited(self) -> AbstractContextManager[None]:
         eager_s = self.eager_s if math.isfinite(self.eager_s) else self.call.seconds
+        return limited_to(LEAST_OVERTIME_S + OVERTIME * eager_s)
+
+    def try_eager(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        """Return eager torch's outputs, None where it raises an error, or may loop for ever."""
+        if self._num_overtime >= MOST_OVERTIME:
+            return None
         try:
             copies = [tensor.clone() for tensor in tensors]
-            with _spare_memory(), limited_to(LEAST_OVERTIME_S + OVERTIME * eager_s):
+            with _spare_memory(), self._limited():
                 outputs = self.call.eager_outputs(self.call.filled(copies))
             return [output.clone() for output in outputs]
-        except (Exception, OvertimeError):  # noqa: BLE001 (boundary: a net may raise anything)
+        except OvertimeError:
+            self._num_overtime += 1
+            return None
+        except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
             return None
 
 

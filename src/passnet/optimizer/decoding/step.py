@@ -53,7 +53,7 @@ def is_decoder(net: Any) -> bool:
     """Return whether a net of transformers generates tokens, and its calls can be steps."""
     if not any(kind.__module__.startswith("transformers.") for kind in type(net).__mro__):
         return False
-    if getattr(net, "config", None) is None or not net.can_generate():
+    if getattr(net, "config", None) is None or not net.can_generate() or _returns_more(net.config):
         return False
     prefix, names = prefix_of(net), inspect.signature(net.forward).parameters
     others = ("attention_mask", "encoder_outputs") if prefix else ("position_ids", "logits_to_keep")
@@ -66,6 +66,13 @@ def is_decoder(net: Any) -> bool:
     if prefix and any(is_sliding for _, is_sliding in layers):
         return False
     return all(kind in _known_layers() for kind, _ in layers)
+
+
+def _returns_more(config: Any) -> bool:
+    """Return whether calls return hidden states, attentions or a tuple, as a step does not."""
+    asked = ("output_hidden_states", "output_attentions")
+    is_tuple = getattr(config, "return_dict", True) is False
+    return is_tuple or any(getattr(config, name, False) for name in asked)
 
 
 def cache_name(net: Any) -> str:
