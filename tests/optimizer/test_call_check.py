@@ -169,6 +169,17 @@ def test_another_dtype_of_autocast_is_seen(check_of):
     assert fits(check, X)
 
 
+def test_channels_of_size_one_in_another_place_are_seen(check_of):
+    plain = torch.randn(2, 1, 4, 5)
+    last = torch.empty_strided((2, 1, 4, 5), (20, 1, 5, 1)).copy_(plain)
+    assert plain.stride() != last.stride() and last.is_contiguous()
+    for own, other in ((plain, last), (last, plain)):
+        check = check_of(Anything(), entry_of(Anything(), own))
+        assert fits(check, own) and check((other,), {}) == Misfit.STRIDES
+    check = check_of(Anything(), entry_of(Anything(), torch.randn(1, 3)))
+    assert fits(check, torch.empty_strided((1, 3), (7, 1)).fill_(1.0))  # means nothing
+
+
 def test_a_tensor_with_attributes_does_not_fit(check_of):
     check, x = check_of(Anything(), entry_of(Anything(), X)), X.clone()
     x._dynamo_weak_dynamic_indices = {0}

@@ -138,5 +138,5 @@ def test_a_folder_with_something_in_it_is_left_alone(library: PassLibrary, tmp_p
     add(library)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "notes").touch()
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         exported(library, tmp_path / "out")

@@ -1,7 +1,6 @@
 """The choice of passes: the best set exactly, what is known is not judged again, budgets hold."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.optimizer.choose.judging import outcome_on
 from passnet.optimizer.choose.pass_choice import RangeResult, best_disjoint, choose, choose_passes
 from passnet.optimizer.choose.ranges import Place
-from passnet.passes.library.entries import PassEntry, latest
+from passnet.passes.library.entries import PassEntry, latest, winning
 from passnet.passes.library.store import (
     PassLibrary,
     PassOrder,
@@ -68,7 +67,7 @@ def test_what_is_shipped_is_taken_over_for_who_asks_for_the_library(tmp_path: Pa
     for _ in range(2):
         assert not choose_passes([], own, ("library",), shipped=shipped.folder).chosen
         [entry] = own.entries()
-        assert entry.origin == "elsewhere" and own.find(tanh_mul(), HERE) is None
+        assert entry.origin == "elsewhere" and not winning(own.entries(), HERE)
 
 
 def test_places_of_the_best_set_are_chosen_in_each_graph(tmp_path: Path) -> None:
@@ -79,7 +78,7 @@ def test_places_of_the_best_set_are_chosen_in_each_graph(tmp_path: Path) -> None
     ) -> RangeResult:
         files = folder(f"a.tanh() * b * {len(name)}")
         entry = library.add(tanh_mul(), name, HERE, files, outcome())
-        return RangeResult(name, ("op",) * ops, places, name, "wins", True, saved_ms=saved,
+        return RangeResult(name, ("op",) * ops, places, name, "wins", saved_ms=saved,
                            speedup_low=low, digest=entry.digest)  # fmt: skip
 
     whole = result("whole", 3.0, Place(0, 0, 4), Place(1, 0, 4), ops=4)
@@ -117,23 +116,21 @@ def test_what_is_judged_is_kept_and_not_judged_again(
     tmp_path: Path, graphs: list[CapturedGraph], bench: JudgeDesk
 ) -> None:
     library = PassLibrary(tmp_path / "library")
-    told: list[RangeResult] = []
-    choice = choose_passes(graphs, library, ["library", "compiler"], progress=told.append,
-                           evaluator=bench)  # fmt: skip
+    choice = choose_passes(graphs, library, ["library", "compiler"], evaluator=bench)
     [result] = choice.results
-    assert told == [result] and not result.is_known and result.status in ("wins", "slower")
+    assert result.status in ("wins", "slower")
     assert result.ops == ("torch.tanh", "operator.mul", "operator.add")
     assert result.eager_ms and result.pass_ms and result.places == (Place(0, 1, 4),)
     is_chosen = result.status == "wins"
-    assert len(choice.folders) == is_chosen and (choice.saved_ms > 0) == is_chosen
+    assert len(choice.folders) == is_chosen and (result.saved_ms > 0) == is_chosen
     [entry] = library.entries()
     again = choose_passes(graphs, library, budget_s=0.0, evaluator=bench)
-    assert again.results == (replace(result, is_known=True),) and not again.num_untried
+    assert again.results == (result,)
     # from elsewhere, it is judged here before it is used
     other = PassLibrary(tmp_path / "other")
     other.merge(library.folder)
     [judged] = choose_passes(graphs, other, ["library"], evaluator=bench).results
-    assert not judged.is_known and judged.author == "compiler" and judged.eager_ms
+    assert judged.author == "compiler" and judged.eager_ms
     assert {each.origin for each in other.entries()} == {"here"}
     assert other.files(other.entries()[0]) == library.files(entry)
 
@@ -141,7 +138,7 @@ def test_what_is_judged_is_kept_and_not_judged_again(
 def test_a_spent_budget_leaves_ranges_untried(tmp_path: Path, graphs: list[CapturedGraph]) -> None:
     library = PassLibrary(tmp_path / "library")
     choice = choose_passes(graphs, library, ["compiler", "search"], budget_s=0.0)
-    assert choice.num_untried == 1 and not choice.results and not choice.folders
+    assert not choice.results and not choice.folders
     assert not library.entries()
 
 
@@ -154,7 +151,7 @@ def test_a_pass_that_turns_out_wrong_is_used_no_more(tmp_path: Path, bench: Judg
     library = PassLibrary(tmp_path)
     hardware = this_hardware(1)
     entry = library.add(tanh_mul(), "compiler", hardware, folder("a.tanh() + b"), outcome())
-    assert library.find(tanh_mul(), hardware) == entry
+    assert winning(library.entries(), hardware) == [entry]
 
     def judge(orders: Sequence[PassOrder]) -> list[tuple[PassEntry, PassOutcome]]:
         return [(each, outcome_on(bench, key, files)) for each, key, files in orders]
@@ -162,6 +159,6 @@ def test_a_pass_that_turns_out_wrong_is_used_no_more(tmp_path: Path, bench: Judg
     [verified] = verify_library(library, library.orders([entry]), judge, hardware)
     assert verified.is_wrong and not verified.is_used
     assert verified.after is not None and verified.after.status == "wrong"
-    assert library.find(tanh_mul(), hardware) is None
+    assert not winning(library.entries(), hardware)
     assert latest(library.entries()) == [verified.after], "with its record"
     assert entry_range(verified.after) == tanh_mul()

@@ -55,7 +55,9 @@ def parts_of(value: Any) -> Mapping[str, Any] | None:
         return {f".{name}": getattr(value, name) for name in fields}
     if isinstance(value, WHOLE) or not hasattr(value, "__dict__"):
         return None
-    return {f".{name}": item for name, item in vars(value).items()}
+    # the buffers that keys and values of a cache are views of are passnet's own
+    names = [name for name in vars(value) if not name.startswith("_passnet_")]
+    return {f".{name}": vars(value)[name] for name in names}
 
 
 def packed_state(value: torch.ScriptObject) -> Any:

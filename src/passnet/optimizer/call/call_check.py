@@ -1,9 +1,9 @@
 """The check of a call: whether it fits a built backend, and if not, why.
 
 A call fits where its arguments are nested like the example's, its constants are equal, and its
-tensors are plain ones of the same dtype, device, layout, shape and strides (of dims larger than 1),
-or contiguous ones whose sizes are in ranges that were asked for; where no mode, transform, autocast
-or gradient of torch is active; and where the net is unchanged.
+tensors are plain ones of the same dtype, device, layout, shape and strides (of dims of size 1 as
+far as convolutions read them), or contiguous ones whose sizes are in ranges that were asked for;
+where no mode, transform, autocast or gradient of torch is active; and where the net is unchanged.
 """
 
 import reprlib
@@ -249,6 +249,9 @@ def _misfit_of_tensor(
         return Misfit.DEVICE, f"is on {leaf.device} and not on {expected.device}"
     if torch._C._dispatch_keys(leaf).raw_repr() & ~signature.ignored_keys != expected.keys:
         return Misfit.LAYOUT, "is not laid out as plain numbers (sparse, conjugated, nested)"
+    example = torch.empty_strided(expected.shape, expected.strides, device="meta")
+    if len(expected.shape) == leaf.dim() and _format(leaf) is not _format(example):
+        return Misfit.STRIDES, "has its channels in another place in memory"
     if expected.varies:
         return _misfit_of_sizes(signature, expected, leaf, sizes)
     if leaf.shape != expected.shape:
@@ -257,6 +260,11 @@ def _misfit_of_tensor(
     if any(size > 1 and stride != former for size, stride, former in strides):
         return Misfit.STRIDES, f"has strides {leaf.stride()} and not {expected.strides}"
     return None
+
+
+def _format(tensor: torch.Tensor) -> torch.memory_format:
+    """Return by what convolutions choose the order of their results, also by strides of size 1."""
+    return torch._prims_common.suggest_memory_format(tensor)
 
 
 def _misfit_of_sizes(

@@ -42,9 +42,9 @@ class JudgedPass:
     is_answered: bool = True
 
 
-def judging_settings(num_threads: int = 1, device: str = "cpu") -> RunSettings:
+def judging_settings(num_threads: int = 1) -> RunSettings:
     """Return settings with the best sandbox of this machine and all ops of torch allowed."""
-    return RunSettings(JudgeSettings(device=device), num_threads, find_sandbox("auto").name)
+    return RunSettings(JudgeSettings(), num_threads, find_sandbox("auto").name)
 
 
 def judge_range(desk: JudgeDesk, key: RangeKey, files: Mapping[str, str]) -> JudgedPass:

@@ -2,9 +2,9 @@
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -43,7 +43,6 @@ class RangeResult:
     places: tuple[Place, ...]
     author: str
     status: RangeStatus
-    is_known: bool
     eager_ms: float | None = None
     pass_ms: float | None = None
     saved_ms: float = 0.0
@@ -65,25 +64,16 @@ class ChosenRange:
 
 @dataclass(frozen=True, slots=True)
 class PassChoice:
-    """The chosen passes, all results, and the number of ranges that no author got in time."""
+    """The chosen passes, and all results."""
 
     chosen: tuple[ChosenRange, ...]
     results: tuple[RangeResult, ...]
-    num_untried: int = 0
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """The pass folders, those for larger ranges first, as these may hold smaller ones."""
         ordered = sorted(self.chosen, key=lambda choice: -len(choice.result.ops))
         return tuple(dict.fromkeys(choice.folder for choice in ordered))
-
-    @property
-    def saved_ms(self) -> float:
-        """The time that all of them save, by the sum over ranges."""
-        return sum(choice.result.saved_ms for choice in self.chosen)
-
-
-RangeProgress: TypeAlias = Callable[[RangeResult], None]
 
 
 def choose_passes(
@@ -92,7 +82,6 @@ def choose_passes(
     authors: Sequence[str] = (LIBRARY, "compiler"),
     budget_s: float = 600.0,
     threads: int = 1,
-    progress: RangeProgress | None = None,
     evaluator: JudgeDesk | None = None,
     llm: LlmSettings | None = None,
     trajectories: Path = Path(TRAJECTORIES),
@@ -111,7 +100,6 @@ def choose_passes(
         authors: "library", and programs that write passes, in this order.
         budget_s: begin nothing more after so many seconds.
         threads: of each call that is timed.
-        progress: called with every result at once.
         evaluator: a running judge; its settings then count instead of `threads`.
         llm: an LLM that writes after all other authors, who then have half of the budget.
         trajectories: the folder of its attempts.
@@ -125,7 +113,7 @@ def choose_passes(
     settings = judging.judging_settings(threads) if evaluator is None else evaluator.settings
     hardware = this_hardware(settings.num_threads, settings.judge.device)
     with ExitStack() as stack:
-        choosing = _Choosing(library, hardware, settings, deadline, progress, stack, evaluator)
+        choosing = _Choosing(library, hardware, settings, deadline, stack, evaluator)
         entries = library.entries() if LIBRARY in authors or llm is not None else []
         if LIBRARY not in authors and llm is not None:
             entries = [entry for entry in entries if entry.author == llm.name]
@@ -137,7 +125,7 @@ def choose_passes(
             choosing.deadline = start + budget_s
             choosing.let_llm_write(llm, trajectories, ranges)
     chosen = choose(choosing.results, library)
-    return PassChoice(tuple(chosen), tuple(choosing.results), len(choosing.untried))
+    return PassChoice(tuple(chosen), tuple(choosing.results))
 
 
 def writers_of(authors: Sequence[str]) -> tuple[str, ...]:
@@ -176,12 +164,10 @@ class _Choosing:
     hardware: Hardware
     settings: RunSettings
     deadline: float
-    progress: RangeProgress | None
     stack: ExitStack
     evaluator: JudgeDesk | None
     results: list[RangeResult] = field(default_factory=list)
     tried: set[tuple[str, str]] = field(default_factory=set)
-    untried: set[str] = field(default_factory=set)
     evaluation_s: dict[str, float] = field(default_factory=dict)
 
     def look_up(self, ranges: Sequence[NetRange], entries: Sequence[PassEntry]) -> None:
@@ -196,7 +182,7 @@ class _Choosing:
                 # what did not win may, by an author of another version
                 if entry.saved_ms > 0 or entry.passnet == __version__:
                     self.tried.add((entry.range, entry.author))
-                self._tell(_known(net_range, entry))
+                self.results.append(_result(net_range, entry))
             judged = {entry.code_hash for entry in own} | {""}
             for entry in sorted(candidates, key=lambda entry: -entry.saved_ms):
                 if entry.code_hash not in judged and time.monotonic() < self.deadline:
@@ -215,7 +201,6 @@ class _Choosing:
             left_s = self.deadline - time.monotonic()
             evaluations = min(SEARCH_TURNS, int(left_s / self.evaluation_s.get(name, EVALUATION_S)))
             if left_s <= 0 or (author == "search" and evaluations < judging.LEAST_EVALUATIONS):
-                self.untried.add(name)
                 continue
             judged = judging.let_author_write(self._judge(), net_range.key, author, evaluations)
             if judged.evaluation_s is not None:
@@ -239,7 +224,6 @@ class _Choosing:
             self._keep(net_range, llm.name, judged)
             if not judged.is_answered:
                 break
-        self.untried.update(net_range.key.fingerprint for net_range in waiting)
 
     def _by_time(self, ranges: Sequence[NetRange]) -> list[NetRange]:
         """Return ranges by the time of eager torch in all places, the slowest first."""
@@ -261,18 +245,13 @@ class _Choosing:
         if outcome.status is None or not judged.is_final:
             names = (net_range.key.fingerprint, net_range.key.ops, net_range.places, author)
             status: RangeStatus = "unstable" if outcome.status is None else "unfinished"
-            self._tell(RangeResult(*names, status, False, error=outcome.error))
+            self.results.append(RangeResult(*names, status, error=outcome.error))
             return
         entry = self.library.add(net_range.key, author, self.hardware, judged.files, outcome)
-        self._tell(replace(_known(net_range, entry), is_known=False))
-
-    def _tell(self, result: RangeResult) -> None:
-        self.results.append(result)
-        if self.progress is not None:
-            self.progress(result)
+        self.results.append(_result(net_range, entry))
 
 
-def _known(net_range: NetRange, entry: PassEntry) -> RangeResult:
+def _result(net_range: NetRange, entry: PassEntry) -> RangeResult:
     """Return the result for a range from an entry of the library."""
     return RangeResult(
         net_range.key.fingerprint,
@@ -280,7 +259,6 @@ def _known(net_range: NetRange, entry: PassEntry) -> RangeResult:
         net_range.places,
         entry.author,
         entry.status,
-        True,
         entry.reference_ms,
         entry.candidate_ms,
         entry.saved_ms,

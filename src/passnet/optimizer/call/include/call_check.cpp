@@ -80,6 +80,7 @@ struct Leaf {
   c10::Device device = c10::kCPU;
   uint64_t keys;
   std::vector<int64_t> sizes, strides;
+  bool is_like_last, is_like_last_3d;  // by which convolutions choose the order of their results
   bool needs_gradient;
   int64_t same_as;
   int64_t least, most;  // whole numbers that it may hold
@@ -304,6 +305,9 @@ int misfit_of_leaf(Check& check, const Leaf& leaf, PyObject* value,
     for (size_t i = 0; i < sizes.size(); i++)
       if (sizes[i] > 1 && strides[i] != leaf.strides[i]) return STRIDES;
   }
+  if (impl->is_strides_like_channels_last() != leaf.is_like_last ||
+      impl->is_strides_like_channels_last_3d() != leaf.is_like_last_3d)
+    return STRIDES;
   int64_t same_as = index;
   for (size_t i = 0; i < index; i++)
     if (given[i] == value) {
@@ -619,6 +623,8 @@ PyObject* make_check(PyObject*, PyObject* held) {
         leaf.keys = impl->key_set().raw_repr() & ~ignored_keys;
         leaf.sizes = impl->sizes().vec();
         leaf.strides = impl->strides().vec();
+        leaf.is_like_last = impl->is_strides_like_channels_last();
+        leaf.is_like_last_3d = impl->is_strides_like_channels_last_3d();
         leaf.needs_gradient = impl->requires_grad();
         leaf.same_as = same_as;
         leaf.least = least;
