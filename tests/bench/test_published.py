@@ -40,7 +40,7 @@ def test_a_folder_of_scores_becomes_a_run_with_their_geometric_mean(
     assert published.score == pytest.approx(1.0)
     assert "some-llm" in invoke("show", out).stdout
     again = invoke("import", scores, "--name", "some-llm", "--out", out)
-    assert again.exit_code == 2 and "is not empty; choose another --out" in again.stderr
+    assert again.exit_code == 2 and "already exists; remove it" in again.stderr
 
 
 @pytest.mark.parametrize(

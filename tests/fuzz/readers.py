@@ -32,7 +32,7 @@ from passnet.pages.figures.study_page import StudyFigure, StudyPage, read_study,
 from passnet.pages.tables.tables import Table
 from passnet.passes.files import read_files
 from passnet.passes.folder import LIST_FILE, inspect_folder
-from passnet.passes.library.entries import INDEX_FILE, all_entries, entry_folder
+from passnet.passes.library.entries import all_entries, entry_folder
 from passnet.passes.library.foreign import foreign_orders
 from passnet.passes.library.store import PassLibrary, PassOutcome, entry_range, range_key
 from passnet.train.service.submission import JudgeReport, Submission
@@ -241,7 +241,7 @@ READERS: dict[str, FuzzedReader] = {
     "messages": FuzzedReader(make_messages, read_messages, ("messages",)),
     "service body": FuzzedReader(make_body, read_body, ("body.json",)),
     "service answer": FuzzedReader(make_answer, read_answer, ("answer.json",)),
-    "library": FuzzedReader(make_library, read_library, (INDEX_FILE, "record.json"), put_record),
+    "library": FuzzedReader(make_library, read_library, ("record.json",), put_record),
     "foreign library": FuzzedReader(
         make_library, read_foreign_library, ("record.json",), put_record
     ),

@@ -8,8 +8,6 @@ import pytest
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.findings import finding
 from passnet.train.rewards.reward import (
-    RewardSettings,
-    replaced_share,
     speed_reward,
     stage_of,
     task_reward,
@@ -80,15 +78,6 @@ def test_a_flag_earns_no_more_than_eager_speed():
     assert trial_reward(replace(flagged, speedup_low=0.5)) == trial_reward(
         replace(RIGHT, speedup_low=0.5)
     )
-
-
-def test_the_share_that_is_replaced_is_a_bonus_of_correct_answers_only():
-    assert replaced_share([3, 1], [0, 0]) == 0.75
-    assert replaced_share([0.0], [0]) == 0
-    settings = RewardSettings(replaced_weight=0.4)
-    bonus = trial_reward(RIGHT, settings, replaced=0.5) - trial_reward(RIGHT, settings)
-    assert bonus == pytest.approx(0.2)
-    assert trial_reward(WRONG, settings, replaced=0.5) == 0
 
 
 def test_a_task_is_the_mean_of_what_is_known_of_its_graphs():

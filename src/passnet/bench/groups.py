@@ -106,7 +106,7 @@ def _times(rows: Iterable[Row]) -> dict[str, str]:
     for row in rows:
         if row.reference_ms is not None:
             least_ms[row.graph] = min(row.reference_ms, least_ms.get(row.graph, row.reference_ms))
-    names = {graph: _range(time_ms, _TIMES_MS, " ms") for graph, time_ms in least_ms.items()}
+    names = {graph: range_of(time_ms, _TIMES_MS, " ms") for graph, time_ms in least_ms.items()}
     return {row.graph: names.get(row.graph, "not timed") for row in rows}
 
 
@@ -146,12 +146,22 @@ def range_names(bounds: Sequence[float], unit: str, joint: str = "to") -> list[s
     return [f"below {bounds[0]:g}{unit}", *between, f"from {bounds[-1]:g}{unit}"]
 
 
-def _range(value: float, bounds: Sequence[float], unit: str) -> str:
-    return range_names(bounds, unit)[bisect_right(bounds, value)]
+def range_of(value: float, bounds: Sequence[float], unit: str, joint: str = "to") -> str:
+    """Return the range of a value, in words."""
+    return range_names(bounds, unit, joint)[bisect_right(bounds, value)]
+
+
+def range_ranks(ranges: Iterable[tuple[Sequence[float], str]], joint: str = "to") -> dict[str, int]:
+    """Return the rank of each range, by its name, within its bounds."""
+    return {
+        name: rank
+        for bounds, unit in ranges
+        for rank, name in enumerate(range_names(bounds, unit, joint))
+    }
 
 
 _OF_GRAPH: dict[str, _OfGraph] = {
-    "ops": lambda graph: _range(len(graph.graph.program.ops), _LENGTHS, " ops"),
+    "ops": lambda graph: range_of(len(graph.graph.program.ops), _LENGTHS, " ops"),
     "dtype": lambda graph: main_dtype(graph.graph.tensors),
     "domain": lambda graph: (graph.source.domain if graph.source else "") or "unknown",
     "library": lambda graph: graph.source.library if graph.source else "unknown",
@@ -159,8 +169,4 @@ _OF_GRAPH: dict[str, _OfGraph] = {
 GROUPINGS = (BY_TIME, *_OF_GRAPH)
 """Properties that graphs can be grouped by."""
 
-_RANK = {
-    name: rank
-    for names in (range_names(_TIMES_MS, " ms"), range_names(_LENGTHS, " ops"))
-    for rank, name in enumerate(names)
-}
+_RANK = range_ranks(((_TIMES_MS, " ms"), (_LENGTHS, " ops")))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean
 
+from passnet.core.records.folders import check_free
 from passnet.core.records.serialise import SCHEMA_VERSION, make_folder, read_json, write_json
 from passnet.core.records.untrusted import read_untrusted_text
 from passnet.errors import InputError
@@ -47,8 +48,7 @@ def import_published(folder: Path, name: str, out: Path) -> PublishedRun:
     paths = sorted(folder.glob(f"*/{SCORE_FILE}"))
     if not paths:
         raise InputError(f"{folder}: holds no TASK/{SCORE_FILE}; give the folder of one candidate")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out}: is not empty; choose another --out")
+    check_free(out)
     tasks = {path.parent.name: _score(path) for path in paths}
     published = PublishedRun(SCHEMA_VERSION, name, tasks)
     make_folder(out)

@@ -147,10 +147,7 @@ def is_near(row: Row | Trial) -> bool:
 
 
 def score_rows(
-    rows: Iterable[Row],
-    b: float = SEVERE_PENALTY,
-    p: float = SLOWDOWN_PENALTY,
-    seed: int = 0,
+    rows: Iterable[Row], b: float = SEVERE_PENALTY, p: float = SLOWDOWN_PENALTY
 ) -> list[CandidateScore]:
     """Score every candidate but the untimed ones, in order of appearance.
 
@@ -166,7 +163,7 @@ def score_rows(
     if len(untimed) == len(by_candidate):
         raise MeasureError(f"{', '.join(untimed)}: {ALL_UNSTABLE}")
     return [
-        _score(name, its_rows, b, p, seed)
+        _score(name, its_rows, b, p)
         for name, its_rows in by_candidate.items()
         if name not in untimed
     ]
@@ -180,7 +177,7 @@ def untimed_candidates(rows: Iterable[Row]) -> list[str]:
     return [name for name, its_statuses in statuses.items() if its_statuses == {"unstable"}]
 
 
-def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> CandidateScore:
+def _score(name: str, rows: list[Row], b: float, p: float) -> CandidateScore:
     tasks: dict[str, list[Measured]] = defaultdict(list)
     for row in rows:
         if row.status != "unstable":
@@ -189,10 +186,10 @@ def _score(name: str, rows: list[Row], b: float, p: float, seed: int) -> Candida
     return CandidateScore(
         candidate=name,
         suite=score_suite(plain, b, p),
-        intervals=score_intervals(tasks, b, p, seed),
-        float64_intervals=score_intervals(_against_float64(tasks), b, p, seed),
-        es_intervals=es_intervals(tasks, b, p, seed),
-        sol=sol_suite(tasks, seed),
+        intervals=score_intervals(tasks, b, p),
+        float64_intervals=score_intervals(_against_float64(tasks), b, p),
+        es_intervals=es_intervals(tasks, b, p),
+        sol=sol_suite(tasks),
         cold_speedup=cold_speedup(rows),
         statuses=dict(Counter(row.status for row in rows)),
         num_trials=len(rows),

@@ -20,6 +20,9 @@ MAX_OWN = 0.02
 Exact = Callable[[], Any]
 """Return the value in float64, or None where the net does not run in it."""
 
+BUFFER = "_passnet_"
+"""Of the names of buffers that a layer of a cache holds, of which its keys and values are views."""
+
 WHOLE = (FunctionType, MethodType, ModuleType, type, torch.nn.Module, RemovableHandle)
 """Types of objects that are compared by their type alone."""
 
@@ -38,7 +41,7 @@ def difference(value: Any, right: Any, exact: Exact | None = None, path: str = "
     return wrong
 
 
-def parts_of(value: Any) -> Mapping[str, Any] | None:
+def parts_of(value: Any) -> dict[str, Any] | None:
     """Return the parts of a container or object by name; None for what has none.
 
     Modules, functions and types have none. Of packed weights, the state is the only part.
@@ -55,9 +58,8 @@ def parts_of(value: Any) -> Mapping[str, Any] | None:
         return {f".{name}": getattr(value, name) for name in fields}
     if isinstance(value, WHOLE) or not hasattr(value, "__dict__"):
         return None
-    # the buffers that keys and values of a cache are views of are passnet's own
-    names = [name for name in vars(value) if not name.startswith("_passnet_")]
-    return {f".{name}": vars(value)[name] for name in names}
+    own = vars(value).items()
+    return {f".{name}": item for name, item in own if not name.startswith(BUFFER)}
 
 
 def packed_state(value: torch.ScriptObject) -> Any:
@@ -102,6 +104,8 @@ def _form(value: Any, right: Any, path: str, seen: frozenset[int] = frozenset())
     if list(own) != list(expected):
         return f"{path} has other keys"
     seen = seen | {id(right)}
+    views = [name for name in own if hasattr(value, f"{BUFFER}{name[1:]}")]
+    own |= {name: own[name].contiguous() for name in views}
     forms = (_form(own[name], expected[name], f"{path}{name}", seen) for name in expected)
     return next(filter(None, forms), None)
 

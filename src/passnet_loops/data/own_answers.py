@@ -23,7 +23,6 @@ from passnet.errors import GraphError, InputError
 from passnet.graph.spec import Graph
 from passnet.graph.text.files import graph_from_row
 from passnet.judge.task import TaskGraph
-from passnet.train.rewards.reward import replaced_share
 from passnet_loops.checkpoint import INFO_FILE, TrainInfo, llm_digest
 from passnet_loops.data.build import TrainingManifest, read_training, row_key, write_rows
 from passnet_loops.data.examples import OWN_AUTHOR, JudgeVerdict, TrainingRow
@@ -239,7 +238,8 @@ def share_of_answer(prompt: Prompt, text: str, least_us: Sequence[float]) -> flo
         InputError: The text is no answer to the prompt.
     """
     replaced = {op for fused in parse_answer(text) for op in range(*span_of(prompt, fused))}
-    return replaced_share(least_us, replaced)
+    total = sum(least_us)
+    return sum(least_us[op] for op in replaced) / total if total else 0.0
 
 
 def own_answers(

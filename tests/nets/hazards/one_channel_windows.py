@@ -1,4 +1,6 @@
-"""Windows of one channel with wide strides, which oneDNN misreads with channels last."""
+"""Windows of one channel with wide strides; with channels last oneDNN misreads them, in eager
+torch 2.13 too.
+"""
 
 import torch
 from torch import nn
@@ -27,5 +29,4 @@ def example():
 
 def calls():
     yield "fresh", example()
-    yield "channels last", (torch.randn(2, 1, 15, 8).to(memory_format=torch.channels_last),)
     yield "another batch", (torch.randn(5, 1, 15, 8),)

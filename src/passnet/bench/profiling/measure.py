@@ -38,6 +38,7 @@ NUM_SLOTS = COUNT + 5
 """Slots of `spent`: nanoseconds by kind of kernel, the number of their clocks, nanoseconds within
 graphs that Dynamo calls and within generated programs, and the numbers of these calls."""
 
+CALIBRATION_S = 2.0
 ROUNDS = RoundLimits(12, 80, ((20.0, 4), (500.0, 2)), max, num_tries=5)
 PRECISE = 0.02
 """Rounds end early once the interval of the speedup is within this share of its value."""
@@ -183,7 +184,7 @@ def _is_precise(times: RoundTimes, cost: ClockCost) -> bool:
     return is_close and abs(residue) <= RESIDUE_SHARE / 2
 
 
-def calibrate(seconds: float = 2.0) -> ClockCost:
+def calibrate() -> ClockCost:
     """Measure the cost of clocks around a compiled addition, colder than in a loop."""
     kernel = least_kernel_clock(WALL)
     within, _ = least_layer_clock(WALL)
@@ -194,7 +195,7 @@ def calibrate(seconds: float = 2.0) -> ClockCost:
             "program": _clocked(call, "program"),
             "all": _clocked(call),
         }
-        times = run_rounds(timed, seconds, ROUNDS)
+        times = run_rounds(timed, CALIBRATION_S, ROUNDS)
         clocks = len(call.programs[0].kinds)
     none, graph, program, all_ = (1e6 * times.ms(name) for name in timed)
     return ClockCost(

@@ -1,19 +1,19 @@
 """Conclusions from many profiles: how often, why and on which ops compiled calls lose time."""
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean, geometric_mean, median
 from typing import TypeAlias
 
 import numpy as np
 
-from passnet.bench.groups import range_names
+from passnet.bench.groups import range_of, range_ranks
 from passnet.bench.profiling.record import PART_NAMES, ProfileRecord, ProfileSubject
 from passnet.errors import InputError
 from passnet.graph.text.files import graph_from_row
-from passnet.judge.score.interval import CONFIDENCE, NUM_RESAMPLES, Interval
+from passnet.judge.score.interval import NUM_RESAMPLES, Interval, interval_of
 from passnet.judge.suite.suite import Suite, make_suite
 from passnet.judge.task import NetSource, TaskGraph, task_name
 
@@ -180,10 +180,8 @@ def _share(flags: Sequence[bool], seed: int, weights: Sequence[float] | None = N
     hits, counts = np.array(flags, float), np.array(weights or [1.0] * len(flags))
     picks = np.random.default_rng(seed).integers(0, len(flags), (NUM_RESAMPLES, len(flags)))
     resampled = (hits * counts)[picks].sum(axis=1) / counts[picks].sum(axis=1)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(resampled, [tail, 1 - tail])
     value = float((hits * counts).sum() / counts.sum())
-    return Share(value, Interval(float(low), float(high)), len(flags))
+    return Share(value, interval_of(resampled), len(flags))
 
 
 def _geomean(records: Sequence[ProfileRecord]) -> float:
@@ -233,9 +231,11 @@ def _groups(records: Sequence[ProfileRecord], key: _Key) -> list[GroupShare]:
     by_name: dict[str, list[ProfileRecord]] = defaultdict(list)
     for record in records:
         by_name[key(record)].append(record)
-    rank = {name: index for index, name in enumerate(_RANKED)}
-    names = sorted(by_name, key=lambda name: (rank.get(name, len(rank)), -len(by_name[name]), name))
-    return [_group(name, by_name[name]) for name in names]
+
+    def rank(name: str) -> tuple[int, int, str]:
+        return _RANK.get(name, len(_RANK)), -len(by_name[name]), name
+
+    return [_group(name, by_name[name]) for name in sorted(by_name, key=rank)]
 
 
 def _group(name: str, records: Sequence[ProfileRecord]) -> GroupShare:
@@ -266,9 +266,7 @@ def _slow_sequences(records: Sequence[ProfileRecord]) -> list[SlowSequence]:
     return sorted(sequences, key=lambda sequence: (-sequence.lost_ms, sequence.ops))
 
 
-def _in_range(value: float, bounds: Sequence[float], unit: str) -> str:
-    return range_names(bounds, unit, "to below")[bisect_right(bounds, value)]
-
+_in_range = partial(range_of, joint="to below")
 
 GROUPINGS: Mapping[str, _Key] = {
     "time": lambda record: _in_range(record.eager_ms or 0.0, TIMES_MS, " ms"),
@@ -283,11 +281,7 @@ GROUPINGS: Mapping[str, _Key] = {
 """The groupings of items: by the time of an eager call, the number of ops, the size of arguments,
 and origin."""
 
-_RANKED = [
-    name
-    for bounds, unit in ((TIMES_MS, " ms"), (LENGTHS, " ops"), (MEBIBYTES, " MiB"))
-    for name in range_names(bounds, unit, "to below")
-]
+_RANK = range_ranks(((TIMES_MS, " ms"), (LENGTHS, " ops"), (MEBIBYTES, " MiB")), "to below")
 
 
 def slow_suite(

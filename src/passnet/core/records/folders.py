@@ -20,11 +20,16 @@ LENT_VARIABLE = "PASSNET_LENT_INDUCTOR_CACHE"
 """Variable that names a cache of Inductor that a process may read, beside its own."""
 
 
+def check_free(out: Path) -> None:
+    """Raise InputError if there is something at `out` but an empty folder."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out}: already exists; remove it, or choose another --out")
+
+
 @contextmanager
 def atomic_folder(out: Path) -> Iterator[Path]:
     """Yield a folder that becomes `out` if the block succeeds; raise InputError if it cannot."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out}: already exists; remove it, or choose another --out")
+    check_free(out)
     partial = out.with_name(out.name + ".partial")
     try:
         with naming(out):

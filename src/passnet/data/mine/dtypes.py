@@ -65,9 +65,7 @@ _CASTS = frozenset(["to", "type", "type_as", "float", "half", "bfloat16", "doubl
 """Ops whose result may be their argument, but in a dtype they name."""
 
 
-def in_dtype(
-    graph: Graph, dtype: str, float32_norms: frozenset[str] = FLOAT32_NORMS, where: str = "graph"
-) -> Graph:
+def in_dtype(graph: Graph, dtype: str, float32_norms: frozenset[str] = FLOAT32_NORMS) -> Graph:
     """Return the same graph with its floats in another dtype, one of `DTYPES`.
 
     Arguments of the main dtype change, but for parameters of `float32_norms`, which become float32,
@@ -82,7 +80,7 @@ def in_dtype(
     """
     main = main_float(graph.tensors)
     if main is None:
-        raise GraphError(f"{where}: no argument has a floating-point dtype")
+        raise GraphError("graph: no argument has a floating-point dtype")
     program = graph.program
     if main in ("float16", "bfloat16"):
         literals: dict[Arg, Arg] = {TorchName(main): TorchName(dtype)}
@@ -91,14 +89,14 @@ def in_dtype(
     tensors = tuple(
         replace(spec, dtype=dtype) if spec.dtype == main else spec for spec in graph.tensors
     )
-    run = _run(Graph(program, tensors), float32_norms, where)
+    run = _run(Graph(program, tensors), float32_norms)
     tensors = tuple(replace(spec, dtype=run.dtypes.get(spec.name, spec.dtype)) for spec in tensors)
     ops = [
         map_op(op, partial(_within, largest=run.limits.get(index, math.inf)))
         for index, op in enumerate(program.ops)
     ]
     converted = Graph(with_ops(program, ops), tensors)
-    infer_shapes(converted, where)
+    infer_shapes(converted, "graph")
     return converted
 
 
@@ -180,10 +178,10 @@ class _FakeRun(torch.fx.Interpreter):
         return dtype if dtype in LARGEST else None
 
 
-def _run(graph: Graph, float32_norms: frozenset[str], where: str) -> _FakeRun:
+def _run(graph: Graph, float32_norms: frozenset[str]) -> _FakeRun:
     program = retarget(graph, "cpu").program
     annotations = {param.name: param.annotation for param in program.params}
-    run = _FakeRun(build(program, where), program.ops, float32_norms)
+    run = _FakeRun(build(program, "graph"), program.ops, float32_norms)
     try:
         with restored_state(), fake_mode(), torch.no_grad():
             run.run(*[fake_input(spec, annotations[spec.name]) for spec in graph.tensors])
@@ -191,7 +189,7 @@ def _run(graph: Graph, float32_norms: frozenset[str], where: str) -> _FakeRun:
         target = run.running.target if run.running else "its arguments"
         text = str(cause).strip().split("\n", 1)[0]
         error_type = "" if isinstance(cause, GraphError) else f"{type(cause).__name__}: "
-        raise GraphError(f"{where}: {target}: {error_type}{text}") from cause
+        raise GraphError(f"graph: {target}: {error_type}{text}") from cause
     return run
 
 

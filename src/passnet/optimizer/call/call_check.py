@@ -263,7 +263,7 @@ def _misfit_of_tensor(
 
 
 def _format(tensor: torch.Tensor) -> torch.memory_format:
-    """Return by what convolutions choose the order of their results, also by strides of size 1."""
+    """Return the order of memory in which a convolution would put its result."""
     return torch._prims_common.suggest_memory_format(tensor)
 
 

@@ -28,6 +28,8 @@ from passnet.pages.tables.cells import (
 from passnet.pages.tables.fitting import fitting_widths
 
 NOTE_WIDTH = 100
+MAX_KINDS = 12
+"""Most kinds of failure that are listed."""
 """Most letters of a line of a note on a terminal."""
 
 
@@ -240,7 +242,7 @@ def published_table(published: PublishedRun) -> Table:
     return Table("Published, not measured here", ("candidate", "AS", "tasks"), [row], note)
 
 
-def failure_lines(trials: Iterable[Trial], limit: int = 12) -> list[str]:
+def failure_lines(trials: Iterable[Trial]) -> list[str]:
     """Return a line for each kind of failure: its count, and the first failure in words."""
     kinds: dict[tuple[str, str, str], list[Trial]] = defaultdict(list)
     for trial in trials:
@@ -257,8 +259,9 @@ def failure_lines(trials: Iterable[Trial], limit: int = 12) -> list[str]:
         where = f"{plain_text(first.candidate, MAX_TEXT)} on {plain_text(first.task, MAX_TEXT)}"
         more = f" and {len(of_tasks) - 1} more tasks" if len(of_tasks) > 1 else ""
         lines.append(f"{where}{more}: {count} × {name}: {error}")
-    if len(lines) > limit:
-        lines[limit:] = [f"… and {len(lines) - limit} more kinds of failure, see trials.jsonl"]
+    if len(lines) > MAX_KINDS:
+        num_more = len(lines) - MAX_KINDS
+        lines[MAX_KINDS:] = [f"… and {num_more} more kinds of failure, see trials.jsonl"]
     return lines
 
 

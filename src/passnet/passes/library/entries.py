@@ -6,23 +6,20 @@ A library is a folder::
     passes/DIGEST/trial.json     the judge's record of it, if it was run
     passes/DIGEST/settings.json  the settings of the judge
     passes/DIGEST/folder/        the pass folder, if there is one
-    index.parquet                all records, so that they need not be read one by one
 
 An entry never changes, as its name is the hash of its record; a pass that is judged again gets a
-further entry. The index may be lost: a row of it counts only if it has the hash that it claims.
+further entry.
 """
 
 import hashlib
 import logging
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from passnet.core.hardware import Hardware
-from passnet.core.records.parquet import FileLimits, Format
 from passnet.core.records.serialise import SCHEMA_VERSION, encode, read_json
 from passnet.core.terminal.visible_text import visible
 from passnet.errors import InputError, did_you_mean, neighbours
@@ -35,7 +32,6 @@ RECORD_FILE = "record.json"
 TRIAL_FILE = "trial.json"
 SETTINGS_FILE = "settings.json"
 PASS_FOLDER = "folder"
-INDEX_FILE = "index.parquet"
 SHIPPED = "shipped_library"
 
 EntryStatus: TypeAlias = Literal["wins", "slower", "wrong", "failed", "nothing"]
@@ -103,14 +99,6 @@ class PassEntry:
         return saved_ms(self.reference_ms, self.speedup_low)
 
 
-INDEX: Format[PassEntry] = Format(
-    PassEntry,
-    "a library of passes",
-    hashes=("digest", "range", "code_hash"),
-    limits=FileLimits(file_bytes=256 * 2**20, unpacked_bytes=2**30),
-)
-
-
 def saved_ms(reference_ms: float | None, speedup_low: float | None) -> float:
     """Return the least milliseconds that a pass saves: none if its interval reaches below 1.
 
@@ -139,25 +127,8 @@ def all_entries(folder: Path) -> list[PassEntry]:
 
     What was changed after it was written is left out, with a warning.
     """
-    names = entry_names(folder)
-    indexed: dict[str, PassEntry] = {}
-    with suppress(InputError):  # the index may be missing, old or damaged: records are what counts
-        indexed = {
-            entry.digest: entry
-            for entry in INDEX.read(folder / INDEX_FILE)
-            if _is_unchanged(entry, entry.digest, folder / INDEX_FILE)
-        }
-    entries = (indexed.get(name) or _read_entry(folder, name) for name in names)
+    entries = (_read_entry(folder, name) for name in entry_names(folder))
     return [entry for entry in entries if entry is not None]
-
-
-def _is_unchanged(entry: PassEntry, digest: str, path: Path) -> bool:
-    """Return whether an entry has the hash that it claims; warn if not."""
-    is_unchanged = has_digest(entry, digest)
-    if not is_unchanged:
-        text = f"{path}: entry {digest[:12]} was changed after it was written, so it is left out"
-        _log.warning("%s", visible(text))
-    return is_unchanged
 
 
 def shipped_library() -> Path | None:
@@ -186,7 +157,11 @@ def _read_entry(folder: Path, name: str) -> PassEntry | None:
     if not path.parent.is_dir():
         return None
     entry = read_record(path)
-    return entry if _is_unchanged(entry, name, path) else None
+    if has_digest(entry, name):
+        return entry
+    text = f"{path}: entry {name[:12]} was changed after it was written, so it is left out"
+    _log.warning("%s", visible(text))
+    return None
 
 
 def read_record(path: Path) -> PassEntry:

@@ -1,6 +1,6 @@
 """Libraries of strangers as orders for the judge: every claim is checked, and nothing runs.
 
-The judge measures anew, so their times and verdicts do not count. Their index is not read.
+The judge measures anew, so their times and verdicts do not count.
 """
 
 import os

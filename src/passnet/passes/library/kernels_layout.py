@@ -21,11 +21,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from passnet.core.records.folders import check_free
 from passnet.core.records.serialise import make_folder, write_json, write_text
 from passnet.errors import InputError
 from passnet.passes.files import unguarded
 from passnet.passes.library.entries import ENTRIES, PASS_FOLDER, PassEntry, best_passes
-from passnet.passes.library.store import PassLibrary, check_free
+from passnet.passes.library.store import PassLibrary
 from passnet.version import __version__
 
 BUILD = "build"

@@ -1,7 +1,7 @@
 """A library of judged passes as it is written: entries added, merged, removed and judged again.
 
 An entry is written to a folder and renamed, so that neither concurrent writers nor a killed one
-lose anything. Each change writes the index anew.
+lose anything.
 """
 
 import shutil
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from passnet.core.hardware import Hardware
+from passnet.core.records.folders import check_free
 from passnet.core.records.serialise import SCHEMA_VERSION, encode, make_folder, write_json
 from passnet.errors import InputError, naming, os_error_sentence
 from passnet.graph.canonical import canonical_lines, fingerprints, op_sequence
@@ -25,8 +26,6 @@ from passnet.passes.files import Files, read_files, write_files
 from passnet.passes.folder import hash_folders
 from passnet.passes.library.entries import (
     ENTRIES,
-    INDEX,
-    INDEX_FILE,
     PASS_FOLDER,
     RECORD_FILE,
     EntryStatus,
@@ -35,7 +34,6 @@ from passnet.passes.library.entries import (
     entry_folder,
     latest,
     sealed,
-    winning,
 )
 from passnet.version import __version__
 
@@ -119,11 +117,6 @@ class PassLibrary:
         """Return the entry that counts for each pass and machine, in the order of their names."""
         return latest(self._all())
 
-    def find(self, key: RangeKey, hardware: Hardware) -> PassEntry | None:
-        """Return the best pass for a range judged here on some hardware; None where none wins."""
-        equal = [entry for entry in self.entries() if entry.range == key.fingerprint]
-        return next(iter(winning(equal, hardware)), None)
-
     def files(self, entry: PassEntry) -> Files:
         """Return an entry's files; raise InputError if they were changed after it was judged."""
         return read_files(entry_folder(self.folder, entry))
@@ -156,9 +149,7 @@ class PassLibrary:
             passnet=__version__,
             **{name: getattr(outcome, name) for name in _OUTCOME_FIELDS},
         )
-        added = self._put(entry, files, outcome.records)
-        self._write_index()
-        return added
+        return self._put(entry, files, outcome.records)
 
     def merge(self, source: Path) -> int:
         """Copy another library's passes, unused until judged here; return how many are new."""
@@ -169,8 +160,6 @@ class PassLibrary:
             if entry.code_hash and not digests & {entry.digest, foreign.digest}:
                 self._put(foreign, PassLibrary(source).files(entry), {})
                 num_new += 1
-        if num_new:
-            self._write_index()
         return num_new
 
     def export(self, out: Path, entries: Sequence[PassEntry]) -> None:
@@ -184,7 +173,6 @@ class PassLibrary:
                 source = self.folder / ENTRIES / entry.digest
                 shutil.copytree(source, partial, ignore=left_out, dirs_exist_ok=True)
                 _rename(partial, out / ENTRIES / entry.digest)
-        copy._write_index()
 
     def orders(self, entries: Iterable[PassEntry]) -> list[PassOrder]:
         """Return the passes of some entries, each once; raise InputError if one was changed."""
@@ -197,7 +185,6 @@ class PassLibrary:
         for entry in self._all():
             if entry.pass_key in passes:
                 self._drop(entry)
-        self._write_index()
 
     def drop_earlier(self) -> None:
         """Remove the entries that no longer count, as their passes were judged again."""
@@ -206,7 +193,6 @@ class PassLibrary:
         for entry in entries:
             if entry.digest not in current:
                 self._drop(entry)
-        self._write_index()
 
     def _all(self) -> list[PassEntry]:
         return all_entries(self.folder) if (self.folder / ENTRIES).is_dir() else []
@@ -250,18 +236,6 @@ class PassLibrary:
         # another process may have removed it
         with self._partial() as partial, suppress(FileNotFoundError):
             (self.folder / ENTRIES / entry.digest).rename(partial / "dropped")
-
-    def _write_index(self) -> None:
-        """Write the index anew, whole or not at all."""
-        with self._partial() as partial:
-            INDEX.write(partial / INDEX_FILE, all_entries(self.folder))
-            (partial / INDEX_FILE).replace(self.folder / INDEX_FILE)
-
-
-def check_free(out: Path) -> None:
-    """Raise InputError if there is something at `out` but an empty folder."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out}: is there already; choose another --out, or remove it")
 
 
 def _rename(partial: Path, target: Path) -> None:

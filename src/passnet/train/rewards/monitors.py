@@ -238,11 +238,11 @@ def monitor_rows(record: MonitorRecord) -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def to_measure_again(samples: Sequence[Sample], share: float = 0.01) -> list[Sample]:
-    """Return the fastest correct answers, a share of those timed; at least one if any was."""
+def to_measure_again(samples: Sequence[Sample]) -> list[Sample]:
+    """Return the fastest correct answers, 1 % of those timed; at least one if any was."""
     timed = [sample for sample in samples if sample.is_correct and sample.speedup_low is not None]
     timed.sort(key=lambda sample: sample.speedup_low or 0.0, reverse=True)
-    return timed[: max(1, round(share * len(timed)))]
+    return timed[: max(1, round(0.01 * len(timed)))]
 
 
 def _share(

@@ -6,7 +6,7 @@ least 0.2. An unknown result is None and never 0: a trainer leaves it out.
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -44,9 +44,6 @@ class RewardSettings:
 
     right_form: float = 0.2
     """Credit for outputs of the right shapes and dtypes; a correct answer earns it at least."""
-
-    replaced_weight: float = 0.25
-    """Weight of the replaced share of a graph's least time, so that more than one op is fused."""
 
     flagged_at_most: float = 1.0
     """Most that an answer with a flag earns until a person has read it."""
@@ -88,22 +85,8 @@ def stage_of(trial: Trial) -> Stage:
     return "matches" if has_match else "expands"
 
 
-def replaced_share(least_us: Sequence[float], replaced: Collection[int]) -> float:
-    """Return the share of some ops, by their indices, in the least time of a graph's ops.
-
-    Examples:
-        >>> replaced_share([8.0, 1.0, 1.0], [1, 2])
-        0.2
-    """
-    total = sum(least_us)
-    return sum(least_us[index] for index in set(replaced)) / total if total else 0.0
-
-
 def trial_reward(
-    trial: Trial,
-    settings: RewardSettings = DEFAULT_REWARD,
-    progress: float = 1.0,
-    replaced: float = 0.0,
+    trial: Trial, settings: RewardSettings = DEFAULT_REWARD, progress: float = 1.0
 ) -> float | None:
     """Return the reward of an answer on one graph; None where the judge does not know it.
 
@@ -113,7 +96,6 @@ def trial_reward(
         trial: the trial of the answer.
         settings: settings of the reward.
         progress: progress of the training, from 0 to 1.
-        replaced: share of the graph's least time that its passes replace.
     """
     assert 0 <= progress <= 1, f"progress is a share, not {progress}"
     if trial.status in UNKNOWN:
@@ -124,17 +106,13 @@ def trial_reward(
         stage = stage_of(trial)
         return 0.0 if stage == "nothing" else getattr(settings, stage) * (1 - progress)
     factor = 1.0 if trial.speedup_low is None else trial.speedup_low
-    reward = speed_reward(factor, settings.most_speedup) + settings.replaced_weight * replaced
     # At all times, as on a small graph the call alone makes it slow.
-    reward = max(reward, settings.right_form)
+    reward = max(speed_reward(factor, settings.most_speedup), settings.right_form)
     return min(reward, settings.flagged_at_most) if is_flagged(trial) else reward
 
 
 def task_reward(
-    trials: Sequence[Trial],
-    settings: RewardSettings = DEFAULT_REWARD,
-    progress: float = 1.0,
-    replaced: float = 0.0,
+    trials: Sequence[Trial], settings: RewardSettings = DEFAULT_REWARD, progress: float = 1.0
 ) -> float | None:
     """Return the mean reward over the known graphs of a task; None where none is known.
 
@@ -142,7 +120,7 @@ def task_reward(
     """
     if any(trial.status == "cheat" for trial in trials):
         return 0.0
-    rewards = [trial_reward(trial, settings, progress, replaced) for trial in trials]
+    rewards = [trial_reward(trial, settings, progress) for trial in trials]
     known_rewards = [reward for reward in rewards if reward is not None]
     return sum(known_rewards) / len(known_rewards) if known_rewards else None
 
