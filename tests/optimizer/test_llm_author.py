@@ -61,6 +61,12 @@ class Net(torch.nn.Module):
         return torch.sigmoid(y) * y
 
 
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key for endpoints that ask for none."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+
 @pytest.fixture(scope="module")
 def graphs() -> list[CapturedGraph]:
     with torch.no_grad():
@@ -138,7 +144,7 @@ def test_an_llm_that_does_not_answer_is_a_sentence_and_not_asked_again(
     with endpoint(answer or "page") as (address, requests):
         if answer is None:
             address = "http://127.0.0.1:1/v1"
-        llm = LlmSettings("openai/any", address, num_retries=0)
+        llm = LlmSettings("openai/any", (address,), num_retries=0)
         budget_s = 22.0 if answer == "silence" else 600.0
         choice, _ = ask(tmp_path, graphs, bench, llm=llm, budget_s=budget_s)
     [result] = choice.results
@@ -166,7 +172,7 @@ def test_a_net_with_a_break_gets_what_an_llm_wrote_and_is_had_back(tmp_path: Pat
     x = torch.randn(64, 64)
     torch.testing.assert_close(load(out, Net().eval())(x), Net()(x))
     with endpoint("page") as (address, _):
-        llm = LlmSettings("openai/any", address, num_retries=0)
+        llm = LlmSettings("openai/any", (address,), num_retries=0)
         record = optimized(tmp_path / "dead", llm=llm)
     [result] = record.forms[0].ranges
     assert result.error and "none of the API" in result.error

@@ -8,7 +8,7 @@ from torch import nn
 
 from passnet.passes.apply.packed_op import load_op
 from passnet.passes.apply.packed_products import pack_products
-from tests.passes.test_packed_products import compare
+from tests.passes.test_packed_products import compare, compiled
 
 pytestmark = pytest.mark.xdist_group("inductor")  # one process loads the op
 
@@ -110,6 +110,14 @@ class Tagger(nn.Module):
 
 def test_layers_between_other_packed_ones() -> None:
     run(Tagger(), torch.randn(2, 9, 5), expected=4)
+
+
+def test_a_layer_inside_torch_compile() -> None:
+    net, x = Tagger().eval(), torch.randn(2, 9, 5)
+    fast, own = compiled(net, x)
+    assert own.num_packed == 4 and not torch._dynamo.config.allow_rnn
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        compare(net, fast, x)
 
 
 class Written(nn.Module):

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import torch
@@ -10,6 +10,7 @@ import torch.fx
 
 from passnet.core.hardware import this_hardware
 from passnet.errors import InputError
+from passnet.inductor.compiler import dynamo_settings
 from passnet.inductor.graph_pass import CustomGraphPass, pass_added
 from passnet.passes.apply.custom_op import kernel_ops_of, op_of, wrap_sites
 from passnet.passes.apply.packed_op import load_op
@@ -127,5 +128,7 @@ def passes_in_inductor(
         InputError: as of `InductorPass`.
     """
     own = InductorPass(passes, library, packed_weights, weight_bits)
-    with pass_added(own):
+    # or Dynamo ends its graph before a recurrent layer
+    recurrent = dynamo_settings(allow_rnn=True) if packed_weights else nullcontext()
+    with pass_added(own), recurrent:
         yield own

@@ -72,7 +72,7 @@ inline Packed fastest(const Form& form, at::TensorList weights, const Tensor& x,
   double sum = 0;
   for (int turn = -1; turn < TURNS && sum < all.size() * SECONDS; turn++)  // the first one settles things
     for (size_t way = 0; way < all.size(); way++) {
-      forget_all_but(x);
+      if (!form.is_warm) forget_all_but(x);
       double seconds = seconds_of([&] { product(all[way], form, x, other, weights); });
       if (turn < 0) continue;
       least[way] = std::min(least[way], seconds);

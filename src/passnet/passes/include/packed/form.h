@@ -36,6 +36,7 @@ struct Form {
   int bits = 32;  // of weights; fewer for products alone
   int64_t norm_dim = -1;  // of a weight norm, whose directions and lengths are the first two weights
   int64_t way = -1;  // a number of `Way` to take; -1 for the fastest
+  int64_t is_warm = 0;  // whether calls follow each other, so that weights lie in a near cache
   std::vector<double> numbers;
 
   explicit Form(const std::string& text) {
@@ -49,7 +50,8 @@ struct Form {
     if (!words) throw std::runtime_error("passnet: no form of a product: " + text);
     for (double number; words >> number;) numbers.push_back(number);
     words.clear();
-    for (std::string word; words >> word;) words >> (word == "weight_norm" ? norm_dim : way);
+    for (std::string word; words >> word;)
+      words >> (word == "weight_norm" ? norm_dim : word == "warm" ? is_warm : way);
     if ((is_line = num_dims == 1)) {
       num_dims = 2;
       stride.insert(stride.begin(), 1), padding.insert(padding.begin(), 0), dilation.insert(dilation.begin(), 1);

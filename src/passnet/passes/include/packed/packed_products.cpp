@@ -191,7 +191,7 @@ std::tuple<Tensor, Tensor, Tensor> recur(const Tensor& x, at::TensorList weights
   Tensor y = at::empty({steps, batch, size}, x.options()), last = hidden.contiguous();
   Tensor own_cell = cell ? cell->clone(at::MemoryFormat::Contiguous) : at::empty({0}, x.options());
   if (!batch) return {y, last.clone(), own_cell};
-  auto site = site_of(of_hidden, form);
+  auto site = site_of(of_hidden, steps > 1 ? form + " warm 1" : form);
   const Optional added = is_gru ? Optional() : Optional(given.select(0, 0));
   const Packed packed = packed_of(*site, of_hidden, last, added);
   for (int64_t number = 0; number < steps; number++) {
