@@ -16,7 +16,7 @@ _OF_FILES = {"_name_or_path", "name_or_path", "transformers_version", "architect
 
 
 def plain_attributes(net: torch.nn.Module) -> dict[str, str]:
-    """Return plain values in the attributes of a net's modules, and in what they hold, by path.
+    """Return the plain values among the attributes of a net's modules, by path.
 
     >>> net = torch.nn.Identity()
     >>> net.scale = 2.5
@@ -42,5 +42,5 @@ def _add(path: str, entries: Mapping[str, Any], found: dict[str, str]) -> None:
 
 
 def digest_of(facts: Any) -> str:
-    """Return a digest of what JSON can write."""
+    """Return a digest of a JSON value."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -263,7 +263,7 @@ def _misfit_of_tensor(
 
 
 def _format(tensor: torch.Tensor) -> torch.memory_format:
-    """Return the order of memory in which a convolution would put its result."""
+    """Return the order in memory of a convolution's result."""
     return torch._prims_common.suggest_memory_format(tensor)
 
 

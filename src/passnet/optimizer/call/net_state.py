@@ -187,7 +187,7 @@ class NetChange:
 
 
 def change_of_net(remembered: Sequence[RememberedDict]) -> NetChange:
-    """Compare a net with what was remembered of it."""
+    """Compare a net with its remembered state."""
     must_be_looked_at = False
     for former in remembered:
         if former.of_class is not None and type(former.of) is not former.of_class:
