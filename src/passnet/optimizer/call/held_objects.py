@@ -6,8 +6,9 @@ through dicts, lists, deques and tuples. Python attributes of weights count, too
 globals and objects of torch and C++ are not looked into.
 """
 
+import sys
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import FunctionType, MethodType, ModuleType
@@ -106,7 +107,7 @@ def _add(path: str, value: Any, held: HeldObjects, seen: set[int], weights: set[
         return
     if id(value) in seen or len(seen) > MOST or isinstance(value, _OPAQUE):
         return
-    if isinstance(value, torch.nn.Module) and any(value.state_dict(keep_vars=True)):
+    if isinstance(value, torch.nn.Module) and any(map(_has_weights, value.modules())):
         return
     children = [*_children(value)]
     is_container = isinstance(value, (dict, list, deque))
@@ -116,7 +117,7 @@ def _add(path: str, value: Any, held: HeldObjects, seen: set[int], weights: set[
         held.containers[path] = value
     elif children and isinstance(getattr(value, "__dict__", None), dict):
         held.containers[path] = vars(value)
-    elif children and not isinstance(value, (tuple, partial)):
+    elif children and not isinstance(value, tuple):
         held.containers[path] = SlotValues(value)
     for step, child in children:
         _add(path + step, child, held, seen, weights)
@@ -129,16 +130,22 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"[{number}]", child) for number, child in enumerate(value))
     elif isinstance(value, partial):
         yield from ((".func", value.func), (".args", value.args), (".keywords", value.keywords))
-    elif isinstance(value, torch.nn.Module) or _is_plain_object(value):
+    elif isinstance(value, torch.nn.Module) or _is_object(value, "__dict__", {"torch"}):
         yield from ((f".{name}", child) for name, child in vars(value).items())
-    elif _is_plain_object(value, "__slots__"):
+    elif _is_object(value, "__slots__", {"torch", *sys.stdlib_module_names}):  # paths keep more
         yield from ((f".{name}", child) for name, child in SlotValues(value).items())
 
 
-def _is_plain_object(value: Any, holds: str = "__dict__") -> bool:
-    """Return whether a value is an object with attributes, and not of torch."""
-    is_of_torch = type(value).__module__.partition(".")[0] == "torch"
-    return not is_of_torch and (isinstance(getattr(value, holds, None), (dict, tuple, list, str)))
+def _has_weights(module: torch.nn.Module) -> bool:
+    return bool(module._parameters or module._buffers)
+
+
+def _is_object(value: Any, holds: str, others: Collection[str]) -> bool:
+    """Return whether a value is an object with attributes, and not of other packages."""
+    package = type(value).__module__.partition(".")[0]
+    return package not in others and isinstance(
+        getattr(value, holds, None), (dict, tuple, list, str)
+    )
 
 
 def _slots(kind: type) -> Iterator[str]:
