@@ -220,6 +220,21 @@ def test_each_way_keeps_nan(words: str, activation: str) -> None:
         assert all(bool(y.isnan().any()) for y in found), way
 
 
+@pytest.mark.parametrize("way", WINOGRAD)
+@torch.no_grad()
+def test_a_large_number_spoils_no_other_pixels(way: int) -> None:
+    load_op()
+    weights, form = [torch.randn(32, 32, 3, 3) / 17], "2 1 1 1 1 1 1 1 0 0 0.0 none none 32"
+    far = torch.ones(24, 24, dtype=torch.bool)
+    far[7:10, 7:10] = False
+    for value in (500.0, -9999.0, 1e6, 1e20):
+        x = torch.randn(1, 32, 24, 24)
+        x[:, 0, 8, 8] = value
+        y = torch.ops.passnet_packed.product(x, weights, None, f"{form} way {way}")
+        right = nn.functional.conv2d(x.double(), weights[0].double(), padding=1)
+        assert float((y - right)[..., far].abs().max()) < 1e-4, value
+
+
 @torch.no_grad()
 def test_weights_of_another_layout_in_the_same_memory() -> None:
     load_op()

@@ -99,8 +99,8 @@ inline Tensor windows_of(const Tensor& x, const direct::Shape& shape, bool is_la
   return windows;
 }
 
-// A product or convolution by our own kernels, with the sum and the activation; undefined if some is not finite where
-// that would spoil others.
+// A product or convolution by our own kernels, with the sum and the activation; undefined if some is not finite, or far
+// larger than all others, where that would spoil these.
 inline Tensor directly(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
                        const Tensor& given) {
   auto format = form.num_dims ? form.last() : at::MemoryFormat::Contiguous;
@@ -125,7 +125,8 @@ inline Tensor directly(const Packed& packed, const Form& form, const Tensor& val
       shape = direct::rows_of_windows(shape);
     }
     const float* from = x.const_data_ptr<float>();
-    if (packed.way == Way::WINOGRAD_4) is_right = LargeTiles(shape).convolve(from, by, to, finish);
+    if (packed.way == Way::WINOGRAD_4)
+      is_right = !direct::winograd::has_outliers(from, x.numel()) && LargeTiles(shape).convolve(from, by, to, finish);
     else if (packed.way == Way::WINOGRAD_2) is_right = SmallTiles(shape).convolve(from, by, to, finish);
     else direct::stream(shape, from, by, to, finish);
   }

@@ -245,6 +245,40 @@ class Tiles {
   }
 };
 
+// The largest magnitude and the sum of all.
+struct Magnitudes {
+  float most = 0, sum = 0;
+};
+
+inline Magnitudes magnitudes_of(const float* x, int64_t count) {
+  Lanes most{}, sum{};
+  auto take = [&](Lanes value) {
+    value = value < Lanes{} ? -value : value;
+    most = value > most ? value : most;
+    sum += value;
+  };
+  int64_t i = 0;
+  for (; i + LANES <= count; i += LANES) take(load(x + i));
+  if (i < count) take(load_some(x + i, count - i));
+  Magnitudes found;
+  for (int lane = 0; lane < LANES; lane++) {
+    found.most = std::max(found.most, most[lane]);
+    found.sum += sum[lane];
+  }
+  return found;
+}
+
+// A number so much larger than the mean is rounded into pixels of its tile that do not see it, by 1e-7 of its magnitude.
+constexpr float LARGE = 1000;
+
+inline bool has_outliers(const float* x, int64_t count) {
+  auto join = [](Magnitudes a, Magnitudes b) { return Magnitudes{std::max(a.most, b.most), a.sum + b.sum}; };
+  Magnitudes all = at::parallel_reduce(
+      0, count, 1 << 16, Magnitudes(),
+      [&](int64_t begin, int64_t end, Magnitudes own) { return join(own, magnitudes_of(x + begin, end - begin)); }, join);
+  return all.most * static_cast<float>(count) > LARGE * all.sum;
+}
+
 // Whether it is of windows of 3 x 3 that are next to each other, and of enough tiles.
 template <int TILE>
 bool takes(const Shape& shape) {
