@@ -6,6 +6,7 @@ from operator import itemgetter
 
 from passnet.errors import GraphError
 from passnet.graph import spec
+from passnet.graph.values.effects import last_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def canonical_lines(program: spec.Program) -> tuple[list[str], list[str], list[s
     """Return canonical lines of a program without literals, lines with them, and its arguments.
 
     Values are numbered by first use: names, order of arguments, aliases, hints, devices and kinds
-    of sequences leave no trace. Arguments that nothing reads are not listed.
+    of sequences, except of an index, leave no trace. Arguments that nothing reads are not listed.
     """
     numbering = _Numbering()
     structure: list[str] = []
@@ -91,6 +92,8 @@ def canonical_lines(program: spec.Program) -> tuple[list[str], list[str], list[s
             numbering.alias(statement.output, statement.source)
         elif isinstance(statement, spec.Op):
             pairs = [numbering.texts(arg) for arg in statement.args]
+            if _is_by_list(statement):  # `x[[0, 1]]` are two rows, `x[0, 1]` is a number
+                pairs[1] = (pairs[1][0], f"rows{pairs[1][1]}")
             for name, arg in sorted(statement.kwargs, key=itemgetter(0)):
                 bare, full = numbering.texts(arg)
                 pairs.append((f"{name}={bare}" if bare else "", f"{name}={full}"))
@@ -101,6 +104,13 @@ def canonical_lines(program: spec.Program) -> tuple[list[str], list[str], list[s
     structure.append("return " + " ".join(bare for bare, _ in pairs))
     literals.append("return " + " ".join(full for _, full in pairs))
     return structure, literals, numbering.inputs
+
+
+def _is_by_list(op: spec.Op) -> bool:
+    """Return whether an op takes or sets the rows that a list names."""
+    is_index = last_name(op.target).strip("_") in ("getitem", "setitem") and len(op.args) > 1
+    index = op.args[1] if is_index else None
+    return isinstance(index, spec.Sequence) and index.kind == "list"
 
 
 def _digest(lines: list[str]) -> str:

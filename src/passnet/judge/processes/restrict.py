@@ -133,6 +133,7 @@ def _rules(may_lock: bool) -> Iterator[_Rule]:
     for command in _SIGNALS_BY_FILE:
         yield "fcntl", errno.EPERM, {1: (_ALL, command)}
     yield "mremap", errno.EPERM, {1: (2**64 - 1, 0)}  # a second mapping of the same pages
+    yield "sched_setaffinity", 0, {}  # the judge chooses the processor of each
     yield "setpgid", 0, {}  # ninja, which builds torch's extensions, starts compilers with it
     if not may_lock:
         yield "flock", 0, {}

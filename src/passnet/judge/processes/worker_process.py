@@ -247,9 +247,18 @@ class Worker:
         return data
 
     def write(self, address: int, data: memoryview) -> None:
-        """Write into the worker's memory, where it has any."""
+        """Write into the worker's memory, where it has any.
+
+        Memory that can be read and not written, as a shared file mapped twice, would keep values
+        from call to call: the worker is ended with a WorkerFailureError.
+        """
         with suppress(OSError, OverflowError):
-            os.pwrite(self._memory, data, address)
+            if os.pwrite(self._memory, data, address) == len(data):
+                return
+        with suppress(OSError, OverflowError):
+            if len(os.pread(self._memory, len(data), address)) == len(data):
+                text = "an output lies in memory that cannot be written"
+                raise self.end_for("crash", "Protocol", text)
 
     def mapped_at(self, name: str) -> int | None:
         """Return the address at which the worker has mapped a shared memory; None if it has not."""

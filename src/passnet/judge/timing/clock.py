@@ -562,7 +562,8 @@ def _compare_call(
         does = "follows" if output in actual.follows else "does not follow"
         text = f"output {output} {does} its arguments after a call, unlike the reference's"
         comparison = worse(comparison, Comparison("ok", None, text))
-    for index in sorted(actual.changed - expected.changed):
-        text = f"argument {index} is left with other values by a timed call"
+    for index in sorted(actual.changed ^ expected.changed):
+        does = "is left with other" if index in actual.changed else "keeps its"
+        text = f"argument {index} {does} values in a timed call, unlike the reference's"
         comparison = worse(comparison, Comparison("ok", None, text))
     return worse(comparison, probes.compare_shared(actual.shared, expected.shared))

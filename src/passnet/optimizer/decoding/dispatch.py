@@ -108,7 +108,8 @@ class DecoderDispatch(Dispatch):
         kinds = step.kinds
         masks = masks_of(kinds, shown, [slots[k] for k in kinds], new, self._window, batch)
         positions = kwargs.get(f"{step.prefix}position_ids")
-        if positions is None and shown is not None and not bool(shown.all()):
+        is_padded = shown is not None and not bool(shown.all())
+        if positions is None and is_padded and not step.prefix:  # some count what the mask shows
             return self._other("positions", "its mask hides padding, and it gives no positions")
         positions = new[None] if positions is None else positions
         start = length - keep if 0 < keep < length else 0

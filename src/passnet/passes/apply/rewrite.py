@@ -68,10 +68,12 @@ def apply_passes(
     Guards look at the example inputs, or else at what Dynamo has noted. A pass that fails (its
     guard, or the arguments of its replacement) is skipped; it is a PassError if all do.
     """
-    guarded = [pass_ for pass_ in passes if isinstance(pass_, Pass) and pass_.guards]
-    if guarded and example_inputs:
-        note_example_values(module, example_inputs)
+    ready = [pass_ for pass_ in passes if isinstance(pass_, Pass)]
     rewriting = _Rewriting(module.graph)
+    calls = [rewriting.index.calls, *(pass_.pattern.calls for pass_ in ready)]
+    writes = any(call.writes for each in calls for call in each.values())  # dtypes matter then
+    if example_inputs and (writes or any(pass_.guards for pass_ in ready)):
+        note_example_values(module, example_inputs)
     reports: list[PassReport] = []
     failures: list[PassError] = []
     for pass_ in passes:
@@ -110,23 +112,23 @@ class _Rewriting:
 
     def __init__(self, graph: torch.fx.Graph) -> None:
         self.sites: list[Site] = []
-        self._index = GraphIndex(graph)
+        self.index = GraphIndex(graph)
         self._renamed: dict[torch.fx.Node, torch.fx.Node] = {}
 
     def apply(self, pass_: Pass) -> PassReport:
         """Replace all matches of a pass, until none is left."""
-        first, num_calls = len(self.sites), len(self._index.calls)
+        first, num_calls = len(self.sites), len(self.index.calls)
 
         def put(match: Match) -> None:
             if len(self.sites) - first == num_calls:
                 raise PassError(f"{pass_.name}: replacement_args makes what the pattern matches")
             self._replace(pass_, match)
 
-        num_matches, miss = each_match(pass_.pattern, self._index, put, pass_.guards)
+        num_matches, miss = each_match(pass_.pattern, self.index, put, pass_.guards)
         num_new = num_matches
         while num_new:  # with a write replaced, what was not legal may be
-            self._index = GraphIndex(self._index.graph)
-            num_new, _ = each_match(pass_.pattern, self._index, put, pass_.guards)
+            self.index = GraphIndex(self.index.graph)
+            num_new, _ = each_match(pass_.pattern, self.index, put, pass_.guards)
             num_matches += num_new
         return PassReport(pass_.name, num_matches, miss)
 
@@ -141,8 +143,8 @@ class _Rewriting:
         return replace(site, inputs=torch.fx.map_arg(site.inputs, renamed))
 
     def _replace(self, pass_: Pass, match: Match) -> None:
-        graph = self._index.graph
-        writes = write_back(match, self._index)
+        graph = self.index.graph
+        writes = write_back(match, self.index)
         inputs = tuple(match.nodes.get(param, UNREAD) for param in match.pattern.params)
         with graph.inserting_before(match.last.next):
             args, prepared = _arguments(pass_, inputs, graph)
@@ -167,10 +169,10 @@ class _Rewriting:
             output.replace_all_uses_with(result)
             self._renamed[output] = result
         replaced = [node for node in match.calls if node not in writes.staying]
-        replaced += self._index.unused_behind(replaced)
+        replaced += self.index.unused_behind(replaced)
         for node in sorted(replaced, reverse=True):
             graph.erase_node(node)
-        self._index.replaced(replaced, successors)
+        self.index.replaced(replaced, successors)
         self.sites.append(Site(call, pass_, inputs, prepared))
 
 

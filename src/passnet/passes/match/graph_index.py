@@ -158,6 +158,24 @@ def _written_values(node: torch.fx.Node, call: CanonicalCall) -> list[torch.fx.N
     if arguments.get("training") is True or arguments.get("use_input_stats") is True:
         for name in ("running_mean", "running_var"):
             torch.fx.map_arg(arguments.get(name), values.append)
+    if call.label.endswith("embedding") and arguments.get("max_norm") is not None:
+        torch.fx.map_arg(arguments.get("weight"), values.append)
+    return [*values, *_written_by_schema(node)]
+
+
+def _written_by_schema(node: torch.fx.Node) -> list[torch.fx.Node]:
+    """Return the values that an op of the dispatcher says it writes, all of a call of Triton."""
+    target: Any = node.target
+    values: list[torch.fx.Node] = []
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return node.all_input_nodes if "mutation" in target.name() else []
+    if isinstance(target, torch._ops.OpOverloadPacket):
+        target = getattr(target, target.overloads()[0])
+    if isinstance(target, torch._ops.OpOverload):
+        for number, argument in enumerate(target._schema.arguments):
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                given = node.args[number] if number < len(node.args) else None
+                torch.fx.map_arg(node.kwargs.get(argument.name, given), values.append)
     return values
 
 

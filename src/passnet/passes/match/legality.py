@@ -6,8 +6,10 @@ from typing import TypeAlias
 import torch
 import torch.fx
 
+from passnet.graph.fx.operators import name_set
 from passnet.passes.apply.write_back import write_back
-from passnet.passes.match.graph_index import GraphIndex, stale_reads, touched
+from passnet.passes.match.graph_index import GraphIndex, first_values, stale_reads, touched
+from passnet.passes.match.guards import EXAMPLE
 from passnet.passes.match.pattern import Match
 
 MatchRefusal: TypeAlias = tuple[torch.fx.Node, torch.fx.Node, str, str, str]
@@ -30,7 +32,9 @@ def refusal(match: Match, index: GraphIndex) -> MatchRefusal | None:
       the pattern makes it too and it can be written back (see `write_back`);
     - what M reads or returns under an older name than that of a write into it, the pattern does;
     - a returned value that may share memory with an outside value, or with another that is
-      returned, is not written to later.
+      returned, is not written to later;
+    - where one of graph and pattern writes into a value and the other makes a new one, that has the
+      same dtype.
     """
     for rule, expected, reason in _RULES:
         for pattern_node, node, actual in rule(match, index):
@@ -132,6 +136,29 @@ def _written_views(match: Match, index: GraphIndex) -> _Violations:
                 yield output, result, f"{writer.name} writes"
 
 
+_OF_BOOLS = name_set("eq ne lt le gt ge logical_and logical_or logical_xor logical_not")
+_PROMOTED = name_set("""
+    add iadd sub isub subtract mul imul multiply div divide true_divide truediv itruediv
+    floor_divide floordiv ifloordiv remainder mod imod fmod pow ipow addcmul addcdiv bitwise_and
+    bitwise_or bitwise_xor and or xor iand ior ixor atan2 clamp clip
+""")
+
+
+def _promotions(match: Match, index: GraphIndex) -> _Violations:
+    """Find calls that write into a value where the pattern makes a new one of another dtype."""
+    for node, pattern_node in match.calls.items():
+        own, pattern = index.calls[node], match.pattern.calls[pattern_node]
+        name = own.label.rpartition(".")[2].strip("_")
+        if own.writes == pattern.writes or name not in _PROMOTED | _OF_BOOLS:
+            continue
+        examples = [
+            value.meta.get(EXAMPLE) for value in (*first_values(node), *node.all_input_nodes)
+        ]
+        dtypes = [x.dtype for x in examples if isinstance(x, torch.Tensor) and x.dim()]
+        if len({*dtypes}) > 1 or (name in _OF_BOOLS and dtypes and dtypes[0] is not torch.bool):
+            yield pattern_node, node, f"operands of {dtypes[0]} and others"
+
+
 _RULES: tuple[tuple[Callable[[Match, GraphIndex], _Violations], str, str], ...] = (
     (_leaks, "a value used only inside the match", "the value leaks; let the pattern return it"),
     (_circles, "a value from before the match", "the match would need its own result"),
@@ -145,4 +172,6 @@ _RULES: tuple[tuple[Callable[[Match, GraphIndex], _Violations], str, str], ...] 
      "the graph and the pattern differ in what a write changes"),
     (_written_views, "no write to it later",
      "the value may share memory with one that the match does not make"),
+    (_promotions, "the same dtype written into as made anew",
+     "a write keeps the dtype, and a new value has another"),
 )  # fmt: skip

@@ -148,6 +148,12 @@ def _function_without_writing(function: Callable[..., Any]) -> tuple[Any, bool]:
 def _unbound(node: torch.fx.Node) -> list[_Bound]:
     """Return the arguments as they stand, for a call without a known signature."""
     positional = [(str(index), _plain(value)) for index, value in enumerate(node.args)]
+    is_index = node.target in (operator.getitem, operator.setitem)
+    if is_index and len(node.args) > 1 and isinstance(node.args[1], list):
+        positional[1] = (
+            "rows",
+            positional[1][1],
+        )  # `x[[0, 1]]` are two rows, `x[0, 1]` is a number
     named = [(name, _plain(value)) for name, value in sorted(node.kwargs.items())]
     return [(name, value, value) for name, value in positional + named]
 
