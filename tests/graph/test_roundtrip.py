@@ -98,6 +98,15 @@ def with_shapes(program: Program) -> Graph:
     return Graph(program, tuple(replace(spec, shape=(size,)) for size, spec in enumerate(tensors)))
 
 
+def test_rows_of_a_list_are_another_graph_than_a_place():
+    by_index = [
+        graph_of(program_of(f"y = x[{index}]", params="x", returns="(y,)"))
+        for index in ("[0, 1]", "0, 1", "(0, 1)")
+    ]
+    rows, place, same_place = (fingerprints(graph).literals for graph in by_index)
+    assert place == same_place != rows
+
+
 @QUICK
 @given(programs(), st.data())
 def test_the_order_of_the_arguments_does_not_matter(program: Program, data: st.DataObject):

@@ -25,6 +25,7 @@ CASES = {
     "a shape that would broadcast": ("wrong_shape", [torch.zeros(1, 3, 4)]),
     "another order in memory": ("wrong_shape", [torch.zeros(2, 4, 3).transpose(1, 2)]),
     "an expanded tensor": ("wrong_shape", [torch.zeros(2, 3, 1).expand(2, 3, 4)]),
+    "values that overlap": ("wrong_shape", [torch.zeros(27).as_strided((2, 3, 4), (1, 1, 1))]),
     "another dtype": ("wrong_dtype", [BASE.double()]),
     "a number": ("wrong_dtype", [1.0]),
     "nothing": ("wrong_dtype", [None]),

@@ -70,6 +70,20 @@ def test_a_worker_can_stop_itself_and_nobody_in_its_sandbox_lets_it_go_on(
     load(pool, tmp_path / "passes", STOPS_ITSELF)
 
 
+MOVES = """
+import os
+before = os.sched_getaffinity(0)
+os.sched_setaffinity(0, {min(before)})  # it seems to work
+assert os.sched_getaffinity(0) == before
+"""
+
+
+def test_a_worker_stays_on_its_processors(pool: ParentPool, tmp_path: Path) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("there is one processor")
+    load(pool, tmp_path / "passes", MOVES)
+
+
 WORKS = """
 import concurrent.futures, ctypes, fcntl, multiprocessing, pathlib, shutil, subprocess, tempfile
 folder = pathlib.Path(tempfile.mkdtemp())

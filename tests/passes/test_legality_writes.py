@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from tests.passes.graphs import assert_same, check_rewrite, pass_of, rewritten
+from passnet.passes.apply.rewrite import apply_passes
+from passnet.passes.match.graph_index import GraphIndex
+from tests.passes.graphs import assert_same, check_rewrite, graph_of, pass_of, rewritten
 
 F = torch.nn.functional
 X, Y = torch.randn(2, 2, 4, 3, generator=torch.Generator().manual_seed(0))
@@ -429,3 +431,80 @@ def test_an_earlier_replacement_still_shares_the_memory_of_what_it_replaced() ->
     module, reports = rewritten(net, first, second)
     assert [report.num_matches for report in reports] == [1, 0]
     assert_same(net, module, [X])
+
+
+def added(a, b):
+    return torch.relu(a) + b
+
+
+def added_in_place(a, b):
+    y = torch.relu(a)
+    y += b
+    return y
+
+
+def equal(a, b):
+    return torch.relu(a).eq(b)
+
+
+def equal_in_place(a, b):
+    return torch.relu(a).eq_(b)
+
+
+@pytest.mark.parametrize(
+    ("graph", "pattern", "dtype"),
+    [
+        (added_in_place, added, torch.bfloat16),
+        (added, added_in_place, torch.bfloat16),
+        (equal_in_place, equal, torch.float32),
+        (equal, equal_in_place, torch.float32),
+    ],
+)
+def test_a_write_keeps_the_dtype(graph: Any, pattern: Any, dtype: torch.dtype) -> None:
+    inputs = X.to(dtype), Y
+    module = graph_of(graph)
+    reports, _ = apply_passes(module, [pass_of(pattern)], inputs)
+    assert reports[0].num_matches == 0
+    assert module(*inputs).dtype == graph(*inputs).dtype
+    if graph in (added, added_in_place):
+        alike = graph_of(graph)
+        reports, _ = apply_passes(alike, [pass_of(pattern)], (X, Y))
+        assert reports[0].num_matches == 1
+        torch.testing.assert_close(alike(X, Y), graph(X, Y))
+
+
+@torch.library.custom_op("passnet_tests::store", mutates_args={"into"})
+def store(into: torch.Tensor, value: torch.Tensor) -> None:
+    """Write a value into a tensor, by an op whose name does not tell."""
+    into.copy_(value)
+
+
+def read_before_a_store(x, y):
+    total = x + y
+    torch.ops.passnet_tests.store(x, y * 2)
+    return torch.relu(total)
+
+
+def test_a_write_by_an_op_of_others_is_seen() -> None:
+    module, reports = rewritten(read_before_a_store, pass_of(add_relu))
+    x, own = X.clone(), X.clone()
+    assert torch.equal(module(x, Y), read_before_a_store(own, Y))
+    assert torch.equal(x, own)
+    index = GraphIndex(graph_of(read_before_a_store).graph)
+    [stored] = [node for node in index.graph.nodes if "store" in str(node.target)]
+    assert index.writers == [stored] and not index.is_unused(stored)
+
+
+def one(x):
+    return x[0, 1] * 2
+
+
+def rows(x):
+    return x[[0, 1]] * 2
+
+
+def test_rows_of_a_list_are_no_place() -> None:
+    for graph, pattern in ((one, rows), (rows, one), (rows, rows), (one, one)):
+        module, reports = rewritten(graph, pass_of(pattern))
+        assert reports[0].num_matches == (graph is pattern)
+        assert torch.equal(module(X), graph(X))

@@ -14,6 +14,8 @@ from passnet.optimizer.call.values import is_plain
 _OF_FILES = {"_name_or_path", "name_or_path", "transformers_version", "architectures", "dtype"}
 """What saving or loading a model of transformers writes into its configuration."""
 
+_OF_TORCH = frozenset(vars(torch.nn.Module())) - {"training"}
+
 
 def plain_attributes(net: torch.nn.Module) -> dict[str, str]:
     """Return the plain values among the attributes of a net's modules, by path.
@@ -35,7 +37,7 @@ def plain_attributes(net: torch.nn.Module) -> dict[str, str]:
 
 
 def _add(path: str, entries: Mapping[str, Any], found: dict[str, str]) -> None:
-    left_out = OF_COMPILERS | OF_TRANSFORMERS | _OF_FILES
+    left_out = OF_COMPILERS | OF_TRANSFORMERS | _OF_FILES | _OF_TORCH
     for step, value in entries.items():
         if is_plain(value) and step.strip("[]'.") not in left_out:
             found[f"{path}{step}".removeprefix(".")] = repr(value)
