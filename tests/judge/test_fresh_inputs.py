@@ -43,3 +43,28 @@ def test_whole_numbers_that_are_equal_in_all_sets_differ_from_call_to_call() -> 
         drawn = draws_of(with_pools=True, num_ids=num_ids)
         assert len({tuple(ids) for ids in drawn}) > 40
         assert {number for ids in drawn for number in ids} == set(range(50))
+
+
+def halves_of(values: np.ndarray) -> list[np.ndarray]:
+    """Draws of one argument in float16."""
+    fresh = FreshInputs(
+        (TensorSpec("in_0", values.shape, "float16"),), [[values]], np.random.default_rng(0)
+    )
+    written = []
+    for _ in range(20):
+        draw, target = fresh.draw(), np.empty(values.size, np.float16)
+        fresh.write(draw, 0, target)
+        assert fresh.holds(draw, 0, target, 0, values.size)
+        written.append(target)
+    return written
+
+
+def test_numbers_in_float16_are_new_where_some_are_zero() -> None:
+    values = np.random.default_rng(1).standard_normal((40, 50)).astype(np.float16)
+    values[values < 0] = 0
+    values[0, 0] = 1e-6
+    for drawn in halves_of(values):
+        assert len(np.setdiff1d(drawn, values)) > 500
+        assert float(np.abs(np.sort(drawn) - np.sort(values.reshape(-1))).max()) < 0.15
+    mask = (values > 0).astype(np.float16)
+    assert all(set(drawn.tolist()) == {0.0, 1.0} for drawn in halves_of(mask))

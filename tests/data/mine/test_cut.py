@@ -372,6 +372,32 @@ def test_the_place_of_inplace_is_that_of_the_signatures():
             cut_range(parent_of(program, {}), 1, 3)
 
 
+WRITES_STATE = {
+    "torch.nn.functional.batch_norm(a, x, b, training=True)": "x",
+    "torch.nn.functional.batch_norm(a, x, b, None, None, True)": "x",
+    "torch.batch_norm(a, None, None, x, b, True, 0.1, 1e-05, True)": "x",
+    "torch.nn.functional.instance_norm(a, x, b)": "x",
+    "torch.nn.functional.embedding(a, x, max_norm=1.0)": "x",
+    "torch.nn.functional.embedding(a, x, None, 1.0)": "x",
+    "torch.nn.functional.batch_norm(a, x, b, None, None, False)": "",
+    "torch.nn.functional.instance_norm(a, None, None)": "",
+    "torch.nn.functional.embedding(a, x)": "",
+}
+
+
+@pytest.mark.parametrize("call", WRITES_STATE)
+def test_no_cut_writes_statistics_or_rows_from_outside(call):
+    program = single_assignment(program_of("x = a + b", f"y = {call}", "z = y * 2", returns="(z,)"))
+    parent = parent_of(
+        program, dict.fromkeys(["a", "b", "x", "y", "z"], TensorSpec("a", (2, 3), "float32"))
+    )
+    if not WRITES_STATE[call]:
+        assert cut_range(parent, 1, 3).program.ops
+        return
+    with pytest.raises(CutError, match="writes into x, made outside"):
+        cut_range(parent, 1, 3)
+
+
 def test_a_tuple_of_one_tensor_is_no_tensor():
     parent = parent_of_lines("t = torch.split(a, 2)", "x = t[0]", "z = x + b")
     assert "t" not in parent.specs and "x" in parent.specs

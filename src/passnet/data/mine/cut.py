@@ -196,7 +196,35 @@ def _written(op: Op) -> tuple[str, ...]:
     if op.target.startswith("torch.nn.functional.") and len(op.args) > index:
         kwargs["inplace"] = op.args[index]
     first = _first(op) if writes_first(op.target, kwargs) else ()
-    return (*first, *refs(kwargs.get("out")))
+    return (*first, *refs(kwargs.get("out")), *_written_state(op))
+
+
+_NORM_OF_TORCH = ("input", "weight", "bias", "running_mean", "running_var", "training")
+_OF_FUNCTIONS = {
+    "batch_norm": ("input", "running_mean", "running_var", "weight", "bias", "training"),
+    "instance_norm": ("input", "running_mean", "running_var", "weight", "bias", "use_input_stats"),
+    "embedding": ("input", "weight", "padding_idx", "max_norm"),
+}
+"""The first arguments of functions of torch.nn.functional that may write into others than the
+first one.
+
+Source: their signatures in torch 2.13."""
+
+
+def _written_state(op: Op) -> tuple[str, ...]:
+    """Return the statistics of a norm in training, or the table whose rows are renormed."""
+    name = last_name(op.target)
+    is_function = op.target.startswith("torch.nn.functional.")
+    names = _OF_FUNCTIONS.get(name, ()) if is_function else _NORM_OF_TORCH
+    given = dict(zip(names, op.args, strict=False)) | dict(op.kwargs)
+    if name == "embedding" and is_function:
+        return refs(given["weight"]) if given.get("max_norm") is not None else ()
+    if name not in _OF_FUNCTIONS:
+        return ()
+    trains = given.get("training", given.get("use_input_stats", name == "instance_norm"))
+    if trains is not True:
+        return ()
+    return (*refs(given.get("running_mean")), *refs(given.get("running_var")))
 
 
 _NAMED = ("name", "original_name")

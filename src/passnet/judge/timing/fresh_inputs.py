@@ -21,6 +21,8 @@ FLIPPED_BITS = {"float64": 47, "float32": 18, "float16": 5, "bfloat16": 4}
 for bfloat16), which no tolerance at t = -5 forgives."""
 _MANTISSA_BITS = {"float64": 52, "float32": 23, "float16": 10, "bfloat16": 7}
 """Bits of the mantissa; above them lie the exponent and the sign."""
+FEW_VALUES = 16
+"""A tensor of so few different values is a mask or a table, and stays as it is."""
 POOL_SPARE = 4096
 """The number of offsets of a mask, or of a stretch of a pool."""
 
@@ -53,6 +55,8 @@ class FreshInputs:
         self._random = random
         self.num_sets = len(input_sets)
         self._slack = [*[None] * (self.num_sets - len(slack)), *slack]
+        first = [_without_zeros(*each) for each in zip(specs, input_sets[0], strict=True)]
+        input_sets = [first, *input_sets[1:]]
         self._sizes = [0 if isinstance(value, int) else value.size for value in input_sets[0]]
         self._highest = np.maximum(self._sizes, 1)
         self._twice = [[_twice(value) for value in values] for values in input_sets]
@@ -108,6 +112,22 @@ def _twice(value: InputValue) -> Array:
         return np.empty(0)
     flat = np.ascontiguousarray(value).reshape(-1)
     return np.concatenate([flat, flat])
+
+
+def _without_zeros(spec: TensorSpec, value: InputValue) -> InputValue:
+    """Return a tensor in float16 with the least normal numbers for zeros and denormals.
+
+    Half of such tensors hold some, and would only be rolled. One of few values, such as a mask,
+    stays; so do other dtypes, in which products of the least normal numbers are denormal.
+    """
+    if spec.dtype != "float16" or isinstance(value, int) or value.size < 2:
+        return value
+    if np.unique(np.ascontiguousarray(value).reshape(-1)[:4096]).size <= FEW_VALUES:
+        return value
+    bits = np.ascontiguousarray(value).view(np.uint16).copy()
+    least = np.uint16(1 << _MANTISSA_BITS["float16"])
+    bits[bits & np.uint16(0x7C00) == 0] |= least
+    return bits.view(value.dtype)
 
 
 def _mask(dtype: str, value: InputValue, random: np.random.Generator) -> Array | None:
