@@ -13,7 +13,9 @@ _VIEWS = name_set("""
     meshgrid view_as_real view_as_complex real imag resolve_conj resolve_neg positive conj
     requires_grad_ cpu cuda dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout
     feature_alpha_dropout pad index __getitem__ as_tensor einsum _unsafe_view pixel_shuffle
-    pixel_unshuffle interpolate lift_fresh_copy sum_to_size expand_copy item
+    pixel_unshuffle interpolate lift_fresh_copy sum_to_size expand_copy item pos conj_physical
+    linalg_diagonal cfloat cdouble chalf to_dense cartesian_prod slice _reshape_alias unsafe_chunk
+    unsafe_split unsafe_split_with_sizes
 """)
 """Last names of calls whose result may be, or be a view of, their first argument."""
 
