@@ -121,7 +121,9 @@ PROCESS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "output streams": lambda: patch.object(sys, "stderr", sys.stdout),
     "the path of imports": lambda: patch.object(sys, "path", [*sys.path, "mine"]),
     "the recursion limit": lambda: put(sys.getrecursionlimit, sys.setrecursionlimit, 3210),
-    "garbage collection": lambda: put(gc.get_threshold, lambda t: gc.set_threshold(*t), (701, 11, 11)),
+    "garbage collection": lambda: put(
+        gc.get_threshold, lambda t: gc.set_threshold(*t), (701, 11, 11)
+    ),
     "filters of warnings": lambda: patch.object(warnings, "filters", []),
     "processors": lambda: put(
         lambda: os.sched_getaffinity(0),
