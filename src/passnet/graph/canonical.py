@@ -6,7 +6,6 @@ from operator import itemgetter
 
 from passnet.errors import GraphError
 from passnet.graph import spec
-from passnet.graph.values.effects import last_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,8 @@ def canonical_lines(program: spec.Program) -> tuple[list[str], list[str], list[s
 
 def _is_by_list(op: spec.Op) -> bool:
     """Return whether an op takes or sets the rows that a list names."""
-    is_index = last_name(op.target).strip("_") in ("getitem", "setitem") and len(op.args) > 1
+    name = op.target.rpartition(".")[2].strip("_")
+    is_index = name in ("getitem", "setitem") and len(op.args) > 1
     index = op.args[1] if is_index else None
     return isinstance(index, spec.Sequence) and index.kind == "list"
 
