@@ -2,8 +2,9 @@
 
 import ctypes
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 class OvertimeError(BaseException):
@@ -17,30 +18,30 @@ def limited_to(seconds: float) -> Iterator[None]:
     Code of C++ ends first. Loops of Python that never end are what this is for.
     """
     thread, lock = ctypes.c_ulong(threading.get_ident()), threading.Lock()
-    is_done = is_raised = False
+    is_done = is_raised = has_arrived = False
 
     def stop() -> None:
         nonlocal is_raised
         with lock:
             if not is_done:
                 is_raised = True
-                _raise_in(thread, ctypes.py_object(OvertimeError))
+                error = ctypes.py_object(OvertimeError)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, error)
 
     timer = threading.Timer(seconds, stop)
     timer.daemon = True
     timer.start()
     try:
         yield
+    except OvertimeError:
+        has_arrived = True
+        raise
     finally:
         with lock:
             is_done = True
-            if is_raised:
-                _raise_in(thread, None)  # what was not yet raised
         timer.cancel()
         timer.join()
-
-
-def _raise_in(
-    thread: ctypes.c_ulong, error: "ctypes.py_object[type[OvertimeError]] | None"
-) -> None:
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, error)
+        if is_raised and not has_arrived:  # taken back, it would leave CPython 3.11 looking for it
+            with suppress(OvertimeError):
+                while True:
+                    time.sleep(0.001)
