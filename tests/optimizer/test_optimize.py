@@ -269,6 +269,14 @@ def test_a_net_that_knows_its_weights_by_identity_runs_as_it_was() -> None:
         torch.testing.assert_close(optimized.net(x), 5 * x)
 
 
+def test_a_net_that_is_loaded_keeps_the_attributes_of_its_weights(tmp_path: Path) -> None:
+    net = Scaled().eval()
+    net.weight.gains = gains = [2.0]
+    optimize_calls(net, [((torch.randn(2, 4),), {})], QUICK, tmp_path / "out")
+    load(tmp_path / "out", net)
+    assert net.weight.gains is gains
+
+
 def test_what_authors_came_to_is_kept_for_a_run_that_goes_on(tmp_path: Path) -> None:
     settings = OptimizeSettings(backends=("passes", "graph"), authors=("library",), seconds=0.02,
                                 library=str(tmp_path / "library"))  # fmt: skip

@@ -1,6 +1,7 @@
 """Optimisation of a net: build, check and time every backend, and return the fastest."""
 
 import gc
+import hashlib
 import shutil
 import tempfile
 import time
@@ -22,7 +23,7 @@ from passnet.errors import InputError, boundary
 from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.backends.in_child import prepare_children
 from passnet.optimizer.backends.registry import all_backends
-from passnet.optimizer.call.attributes import digest_of, plain_attributes
+from passnet.optimizer.call.attributes import plain_attributes
 from passnet.optimizer.call.fast_net import Arguments, FastNet, copied, fast_net, unwrapped
 from passnet.optimizer.call.net_call import (
     BuiltBackend,
@@ -200,7 +201,8 @@ def _optimized(
         original = as_module(unwrapped(net))
         former = remember_net(original, with_classes=False)  # whose attributes calls may set
         net_copy, calls_copy, weight_file = copied(net, calls, weights)
-        values = digest_of_weights(net_copy, with_values=True)
+        folds = any(backend.is_frozen for backend in plan.values())
+        values = digest_of_weights(net_copy, with_values=True) if folds or keeps_examples else ""
         groups = _groups(net_copy, calls_copy, settings)
         while groups:
             group = groups.pop(0)
@@ -254,8 +256,8 @@ def _clear_others(home: Path, net: torch.nn.Module, values: str, group: _Group) 
     """Remove what an interrupted run built for other weights, attributes or arguments."""
     leaves = tree_leaves(group.call)
     forms = [f"{leaf_in_words(x)} {x.stride() if is_dense(x) else ''}" for x in leaves]
-    facts = [values, plain_attributes(net), forms, repr(group.ranges), __version__]
-    made_for, file = digest_of([*facts, torch.__version__]), home / MADE_FOR_FILE
+    facts = values, plain_attributes(net), forms, group.ranges, __version__, torch.__version__
+    made_for, file = hashlib.sha256(repr(facts).encode()).hexdigest(), home / MADE_FOR_FILE
     if not file.is_file() or file.read_text(encoding="ascii") != made_for:
         shutil.rmtree(home)
         make_folder(home)

@@ -39,6 +39,8 @@ NUM_SLOTS = COUNT + 5
 graphs that Dynamo calls and within generated programs, and the numbers of these calls."""
 
 CALIBRATION_S = 2.0
+"""Time for the rounds that the cost of clocks is measured in."""
+
 ROUNDS = RoundLimits(12, 80, ((20.0, 4), (500.0, 2)), max, num_tries=5)
 PRECISE = 0.02
 """Rounds end early once the interval of the speedup is within this share of its value."""

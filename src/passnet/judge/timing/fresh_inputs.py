@@ -117,17 +117,24 @@ def _twice(value: InputValue) -> Array:
 def _without_zeros(spec: TensorSpec, value: InputValue) -> InputValue:
     """Return a tensor in float16 with the least normal numbers for zeros and denormals.
 
-    Half of such tensors hold some, and would only be rolled. One of few values, such as a mask,
+    One that holds some would only be rolled. One of few values, such as a mask,
     stays; so do other dtypes, in which products of the least normal numbers are denormal.
     """
     if spec.dtype != "float16" or isinstance(value, int) or value.size < 2:
         return value
     if np.unique(np.ascontiguousarray(value).reshape(-1)[:4096]).size <= FEW_VALUES:
         return value
-    bits = np.ascontiguousarray(value).view(np.uint16).copy()
-    least = np.uint16(1 << _MANTISSA_BITS["float16"])
-    bits[bits & np.uint16(0x7C00) == 0] |= least
+    exponents, _ = _exponents(spec.dtype, value)
+    bits = np.ascontiguousarray(value).view(exponents.dtype).copy()
+    bits[exponents == 0] |= exponents.dtype.type(1 << _MANTISSA_BITS[spec.dtype])
     return bits.view(value.dtype)
+
+
+def _exponents(dtype: str, value: Array) -> tuple[Array, int]:
+    """Return the bits of the exponents, in place, and those of infinities and NaN."""
+    unsigned = np.dtype(f"u{value.dtype.itemsize}")
+    most = (1 << (8 * unsigned.itemsize - 1)) - (1 << _MANTISSA_BITS[dtype])
+    return np.ascontiguousarray(value).view(unsigned) & unsigned.type(most), most
 
 
 def _mask(dtype: str, value: InputValue, random: np.random.Generator) -> Array | None:
@@ -138,9 +145,8 @@ def _mask(dtype: str, value: InputValue, random: np.random.Generator) -> Array |
     """
     if dtype not in FLIPPED_BITS or isinstance(value, int) or value.size < 2:
         return None
-    unsigned = np.dtype(f"u{value.dtype.itemsize}")
-    exponent = (1 << (8 * unsigned.itemsize - 1)) - (1 << _MANTISSA_BITS[dtype])
-    exponents = np.ascontiguousarray(value).view(unsigned) & unsigned.type(exponent)
-    if ((exponents == 0) | (exponents == exponent)).any():
+    exponents, most = _exponents(dtype, value)
+    if ((exponents == 0) | (exponents == most)).any():
         return None
-    return random.integers(0, 1 << FLIPPED_BITS[dtype], value.size + POOL_SPARE, dtype=unsigned)
+    count = value.size + POOL_SPARE
+    return random.integers(0, 1 << FLIPPED_BITS[dtype], count, dtype=exponents.dtype)

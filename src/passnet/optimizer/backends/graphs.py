@@ -264,9 +264,6 @@ class _RewrittenNet(torch.nn.Module):
         self._outputs = graph.outputs
         self._held = dict(call.weights)  # those in attributes are constants of a program
         self._function = function
-        for name, weight in call.weights.items():
-            if "." not in name and not hasattr(self, name):
-                setattr(self, name, weight)  # a constant is named after the attribute that holds it
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return the outputs of the net, flat."""

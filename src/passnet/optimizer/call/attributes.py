@@ -1,7 +1,5 @@
 """Numbers, strings and the like in the attributes of a net, as text: what a folder is made for."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,8 +39,3 @@ def _add(path: str, entries: Mapping[str, Any], found: dict[str, str]) -> None:
     for step, value in entries.items():
         if is_plain(value) and step.strip("[]'.") not in left_out:
             found[f"{path}{step}".removeprefix(".")] = repr(value)
-
-
-def digest_of(facts: Any) -> str:
-    """Return a digest of a JSON value."""
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -192,12 +192,12 @@ def copied(
     if file is not None and sum(weight.nbytes for weight in weights.values()) >= large_bytes:
         weight_file, memo = WeightFile.of_copies(file, weights.values())
     net_copy = _copy(net, name, [*weights.values(), *attributes], memo)
+    if shares_weights:
+        return net_copy, (), None
     for own, weight in weights_of(as_module(net_copy)).items():  # a parameter is copied without
         if own in weights and vars(weights[own]):
             vars(weight).update(_copy(vars(weights[own]), name, (), memo))
     names_at = _places(as_module(net_copy))
-    if shares_weights:
-        return net_copy, (), None
     if shared := names_at.keys() & _places(module).keys():
         raise InputError(
             f"copies of {name} share {names_at[shared.pop()]} with it; passnet works on a copy, so "

@@ -42,10 +42,15 @@ from passnet.optimizer.call.values import (
 from passnet.optimizer.call.weight_file import WeightFile
 from passnet.optimizer.record import Precision, SizeRange
 
-LEAST_OVERTIME_S, OVERTIME = 2.0, 20
-"""Seconds, and times of the first call, after which a call on other values counts as one that
-fails: a loop may be as long as they say.
+_LEAST_OVERTIME_S, _OVERTIME = 2.0, 20
+"""Seconds, and times of a usual call, after which a call on other values counts as one that fails:
+a loop may be as long as they say.
 """
+
+
+def within_overtime(call_s: float) -> AbstractContextManager[None]:
+    """Return a context that ends a call which takes far longer than a usual one, by its seconds."""
+    return limited_to(_LEAST_OVERTIME_S + _OVERTIME * call_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +333,7 @@ class NetCall:
             try:
                 others = {id(tensor): other_values(tensor, with_whole) for tensor in self.tensors()}
                 leaves = [others.get(id(leaf), leaf) for leaf in self.leaves]
-                with limited_to(LEAST_OVERTIME_S + OVERTIME * self.seconds):
+                with within_overtime(self.seconds):
                     outputs = self.eager(leaves, net)
             except (Exception, OvertimeError):  # noqa: BLE001, S112 (boundary: a net raises anything)
                 continue

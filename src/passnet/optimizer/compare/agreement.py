@@ -13,13 +13,13 @@ from pathlib import Path
 
 import torch
 
-from passnet.core.jobs.overtime import OvertimeError, limited_to
+from passnet.core.jobs.overtime import OvertimeError
 from passnet.optimizer.call.call_check import (
     can_be_bounded,
     has_empty_row,
     is_dense_in_memory,
 )
-from passnet.optimizer.call.net_call import LEAST_OVERTIME_S, OVERTIME, BuiltBackend, NetCall
+from passnet.optimizer.call.net_call import BuiltBackend, NetCall, within_overtime
 from passnet.optimizer.compare import fresh_values
 from passnet.optimizer.compare.float64_copy import copy_in_float64
 from passnet.optimizer.compare.fresh_values import ArgumentSet, NumberBounds, is_mask, may_index
@@ -334,7 +334,7 @@ class EagerComparison:
 
     def _limited(self) -> AbstractContextManager[None]:
         eager_s = self.eager_s if math.isfinite(self.eager_s) else self.call.seconds
-        return limited_to(LEAST_OVERTIME_S + OVERTIME * eager_s)
+        return within_overtime(eager_s)
 
     def try_eager(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
         """Return eager torch's outputs, None where it raises an error, or may loop for ever."""

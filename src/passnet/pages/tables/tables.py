@@ -28,9 +28,10 @@ from passnet.pages.tables.cells import (
 from passnet.pages.tables.fitting import fitting_widths
 
 NOTE_WIDTH = 100
+"""Most letters of a line of a note on a terminal."""
+
 MAX_KINDS = 12
 """Most kinds of failure that are listed."""
-"""Most letters of a line of a note on a terminal."""
 
 
 @dataclass(frozen=True)
