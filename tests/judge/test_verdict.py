@@ -116,6 +116,9 @@ def test_a_reference_that_differs_from_itself_makes_the_trial_unstable() -> None
     wrong = CheckResult(Comparison("ok", 1, "output 0 is wrong at [3]"))
     trial = decide(replace(EVIDENCE, timing=timing, check=wrong), SETTINGS)
     assert (trial.status, trial.error) == ("unstable", "output 0 is wrong at [3]")
+    wrong = CheckResult(Comparison("ok", None, "output 0 is wrong at [3]"))
+    trial = decide(replace(EVIDENCE, timing=timing, check=wrong), SETTINGS)
+    assert (trial.status, trial.smallest_t, trial.speedup) == ("ok", None, None)
 
 
 def test_what_is_not_timed_has_a_level_and_no_speedup() -> None:

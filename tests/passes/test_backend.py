@@ -263,3 +263,23 @@ def test_the_rotary_example_keeps_the_strides_that_inductor_counts_on(llama: Any
     optimised, reports = compiled(llama, passes=folders, residual="inductor")
     torch.testing.assert_close(run_llama(optimised), run_llama(llama), rtol=1e-4, atol=1e-5)
     assert matches(reports)[0]["FuseRotary"] == 2
+
+
+@pytest.mark.parametrize("residual", ["eager", "inductor", "inlined"])
+@pytest.mark.parametrize("starts_apart", [True, False])
+def test_inputs_of_one_memory_are_read_before_they_are_written(
+    folder: Path, residual: str, starts_apart: bool
+) -> None:
+    def written(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        positive = torch.relu(v)
+        x.add_(1)
+        return positive * 3
+
+    fast, reports = compiled(written, passes=str(folder), residual=residual)
+    for is_apart in (starts_apart, not starts_apart):
+        x = torch.arange(-2.0, 2)
+        v = x.clone() if is_apart else x[:]
+        with torch.no_grad():
+            assert fast(x, v).tolist() == [0, 0, 0, 3]
+        assert x.tolist() == [-1, 0, 1, 2]
+    assert matches(reports) == [{"Fuse": 1}] * starts_apart

@@ -308,3 +308,22 @@ def test_an_artifact_of_the_standalone_compiler_is_loaded_elsewhere(
         )
         assert done.returncode == 0, done.stderr[-2000:]
         assert done.stdout.splitlines()[-1] == expected
+
+
+@pytest.mark.parametrize("is_apart", [True, False])
+def test_inputs_of_one_memory_leave_a_graph_that_writes_alone(
+    tmp_path: Path, is_apart: bool
+) -> None:
+    def written(x: torch.Tensor, v: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        total = v + y
+        x.add_(1)
+        return torch.relu(total)
+
+    folder = write_folder(tmp_path, Fuse=KERNEL)
+    x, y = torch.arange(4.0).reshape(2, 2), torch.zeros(2, 2)
+    v = x.clone() if is_apart else x[:]
+    torch._dynamo.reset()
+    uncached = config.patch(force_disable_caches=True)
+    with uncached, passes_in_inductor(folder) as passes, torch.no_grad():
+        assert torch.compile(written)(x, v, y).tolist() == [[0, 1], [2, 3]]
+    assert passes.num_matches == is_apart

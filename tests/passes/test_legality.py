@@ -299,6 +299,23 @@ def test_a_value_read_before_the_match_writes_to_it_is_refused() -> None:
     check_rewrite(net, pattern, [X], "trade places with a write")
 
 
+@pytest.mark.parametrize("probability", [0.0, 0.5])
+def test_random_numbers_keep_their_order(probability: float) -> None:
+    def net(x, y):
+        noise = torch.rand_like(x)
+        other = torch.dropout(y, probability, True)
+        return noise + y, other
+
+    def pattern(x, y):
+        return torch.rand_like(x) + y
+
+    module = graph_of(net)
+    [report], _ = apply_passes(module, [pass_of(pattern)])
+    assert report.num_matches == (probability == 0)
+    if probability:
+        assert "another order" in report.miss.reason
+
+
 def test_a_state_switched_in_between_is_refused() -> None:
     def net(x, y):
         a = x @ y

@@ -1,5 +1,6 @@
 """The backend of `torch.compile(net, backend="passnet", options={"passes": folder})`."""
 
+import copy
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -13,6 +14,7 @@ from passnet.core.hardware import this_hardware
 from passnet.errors import InputError, no_such
 from passnet.inductor.compiler import compile_with_inductor
 from passnet.passes.apply.first_call import check_first_calls
+from passnet.passes.apply.guarded_call import apart_call, share_memory, writes_arguments
 from passnet.passes.apply.op_observer import Observer
 from passnet.passes.apply.rewrite import PassReport, apply_passes, check_calls
 from passnet.passes.load import loaded_passes
@@ -66,11 +68,18 @@ def passnet_backend(
     is_judged = bool(options.get("is_judged"))
     if not is_judged:
         passes = without_bare_kernels(passes)
+    original = None
+    if not is_judged and writes_arguments(module.graph):
+        if share_memory(example_inputs):  # Inductor, too, would lose writes of other calls
+            return module.forward
+        original = torch.fx.GraphModule(module, copy.copy(module.graph)).forward
     if stays(module.graph, example_inputs):
         passes = []
     compiled, reports = compile_graph(
         module, example_inputs, passes, residual, options.get("observer"), is_judged
     )
+    if original is not None:
+        compiled = apart_call(original, compiled)
     log_reports(reports)
     if options.get("report"):
         options["report"](reports)
@@ -78,13 +87,16 @@ def passnet_backend(
 
 
 def stays(graph: torch.fx.Graph, example_inputs: Sequence[Any]) -> bool:
-    """Return whether a graph stays as it is, and warn: passes have no gradients, and do not know
-    the dtypes in which autocast computes.
+    """Return whether a graph stays as it is, and warn: passes have no gradients, do not know the
+    dtypes in which autocast computes, and may read after a write into memory that is shared.
     """
     tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
     devices = {tensor.device.type for tensor in tensors}
     if any(map(_is_autocast, devices)) or any(map(_enters_autocast, graph.nodes)):
         _warn_once("nothing is rewritten by passes under autocast, which computes in other dtypes")
+        return True
+    if share_memory(tensors) and writes_arguments(graph):
+        _warn_once("nothing is rewritten by passes where a net writes into inputs of one memory")
         return True
     has_gradients = torch.is_grad_enabled() or any(map(_enables_gradients, graph.nodes))
     if not has_gradients or not any(tensor.requires_grad for tensor in tensors):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from passnet.core.records.dtypes import from_storage
 from passnet.data.capture.capture import CapturedGraph, capture, capture_values
 from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.errors import CaptureError
@@ -18,6 +19,7 @@ from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
 from passnet.graph.text.render import render_program
 from passnet.graph.values.fake import infer_shapes
+from passnet.graph.values.inputs import make_inputs
 from tests.data.capture.nets import mixed
 
 
@@ -183,12 +185,26 @@ def test_integers_are_described_by_their_range_and_few_by_their_values():
     assert spec_from_tensor("x", torch.tensor([True, False])).data == (True, False)
 
 
-def test_a_scalar_keeps_its_value_and_what_is_not_finite_is_not_measured():
+def test_a_scalar_keeps_its_value_and_what_is_no_number_is_not_measured():
     assert spec_from_tensor("x", torch.tensor(0.5)).data == (0.5,)
-    spec = spec_from_tensor("x", torch.tensor([math.inf, 1.0]))
+    spec = spec_from_tensor("x", torch.tensor([math.nan, 1.0]))
     assert (spec.mean, spec.std, spec.data) == (None, None, None)
     assert spec_from_tensor("x", torch.empty(0, 3)).mean is None
-    assert spec_from_tensor("x", torch.tensor(-math.inf)).data is None
+    assert spec_from_tensor("x", torch.tensor(math.nan)).data is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_a_mask_of_infinities_is_replayed_as_a_mask(dtype):
+    def masked(x, mask, least):
+        return torch.softmax(torch.maximum(x + mask, least), -1)
+
+    mask = torch.full((8, 8), -math.inf, dtype=dtype).triu(1)
+    [graph] = capture(masked, torch.ones(8, 8, dtype=dtype), mask, torch.tensor(-math.inf))
+    _, values, least = make_inputs(graph, "fresh", 0)
+    values = from_storage(values, graph.tensors[1].dtype)
+    assert set(np.unique(values <= -6e4)) == {True, False}
+    assert set(np.unique(values[values > -6e4])) == {0.0}
+    assert least < -1e38
 
 
 def test_which_kernels_an_op_may_take_is_left_out():

@@ -398,8 +398,19 @@ def test_no_cut_writes_statistics_or_rows_from_outside(call):
         cut_range(parent, 1, 3)
 
 
-def test_a_tuple_of_one_tensor_is_no_tensor():
-    parent = parent_of_lines("t = torch.split(a, 2)", "x = t[0]", "z = x + b")
+def test_no_cut_loses_the_strides_that_a_call_reads_past():
+    lines = ["x = torch.relu(a)", "y = x.t()", "v = y[0:]", "z = v.as_strided((2, 2), (2, 1))"]
+    parent = parent_of_lines(*lines, "w = z * 2", returns="(w,)")
+    for start in (2, 3):
+        with pytest.raises(CutError, match="is read past its strides"):
+            cut_range(parent, start, 5)
+    for start in (0, 1, 4):
+        assert cut_range(parent, start, 5).program.ops
+
+
+@pytest.mark.parametrize("call", ["torch.split(a, 2)", "torch.gradient(a, dim=0)"])
+def test_a_tuple_of_one_tensor_is_no_tensor(call):
+    parent = parent_of_lines(f"t = {call}", "x = t[0]", "z = x + b")
     assert "t" not in parent.specs and "x" in parent.specs
     with pytest.raises(CutError, match="t crosses the cut and is no tensor"):
         cut_range(parent, 0, 1)

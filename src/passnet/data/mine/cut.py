@@ -51,23 +51,37 @@ def _unused_name(stem: str, used: dict[str, int]) -> str:
     return name
 
 
-_TUPLE_MAKERS = frozenset(
-    ["split", "split_with_sizes", "unsafe_split", "chunk", "unsafe_chunk", "unbind", "tensor_split"]
-    + ["hsplit", "vsplit", "dsplit", "broadcast_tensors", "meshgrid", "align_tensors"]
-)
-"""Last names of calls that make a tuple, even if of one tensor."""
-
-
 def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
-    """Return the specs of a `single_assignment` graph's tensors, but for unknown sizes."""
+    """Return the specs of a `single_assignment` graph's tensors, but for unknown sizes.
+
+    Values that `as_strided` reads past their strides, which specs do not hold, are left out too.
+    """
     specs = {spec.name: spec for spec in graph.tensors}
+    classes = _alias_classes(graph.program.ops)
+    by_strides = {
+        classes.find(name)
+        for op in graph.program.ops
+        if last_name(op.target).rstrip("_") == "as_strided"
+        for name in _first(op)
+    }
     for op, shapes in zip(graph.program.ops, infer_shapes(graph), strict=True):
-        if op.output is None or len(shapes) != 1 or last_name(op.target) in _TUPLE_MAKERS:
+        if op.output is None or len(shapes) != 1 or shapes[0].is_part:
             continue
-        shape, dtype = shapes[0].shape, shapes[0].dtype
-        if shape is not None and dtype is not None and -1 not in shape:
+        shape, dtype, stride = shapes[0].shape, shapes[0].dtype, shapes[0].stride
+        is_lost = stride is not None and classes.find(op.output) in by_strides
+        if shape is not None and dtype is not None and -1 not in shape and not is_lost:
             specs[op.output] = TensorSpec(op.output, shape, dtype)
     return specs
+
+
+def _alias_classes(ops: Sequence[Op]) -> AliasClasses:
+    """Return the groups of values that may share memory."""
+    classes = AliasClasses()
+    for op in ops:
+        if op.output is not None:
+            shared = _first(op) if may_alias(op.target) else ()
+            classes.join([op.output, *_written(op), *shared])
+    return classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +152,8 @@ def cut_range(parent: Parent, start: int, stop: int) -> Graph:
         raise CutError(f"range [{start}, {stop}) lies where another op switches a state")
     for name in (*live_in, *live_out):
         if name not in parent.specs:
-            raise CutError(f"range [{start}, {stop}): {name} crosses the cut and is no tensor")
+            what = "is no tensor, or is read past its strides"
+            raise CutError(f"range [{start}, {stop}): {name} crosses the cut and {what}")
     return _graph(parent, ops, live_in, live_out)
 
 
@@ -158,13 +173,10 @@ def trimmed_range(
 
 
 def _check_effects(ops: Sequence[Op], live_in: Sequence[str], start: int) -> None:
-    classes = AliasClasses()
     for index, op in enumerate(ops, start):
         if has_state(op.target):
             raise CutError(f"op {index} ({op.target}) switches a state")
-        if op.output is not None:
-            shared = _first(op) if may_alias(op.target) else ()
-            classes.join([op.output, *_written(op), *shared])
+    classes = _alias_classes(ops)
     outside = {classes.find(name) for name in live_in}
     for index, op in enumerate(ops, start):
         for name in _written(op):

@@ -140,6 +140,7 @@ def spec_from_tensor(
     """Return a tensor's spec, with statistics if it, or its `sample`, has values.
 
     Floats get mean and deviation, integers their range and, when few, values; scalars keep theirs.
+    Infinities, as of masks and limits, count as the largest finite numbers.
     """
     dtype = str(value.dtype).removeprefix("torch.")
     if dtype not in DTYPE_BYTES:
@@ -155,19 +156,26 @@ def spec_from_tensor(
     elif tensor.numel() and not tensor.dtype.is_complex:
         if is_real:
             step = max(1, tensor.numel() // MAX_COUNTED) | 1  # odd, lest it meet a power of two
-            mean, std = _mean_and_std(tensor.reshape(-1)[::step].double())
+            tensor = _without_infinity(tensor.reshape(-1)[::step])
+            mean, std = _mean_and_std(tensor.double())
         else:
             low, high = int(tensor.min()), int(tensor.max())
-        if tensor.dim() == 0 or (not is_real and tensor.numel() <= MAX_DATA_ELEMENTS):
+        if not shape or (not is_real and tensor.numel() <= MAX_DATA_ELEMENTS):
             data = tuple(tensor.reshape(-1).tolist())
             if is_real and not math.isfinite(data[0]):
-                data = None  # records hold no infinity
+                data = None  # records hold no NaN
     keys = ("name", "shape", "dtype", "device", "mean", "std", "data")
     if low is not None:
         keys += ("min_val", "max_val")
     return spec.TensorSpec(
         name, shape, dtype, str(value.device), mean, std, low, high, data, keys=keys
     )
+
+
+def _without_infinity(values: torch.Tensor) -> torch.Tensor:
+    """Return values with the largest finite numbers, of float32 at most, for infinities."""
+    largest = min(torch.finfo(values.dtype).max, torch.finfo(torch.float32).max)
+    return torch.where(values.isinf(), values.sign() * largest, values)
 
 
 def _mean_and_std(values: torch.Tensor) -> tuple[float | None, ...]:

@@ -25,9 +25,12 @@ SHARES_ALL = name_set("einsum broadcast_tensors meshgrid atleast_1d atleast_2d a
 _RANDOM = name_set("""
     rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal
     dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout feature_alpha_dropout
-    bernoulli_ normal_ uniform_ random_ exponential_ geometric_ cauchy_ log_normal_ rrelu
-    gumbel_softmax
+    native_dropout uniform random exponential geometric cauchy log_normal rrelu rrelu_with_noise
+    gumbel_softmax fractional_max_pool2d fractional_max_pool3d
 """)
+"""Last names of calls that draw random numbers, without underscores at their ends."""
+_DROPS = name_set("scaled_dot_product_attention multi_head_attention_forward lstm gru")
+"""Last names of calls that draw them where they drop values out."""
 
 _STATE = name_set("""
     _set_grad_enabled _enter_autocast _exit_autocast _vmap_increment_nesting
@@ -82,7 +85,22 @@ def has_state(target: str) -> bool:
 
 def is_random(target: str) -> bool:
     """Return whether a call may draw random numbers."""
-    return last_name(target) in _RANDOM
+    return last_name(target).rstrip("_") in _RANDOM
+
+
+def draws(target: str, arguments: Mapping[str, object]) -> bool:
+    """Return whether a call with these arguments, by name, may draw random numbers.
+
+    Examples:
+        >>> draws("torch.nn.functional.dropout", {"p": 0.5, "training": False})
+        False
+        >>> draws("torch.nn.functional.dropout", {"p": 0.5})
+        True
+    """
+    probabilities = [arguments.get(name) for name in ("p", "dropout_p", "dropout")]
+    if arguments.get("training", arguments.get("train")) is False or 0 in probabilities:
+        return False
+    return is_random(target) or last_name(target) in _DROPS
 
 
 class AliasClasses:

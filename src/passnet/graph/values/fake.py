@@ -26,12 +26,14 @@ SYMBOL_ANNOTATION = "torch.SymInt"
 class ValueShape:
     """Shape and dtype of a value, None for no tensor; sizes that depend on values are -1.
 
-    Strides are None for a contiguous tensor, and where they are not known.
+    Strides are None for a contiguous tensor, and where they are not known. A part is in a tuple or
+    a list, if by itself.
     """
 
     shape: tuple[int, ...] | None
     dtype: str | None
     stride: tuple[int, ...] | None = None
+    is_part: bool = False
 
 
 def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]]:
@@ -62,7 +64,8 @@ def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]
                 check_result(value)
             except Exception as cause:  # boundary: whatever torch raises names the line here
                 raise GraphError(f"{where}:{op.line}: {op.target}: {_reason(cause)}") from cause
-            shapes[index] = [_value_shape(part) for part in _flat(value)]
+            is_part = isinstance(value, (tuple, list))
+            shapes[index] = [_value_shape(part, is_part) for part in _flat(value)]
             return value
 
     limits = SmallConstants()
@@ -128,11 +131,11 @@ def _flat(value: Any) -> list[Any]:
     return [value]
 
 
-def _value_shape(value: Any) -> ValueShape:
+def _value_shape(value: Any, is_part: bool) -> ValueShape:
     import torch
 
     if not isinstance(value, torch.Tensor):
-        return ValueShape(None, None)
+        return ValueShape(None, None, None, is_part)
     sizes = tuple(int(size) if isinstance(size, int) else -1 for size in value.shape)
     stride = value.stride() if value.layout is torch.strided and -1 not in sizes else ()
     is_known = all(isinstance(step, int) for step in stride)
@@ -140,6 +143,7 @@ def _value_shape(value: Any) -> ValueShape:
         sizes,
         str(value.dtype).removeprefix("torch."),
         stride if stride and is_known and not value.is_contiguous() else None,
+        is_part,
     )
 
 

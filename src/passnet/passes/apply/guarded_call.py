@@ -1,6 +1,6 @@
 """A rewritten graph behind checks of our own, which cost a fraction of torch.compile's guards."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -50,7 +50,7 @@ def guarded_call(
     if tensors:
         needs_grad = " or ".join(f"{param}.requires_grad" for param in tensors)
         checks.append(f"not (is_grad_enabled() and ({needs_grad}))")
-    if _writes_arguments(original):
+    if writes_arguments(original.graph):
         storages = ", ".join(f"{param}.untyped_storage().data_ptr()" for param in tensors)
         checks.append(f"len({{{storages}}}) == {len(tensors)}")
     params = ", ".join(arguments)
@@ -86,11 +86,25 @@ def _tensor_checks(param: str, value: torch.Tensor) -> list[str]:
     return checks
 
 
-def _writes_arguments(module: torch.fx.GraphModule) -> bool:
+def apart_call(original: Callable[..., Any], rewritten: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a callable of a rewritten graph; arguments that share memory go to the original."""
+
+    def call(*arguments: Any) -> Any:
+        return original(*arguments) if share_memory(arguments) else rewritten(*arguments)
+
+    return call
+
+
+def share_memory(values: Iterable[Any]) -> bool:
+    """Return whether two of some values are tensors of one storage."""
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    return len({tensor.untyped_storage()._cdata for tensor in tensors}) < len(tensors)
+
+
+def writes_arguments(graph: torch.fx.Graph) -> bool:
     """Return whether a graph may write into one of its arguments."""
-    index = GraphIndex(module.graph)
+    index = GraphIndex(graph)
     written_groups = {index.group(writer) for writer in index.writers}
     return any(
-        node.op == "placeholder" and index.group(node) in written_groups
-        for node in module.graph.nodes
+        node.op == "placeholder" and index.group(node) in written_groups for node in graph.nodes
     )

@@ -20,7 +20,10 @@ _OF_TORCH = ("torch.", "Tensor.", "operator.")
 
 
 class GraphIndex:
-    """Calls, alias groups and writing nodes of a graph, kept up to date while it is rewritten."""
+    """Calls of a graph, its alias groups, and the calls that write, switch a state or draw numbers.
+
+    It is kept up to date while the graph is rewritten.
+    """
 
     def __init__(self, graph: torch.fx.Graph) -> None:
         self.graph = graph
@@ -28,6 +31,7 @@ class GraphIndex:
         self._by_key: dict[Any, list[torch.fx.Node]] = defaultdict(list)
         self.writers: list[torch.fx.Node] = []
         self.switches: list[torch.fx.Node] = []
+        self.drawing: list[torch.fx.Node] = []
         self._aliases = effects.AliasClasses()
         for node in graph.nodes:
             if node.op in ("call_function", "call_method") and REPLACEMENT not in node.meta:
@@ -48,6 +52,8 @@ class GraphIndex:
             self.writers.append(node)
         if effects.has_state(target):
             self.switches.append(node)
+        if effects.draws(target, dict(call.arguments)):
+            self.drawing.append(node)
         if effects.last_name(target) in effects.SHARES_ALL:
             self._aliases.join([node, *node.all_input_nodes])
         elif effects.may_alias(target):

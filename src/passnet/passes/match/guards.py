@@ -27,6 +27,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_map_only
 
 from passnet.errors import PassError, boundary
+from passnet.graph.fx.operators import name_set
 from passnet.graph.values.fake import fake_mode
 
 _KINDS: dict[str, Callable[[torch.dtype], bool]] = {
@@ -271,10 +272,19 @@ EXAMPLE = "example_value"
 """Key in a node's `meta` of a stand-in for its value; Dynamo writes it too."""
 
 
+_RESHAPING = name_set("""
+    t_ transpose_ squeeze_ unsqueeze_ swapaxes_ swapdims_ as_strided_ resize_ resize_as_ set_
+""")
+
+
 def note_example_values(module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> None:
-    """Note an example value at every node, as far as ops run, unless Dynamo has done so."""
+    """Note an example value at every node, as far as ops run, unless Dynamo has done so.
+
+    Where a call changes the shape of a value in place, Dynamo's values have the last shape.
+    """
     nodes = [node for node in module.graph.nodes if node.op != "output"]
-    if all(EXAMPLE in node.meta for node in nodes):
+    is_reshaped = any(str(node.target).rpartition(".")[2] in _RESHAPING for node in nodes)
+    if not is_reshaped and all(EXAMPLE in node.meta for node in nodes):
         return
     mode = detect_fake_mode(example_inputs) or fake_mode()
     values = [
@@ -285,7 +295,9 @@ def note_example_values(module: torch.fx.GraphModule, example_inputs: Sequence[A
     class Noting(torch.fx.Interpreter):
         def run_node(self, n: torch.fx.Node) -> Any:
             value = super().run_node(n)
-            if n.op != "output":
+            if is_reshaped and isinstance(value, torch.Tensor):
+                n.meta[EXAMPLE] = value.detach()  # keeps its shape
+            elif n.op != "output":
                 n.meta.setdefault(EXAMPLE, value)
             return value
 

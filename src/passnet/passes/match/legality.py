@@ -25,7 +25,8 @@ def refusal(match: Match, index: GraphIndex) -> MatchRefusal | None:
       results nobody needs, which go with M;
     - no value that a parameter stands for is made in M or depends on a value made in M;
     - between `lo` and `hi` nothing outside M writes into what a call of M before it touches, or
-      depends on M and writes into what M touches at all, or switches a state;
+      depends on M and writes into what M touches at all, or switches a state, or draws random
+      numbers where M does;
     - the nodes in between that depend on M, and so come after it once it is replaced, keep their
       order with every write;
     - a write made by M is seen by nobody outside M, except through what the pattern returns, or
@@ -77,6 +78,12 @@ def _interferences(match: Match, index: GraphIndex) -> _Violations:
 def _switches(match: Match, index: GraphIndex) -> _Violations:
     for node in _between(match, index.switches):
         yield match.calls[match.last], match.last, node.name
+
+
+def _draws(match: Match, index: GraphIndex) -> _Violations:
+    if not match.calls.keys().isdisjoint(index.drawing):
+        for node in _between(match, index.drawing):
+            yield match.calls[match.last], match.last, node.name
 
 
 def _reorderings(match: Match, index: GraphIndex) -> _Violations:
@@ -164,6 +171,7 @@ _RULES: tuple[tuple[Callable[[Match, GraphIndex], _Violations], str, str], ...] 
     (_circles, "a value from before the match", "the match would need its own result"),
     (_interferences, "no other write in between", "a value of the match is written to in between"),
     (_switches, "no switch in between", "a state is switched"),
+    (_draws, "no other random numbers in between", "random numbers are drawn in another order"),
     (_reorderings, "every call on its side of a write",
      "a call that uses the match would trade places with a write"),
     (_lost_writes, "a write nobody else sees",
