@@ -48,7 +48,9 @@ class TrainDataOptions:
 
     evaluation: tuple[str, ...] = opt.shared("evaluation")
 
-    settings: DataSettings = opt.fields_of(DataSettings, "num_structures", "max_per_sequence")
+    settings: DataSettings = opt.fields_of(
+        DataSettings, "num_structures", "max_per_sequence", "rare"
+    )
 
     plan: RunPlan = opt.plan("resume", "shard", "parts", "executor", "num_workers", jobs=1)
 
@@ -83,6 +85,7 @@ def train_data(options: TrainDataOptions) -> None:
         mine_rows,
     )
     from passnet_loops.data.judge_rows import deadline, judge_rows
+    from passnet_loops.data.rare_ops import RareOps
 
     plan, out = _checked(options.plan), options.out
     keys = read_suite_keys([*options.evaluation, *benchmarks()])
@@ -91,9 +94,11 @@ def train_data(options: TrainDataOptions) -> None:
     rows = captured_graphs(options.captures, settings.shard)
     is_over = deadline(options.budget)
     with progress("mining graphs", len(rows)) as step:
-        structures = {row.structure for part in plan.parts for row in known_rows(part)}
-        plan = replace(plan, progress=step)
-        mine_rows(rows, out, info, Excluded(keys, structures), plan, is_over)
+        known = [row for part in plan.parts for row in known_rows(part)]
+        rare = RareOps.of_rows(settings.rare, (row.op_sequence for row in known))
+        structures = {row.structure for row in known}
+        excluded = Excluded(keys, structures, rare if settings.rare else None)
+        mine_rows(rows, out, info, excluded, replace(plan, progress=step), is_over)
     if not options.no_judge:
         judge_rows(out, info, is_over, plan)
     manifest = merge_rows([out, *plan.parts], out, settings, keys, options.unjudged)

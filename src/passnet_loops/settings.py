@@ -19,6 +19,9 @@ class DataSettings:
     max_windows: int = 60
     """Take at most this many subgraphs of one captured graph."""
 
+    rare: int = 0
+    """Make only rows with an op that fewer rows than this hold, also by exchanging one for it."""
+
     shard: tuple[int, int] = (1, 1)
     """Part of the captured graphs: its number from 1, and the number of parts."""
 

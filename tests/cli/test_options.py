@@ -148,6 +148,7 @@ MEANINGS = {
     # training
     "--structures": "number of structures",
     "--per-sequence": "structures of an op sequence",
+    "--rare": "rows of an op",
     "--unjudged": "also unjudged rows",
     "--no-judge": "no judging",
     "--copies": "copies of a row",

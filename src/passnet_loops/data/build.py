@@ -30,6 +30,7 @@ from passnet.graph.text.files import graph_from_row
 from passnet.graph.text.syntax import gc_paused
 from passnet_loops.data.examples import TRAINING, JudgeVerdict, TrainingRow, make_row, time_limit
 from passnet_loops.data.mining import windows
+from passnet_loops.data.rare_ops import RareOps
 from passnet_loops.settings import DataSettings
 
 INFO_FILE = "data.json"
@@ -40,6 +41,9 @@ MANIFEST_FILE = "training.json"
 
 ROW_LIMIT_S = 20.0
 """Seconds that a teacher may take for a subgraph."""
+
+EXCHANGED = ", ops exchanged"
+"""What the net of a row ends with whose subgraph is not as in that net."""
 
 DTYPES = ("float32", "float32", "bfloat16", "float16")
 """Dtypes of subgraphs, each as often as it is listed."""
@@ -117,6 +121,9 @@ class Excluded:
     structures: set[str] = field(default_factory=set)
     """Structures that have a row."""
 
+    rare: RareOps | None = None
+    """Ops of too few rows; if given, subgraphs without one are left out too."""
+
 
 def make_rows(row: GraphRow, settings: DataSettings, excluded: Excluded) -> MadeRows:
     """Make the rows of one captured graph, and exclude their structures from now on."""
@@ -125,20 +132,26 @@ def make_rows(row: GraphRow, settings: DataSettings, excluded: Excluded) -> Made
     try:
         graph = graph_from_row(row.program, row.tensors, row.full[:16])
         with time_limit(2 * ROW_LIMIT_S):
-            subgraphs = list(windows(graph, row.full, settings.max_windows))
+            subgraphs = list(windows(graph, row.full, settings.max_windows, excluded.rare))
     except (GraphError, AuthorError, InputError):
         return MadeRows(row.full, (), {"graph": 1})
-    for subgraph in subgraphs:
+    for window in subgraphs:
+        subgraph = window.graph
         structure, ops = fingerprints(subgraph).structure, op_sequence(subgraph.program)
         if structure in excluded.structures:
             refused["known structure"] += 1
         elif structure in excluded.suites.structures or ops in excluded.suites.sequences:
             refused["of evaluation"] += 1
+        elif excluded.rare is not None and not any(map(excluded.rare.is_rare, ops)):
+            refused["no rare op"] += 1
         else:
             excluded.structures.add(structure)
+            net = row.sources[0].entry + (EXCHANGED if window.is_exchanged else "")
             try:
                 with time_limit(ROW_LIMIT_S), gc_paused():
-                    rows.append(make_row(_cast(subgraph, structure), row.sources[0].entry)[0])
+                    rows.append(make_row(_cast(subgraph, structure), net)[0])
+                if excluded.rare is not None:
+                    excluded.rare.add(ops)
             except (PassnetError, RecursionError) as cause:
                 refused[type(cause).__name__] += 1
     return MadeRows(row.full, tuple(rows), dict(refused))
@@ -324,8 +337,11 @@ def mine_rows(
     complaint = f"{out}: was begun with other settings; choose another --out"
     with run.begin(info, plan.resume, unchanged(complaint)):
         records = run.records()
-        structures = {row.structure for batch in records.values() for row in batch.rows}
+        made = [row for batch in records.values() for row in batch.rows]
+        structures = {row.structure for row in made}
         excluded = replace(excluded, structures=structures | excluded.structures)
+        for row in made if excluded.rare is not None else ():
+            excluded.rare.add(row.op_sequence)
         missing = [row for row in rows if row.full not in records]
         opener = partial(_miner, info.settings, excluded)
         with (

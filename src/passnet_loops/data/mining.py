@@ -7,6 +7,7 @@ are more frequent. Nothing is lowered, so that a net of a thousand ops takes sec
 import random
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 
 from passnet.data.mine.cut import Parent, cut_range, inferred_specs, parent_of, single_assignment
 from passnet.errors import CutError, GraphError
@@ -14,6 +15,7 @@ from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph
 from passnet.graph.values.effects import last_name
 from passnet.graph.values.fake import SYMBOL_ANNOTATION
+from passnet_loops.data.rare_ops import RareOps
 
 MAX_GRAPH_OPS = 800
 MAX_WINDOW_OPS = 14
@@ -29,8 +31,20 @@ SHARE_ACROSS = 0.15
 """Share of windows that may hold a call of a library."""
 
 
-def windows(graph: Graph, seed: str, max_windows: int = 40) -> Iterator[Graph]:
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A subgraph of a captured graph, in which ops may have been exchanged."""
+
+    graph: Graph
+    is_exchanged: bool = False
+
+
+def windows(
+    graph: Graph, seed: str, max_windows: int = 40, rare: RareOps | None = None
+) -> Iterator[Window]:
     """Yield subgraphs of a graph, each structure once, in a random order.
+
+    With `rare`, these are subgraphs that hold a rare op, some only after an exchange.
 
     Raises:
         GraphError: Its shapes cannot be inferred, or it is too large.
@@ -43,16 +57,19 @@ def windows(graph: Graph, seed: str, max_windows: int = 40) -> Iterator[Graph]:
     draw = random.Random(seed)  # noqa: S311 (no secret)
     structures: set[str] = set()
     spans = list(_spans([last_name(op.target) for op in ops], draw))
+    if rare is not None:
+        spans += rare.spans([op.target for op in ops], MAX_WINDOW_OPS, draw)
     draw.shuffle(spans)
     for start, stop in spans:
         if len(structures) >= max_windows:
             return
         cut = _cut(parent, start, stop)
-        if cut is not None:
-            structure = fingerprints(cut).structure
+        window = rare.exchanged(cut, draw) if cut is not None and rare is not None else cut
+        if window is not None:
+            structure = fingerprints(window).structure
             if structure not in structures:
                 structures.add(structure)
-                yield cut
+                yield Window(window, window is not cut)
 
 
 def _spans(names: list[str], draw: random.Random) -> Iterator[tuple[int, int]]:
