@@ -82,9 +82,13 @@ def boundary(error: type[PassnetError], action: str) -> Iterator[None]:
     except PassnetError:
         raise
     except Exception as cause:
-        reason = missing_for_kernels(cause) or f"{type(cause).__name__}: {cause}"
+        text = str(cause).split(_OF_INTERPRETER, 1)[0]
+        reason = missing_for_kernels(cause) or f"{type(cause).__name__}: {text}"
         raise error(f"{action}: {reason}") from cause
 
+
+_OF_INTERPRETER = "\n\nWhile executing %"
+"""What `torch.fx.Interpreter` appends to the text of an error: a line of its graph, and more."""
 
 _NO_GPU = (
     "Torch not compiled with CUDA enabled", "Found no NVIDIA driver", "No CUDA GPUs are available",

@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from passnet.errors import GraphError
+from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.check import check_all
 from passnet.graph.text.files import GraphSample, write_sample
+from passnet.graph.text.parse import parse_program
+from passnet.graph.values.fake import infer_shapes
 from tests.judge.folders import small_graph
 
 SITE = """
@@ -46,3 +50,20 @@ def test_only_the_graph_that_brings_its_process_down_fails(tmp_path: Path) -> No
     assert [check.parsed for check in checks] == [True, False, True, True, True]
     assert [check.crashed for check in checks] == [False, True, False, False, False]
     assert "the checking process ended" in (checks[1].error or "")
+
+
+def test_an_op_that_refuses_its_arguments_is_named_in_one_line(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    text = """
+import torch
+class GraphModule(torch.nn.Module):
+    def forward(self, x):
+        y = x.scatter_(0, x, 1.0)
+        return (y,)
+"""
+    graph = Graph(parse_program(text), (TensorSpec("x", (3,), "float32"),))
+    with pytest.raises(GraphError, match=r"model.py:5: Tensor.scatter_: RuntimeError") as caught:
+        infer_shapes(graph)
+    assert len(str(caught.value).splitlines()) == 1
+    assert capfd.readouterr().err == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,7 +74,9 @@ def infer_shapes(graph: Graph, where: str = "model.py") -> list[list[ValueShape]
     with running, restored_state(), fake_mode(), limits, torch.no_grad():
         pairs = zip(graph.tensors, program.params, strict=True)
         args = [fake_input(spec, param.annotation) for spec, param in pairs]
-        Recorder(module, garbage_collect_values=True).run(*args)
+        recorder = Recorder(module, garbage_collect_values=True)
+        recorder.extra_traceback = False
+        recorder.run(*args)
     return shapes
 
 
@@ -160,6 +163,8 @@ def restored_state() -> Iterator[None]:
     import torch
     from torch._C._functorch import maybe_current_level, pop_dynamic_layer_stack
 
+    log = logging.getLogger("torch._subclasses.fake_tensor")  # prints a trace of each failure
+    is_quiet, log.disabled = log.disabled, True
     autocast = torch.is_autocast_enabled("cpu")
     grad = torch.is_grad_enabled()
     level = maybe_current_level()
@@ -172,3 +177,4 @@ def restored_state() -> Iterator[None]:
             pop_dynamic_layer_stack()
         torch.set_autocast_enabled("cpu", autocast)
         torch.set_grad_enabled(grad)
+        log.disabled = is_quiet
