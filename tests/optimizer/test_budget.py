@@ -117,6 +117,18 @@ def test_a_backend_gets_a_share_of_the_time_that_is_left() -> None:
     assert budget.objection(in_child(int), 0.5) == "the budget was spent"
 
 
+def test_no_build_by_inductor_begins_with_less_time_than_one_that_was_stopped() -> None:
+    budget = Budget(seconds=100, deadline=100, timed_s=0, clock=lambda: 0.0)
+    inductor, other = in_child(int, is_inductor=True), in_child(int)
+    assert budget.share_of(inductor, False) == 0.8 and budget.share_of(other, False) == 0.5
+    assert budget.share_of(other, True) == 1.0
+    budget.compiled_s = budget.stopped_s = 30.0
+    assert budget.share_of(inductor, False) == 0.5
+    assert budget.objection(inductor, 0.5) is None and budget.objection(other, 0.2) is None
+    sentence = "a build by Inductor was stopped after 30 s"
+    assert budget.objection(inductor, 0.2) == sentence
+
+
 def test_what_cannot_be_stopped_begins_only_with_time_to_spare() -> None:
     now = [0.0]
     budget = Budget(seconds=100, deadline=100, timed_s=0, clock=lambda: now[0])
@@ -137,7 +149,7 @@ def test_cheap_backends_come_first_and_autotuning_last() -> None:
     installed = {name: replace(backend, packages=()) for name, backend in BACKENDS.items()}
     names = OptimizeSettings().tried(installed)
     cheap = ("eager", "graph", "onnxruntime_frozen", "openvino_frozen")
-    assert names == (*cheap, "aot", "aot_packed", "aot_frozen", "compile", "aot_autotune_frozen")
+    assert names == (*cheap, "aot_packed", "aot", "aot_frozen", "compile", "aot_autotune_frozen")
 
 
 @pytest.mark.parametrize(

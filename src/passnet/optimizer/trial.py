@@ -38,8 +38,10 @@ from passnet.optimizer.size_times import SizeTimes
 BACKEND_FILE = "engine.json"
 """The record of a build, for resumed runs."""
 
-SHARE = 0.5
-"""The most of the rest of the budget that a backend gets, except the last one."""
+SHARE, FIRST_SHARE = 0.5, 0.8
+"""The most of the rest of the budget that a backend gets, except the last one, and the first that
+Inductor builds: where that takes longer, so do all others.
+"""
 
 TIMED_SHARE = 0.02
 """The most of the budget for the rounds of one call."""
@@ -96,6 +98,7 @@ class Budget:
         timed_s: for the rounds of one call.
         compared_s: of the longest comparison so far.
         compiled_s: of the longest build by Inductor so far.
+        stopped_s: of the longest of these that was stopped.
         clock: returns the time in seconds.
     """
 
@@ -104,7 +107,13 @@ class Budget:
     timed_s: float
     compared_s: float = 0.0
     compiled_s: float | None = None
+    stopped_s: float = 0.0
     clock: Callable[[], float] = time.monotonic
+
+    def share_of(self, backend: Backend, is_last: bool) -> float:
+        """Return the share of the rest that a backend gets."""
+        is_first = backend.is_inductor and self.compiled_s is None
+        return 1.0 if is_last else FIRST_SHARE if is_first else SHARE
 
     def left_s(self, share: float) -> float:
         """Return the seconds that a backend may build before it is compared and timed."""
@@ -115,6 +124,8 @@ class Budget:
         """Return why a backend is not begun any more; None where it is."""
         if self.left_s(share) <= 0:
             return "the budget was spent"
+        if backend.is_inductor and self.left_s(share) <= self.stopped_s:
+            return f"a build by Inductor was stopped after {self.stopped_s:.0f} s"
         left_s, known_s = self.left_s(1.0), self.compiled_s
         needed_s = UNKNOWN_SHARE * self.seconds if known_s is None else LONGER * known_s
         if not backend.is_unstoppable or needed_s <= left_s:
@@ -202,8 +213,9 @@ class BackendTrials:
         with torch.no_grad(), boundary(InputError, "the function `evaluate` failed"):
             return float(self.settings.evaluate(net))
 
-    def tried(self, name: str, backend: Backend, share: float) -> BackendRecord:
+    def tried(self, name: str, backend: Backend, is_last: bool) -> BackendRecord:
         """Try a backend for a share of the time left, and keep it if it may be the best."""
+        share = self.budget.share_of(backend, is_last)
         if name == "eager":
             record, self.alive[name] = self._eager(backend)
             return record
@@ -213,7 +225,7 @@ class BackendTrials:
             return BackendRecord(name, "untried", HOLDS_FOLDED)
         if backend.when == "authors" and self.ranges is None:
             self.ranges = self._choose_passes(self.budget.left_s(SHARE))
-            return self.tried(name, backend, share)
+            return self.tried(name, backend, is_last)
         self._put_away()
         record, built = self._built(name, backend, self.budget.left_s(share))
         if built is None:
@@ -291,9 +303,10 @@ class BackendTrials:
             if refusal and name != "eager":  # comparing may find a reason
                 raise BackendError(refusal)
         except StoppedError as cause:  # a resumed run tries it again
-            return BackendRecord(
-                name, "untried", str(cause), self._note_build(backend, start)
-            ), None
+            spent_s = self._note_build(backend, start)
+            if backend.is_inductor:
+                self.budget.stopped_s = max(self.budget.stopped_s, spent_s)
+            return BackendRecord(name, "untried", str(cause), spent_s), None
         except PassnetError as cause:  # of a pass too
             if isinstance(cause.__cause__, OSError) and cause.__cause__.errno in DISK_ERRORS:
                 raise cause.__cause__ from None

@@ -18,7 +18,6 @@ from passnet.optimizer.settings import OptimizeSettings
 from passnet.optimizer.size_times import SizeTimes
 from passnet.optimizer.trial import (
     GAIN_BY_SIZE,
-    SHARE,
     BackendTrials,
     as_used,
     fastest_of,
@@ -51,7 +50,7 @@ def optimize_signature(
         return _refused(call, plan, progress), None
     trial = BackendTrials(call, folder, plan, settings, deadline, runner, may_fold)
     for name, backend in plan.items():
-        record = trial.tried(name, backend, 1.0 if name == [*plan][-1] else SHARE)
+        record = trial.tried(name, backend, name == [*plan][-1])
         trial.records[name] = replace(record, says=record.says or backend.says)
         if progress is not None:
             progress(trial.records[name])
