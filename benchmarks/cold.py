@@ -29,7 +29,7 @@ from benchmarks.judge_cost import write_passes
 from passnet.graph.fx.build import build
 from passnet.graph.spec import Graph
 from passnet.graph.values.cost import torch_arguments
-from passnet.judge.timing.clock import EVICTED_BYTES
+from passnet.judge.timing.cold_caches import EVICTED_BYTES
 from passnet.pages.tables.tables import Table, print_table
 from passnet.passes.apply.rewrite import Site, apply_passes
 from passnet.passes.folder import inspect_folder

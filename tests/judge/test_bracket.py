@@ -23,7 +23,7 @@ from passnet.judge.processes.parent_pool import ParentPool
 from passnet.judge.processes.standstill import Spent, Standstill, StopPlace, _Account, account_after
 from passnet.judge.protocol.messages import WorkerLimits
 from passnet.judge.settings import JudgeSettings, TimingPlan
-from passnet.judge.timing import clock
+from passnet.judge.timing import clock, fresh_inputs
 from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
 from passnet.judge.timing.timed_worker import Look, Seen, TimedWorker, burst_ns
 from passnet.judge.verdict.check import FRESH, RECORDED
@@ -165,9 +165,9 @@ def test_one_call_in_eight_is_on_extreme_inputs() -> None:
         given: Any = ([], None, TimingPlan(), fresh, random, None, [], 1, set(), num_calls)
         rounds = clock._Interleaving(*given)
         draws = [draw for _ in range(num_bursts) for draw in rounds._draws()]
-        share = np.mean([draw.input_set == clock.EXTREME_SET for draw in draws])
+        share = np.mean([draw.input_set == fresh_inputs.EXTREME_SET for draw in draws])
         assert len(draws) == num_calls * num_bursts and 0.115 < share < 0.135
-        assert clock.RECORDED_SET not in {draw.input_set for draw in draws}
+        assert fresh_inputs.RECORDED_SET not in {draw.input_set for draw in draws}
 
 
 def test_wrong_values_of_an_earlier_measurement_are_remembered() -> None:

@@ -34,9 +34,9 @@ from passnet.judge.score.status import Status
 from passnet.judge.settings import JudgeSettings, TimingPlan
 from passnet.judge.task import TaskGraph
 from passnet.judge.timing import measurement_findings
-from passnet.judge.timing.clock import EXTREME_SET, FRESH_SET, HOT_CALLS, interleave
+from passnet.judge.timing.clock import HOT_CALLS, interleave
 from passnet.judge.timing.estimate import low_mean
-from passnet.judge.timing.fresh_inputs import POOL_SPARE, Draw, FreshInputs
+from passnet.judge.timing.fresh_inputs import EXTREME_SET, FRESH_SET, POOL_SPARE, Draw, FreshInputs
 from passnet.judge.timing.measurement import Measurement, WorkerTiming
 from passnet.judge.timing.timed_worker import TimedWorker
 from passnet.judge.trial import Trial

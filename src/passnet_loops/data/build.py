@@ -340,8 +340,9 @@ def mine_rows(
         made = [row for batch in records.values() for row in batch.rows]
         structures = {row.structure for row in made}
         excluded = replace(excluded, structures=structures | excluded.structures)
-        for row in made if excluded.rare is not None else ():
-            excluded.rare.add(row.op_sequence)
+        if (rare := excluded.rare) is not None:
+            for row in made:
+                rare.add(row.op_sequence)
         missing = [row for row in rows if row.full not in records]
         opener = partial(_miner, info.settings, excluded)
         with (

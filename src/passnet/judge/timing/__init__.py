@@ -1,7 +1,9 @@
 """Time as the judge measures it, and its checks meanwhile.
 
 clock                  rounds in which every worker makes a burst of calls in its turn
+cold_caches            calls that find their caches filled by other work
 timed_worker           one worker as the clock has it: run, stopped, and read
+worker_record          what the clock notes of it
 fresh_inputs           fresh values for every timed call
 probes, outputs        reads of outputs: in a worker's memory, or delivered from a device
 rounds                 calls of this process timed in rounds

@@ -25,16 +25,22 @@ from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.messages import (
     MAX_REPORTS,
     OVERHEADS,
-    Observed,
     OverheadName,
 )
 from passnet.judge.protocol.shared_memory import ControlPage
-from passnet.judge.score.tolerance import CORRECT_AT, LEVELS
+from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.settings import TimingPlan
 from passnet.judge.timing import probes
+from passnet.judge.timing.cold_caches import COLD_CALLS, ColdCaches
 from passnet.judge.timing.estimate import Rounds, low_mean, speedup
-from passnet.judge.timing.fresh_inputs import Draw, FreshInputs
-from passnet.judge.timing.measurement import Measurement, TimedSample, WorkerTiming
+from passnet.judge.timing.fresh_inputs import (
+    EXTREME_SET,
+    FRESH_SET,
+    RECORDED_SET,
+    Draw,
+    FreshInputs,
+)
+from passnet.judge.timing.measurement import Measurement, WorkerTiming
 from passnet.judge.timing.measurement_findings import (
     disturbance,
     early_work,
@@ -42,22 +48,17 @@ from passnet.judge.timing.measurement_findings import (
     overhead_findings,
 )
 from passnet.judge.timing.timed_worker import (
-    LATE_WAIT_MS,
     LEAST_CALLS,
     MAX_SEEN,
     Look,
     Seen,
-    SeenCall,
     TimedWorker,
     burst_ns,
 )
+from passnet.judge.timing.worker_record import NS_PER_MS, SHORTEST_MS, WorkerRecord
 from passnet.judge.timing.wrong_answers import explain
-from passnet.judge.verdict.compare import Comparison, compare_values, on_inputs, worse
-from passnet.judge.verdict.findings import Finding, finding
+from passnet.judge.verdict.findings import finding
 
-FRESH_SET, RECORDED_SET, EXTREME_SET = range(3)
-"""The input sets of a `FreshInputs`: recorded values are never timed. Structured inputs follow the
-extreme ones, and either can miss."""
 EXTREME_SHARE = 0.125
 """Share of timed calls on extreme inputs: enough to see in every measurement a shortcut that fails
 on them, few enough to keep the time that of usual inputs."""
@@ -70,11 +71,6 @@ MAX_BYTES_ASIDE = 2**20
 tensors make two runs of one program differ by up to 15 % if tensors are about as large as the
 second-level cache (1 MiB here). Drawn anew, addresses average out; with 8 MiB, cold pages cost more
 than the draws gain."""
-
-NS_PER_MS = 1_000_000
-
-SHORTEST_MS = 1e-4
-"""The least time of a call, 0.1 us: the overhead of a burst is not known more precisely."""
 
 SLOW_ROUNDS = 3
 SLOW_CALLS = 2
@@ -91,36 +87,11 @@ LEAST_ELSEWHERE, ELSEWHERE_SHARE = 3, 0.02
 """Turns that end in foreign code, and their share of all, that prove a worker's loop taken over."""
 NUM_OVERHEADS = 8
 """Bursts from which the time is known that a way of calling takes by itself."""
-COLD_CALLS = 4
-"""Calls of each worker of which each finds its caches filled by other work."""
-EVICTED_BYTES = 2**23
-"""Memory that this work writes: several times the second-level cache of one processor, and less
-than the cache that processors may share."""
 HOT_CALLS = 20
 """Calls in a row, on the same inputs, that give the hot time on a device."""
 
 
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class _WorkerRecord:
-    comparison: Comparison = Comparison("ok", LEVELS[0])
-    bursts_ns: list[tuple[int, int]] = field(default_factory=list)
-    findings: dict[str, Finding] = field(default_factory=dict)
-    observed: dict[str, Observed] = field(default_factory=dict)
-    samples: dict[int, TimedSample] = field(default_factory=dict)
-    up_ms: list[float] = field(default_factory=list)
-    down_ms: list[float] = field(default_factory=list)
-    meanwhile_ns: list[int] = field(default_factory=list)
-    num_turns: int = 0
-    num_elsewhere: int = 0
-    num_looks: int = 0
-    failure: WorkerFailureError | None = None
-
-    def note(self, findings: Sequence[Finding]) -> None:
-        """Keep the last finding of every name."""
-        self.findings.update({finding.name: finding for finding in findings})
 
 
 def interleave(
@@ -146,7 +117,7 @@ def interleave(
     os.sched_setaffinity(0, own)
     awake = worker_processors | {each for each in own if not shares_core(each, worker_processors)}
     try:
-        records = [_WorkerRecord() for _ in workers]
+        records = [WorkerRecord() for _ in workers]
         rounds = _Interleaving(
             workers, oracle, plan, fresh, random, prepared, records, num_threads, worker_processors
         )
@@ -164,7 +135,7 @@ class _Interleaving:
     _fresh: FreshInputs
     _random: np.random.Generator
     _prepared: PreparedGraph
-    _records: Sequence[_WorkerRecord]
+    _records: Sequence[WorkerRecord]
     _num_threads: int
     _processors: set[int]
     _num_calls: int = LEAST_CALLS
@@ -367,7 +338,8 @@ class _Interleaving:
         if results.up_ns is not None and results.down_ns is not None:
             record.up_ms.append(results.up_ns / NS_PER_MS)
             record.down_ms.append(results.down_ns / NS_PER_MS)
-        self._compare(index, results, expected, look)
+        forms = (worker.forms, self._workers[0].forms)
+        record.compare(self._fresh, look, results, expected, forms)
         if index == 0:
             self._shared = results.calls[0].shared
             self._measure_overheads()
@@ -413,27 +385,6 @@ class _Interleaving:
 
     def _bytes_aside(self, worker: TimedWorker) -> int:
         return 0 if worker.is_on_device else int(self._random.integers(MAX_BYTES_ASIDE))
-
-    def _compare(self, index: int, results: Seen, expected: Seen, look: Look) -> None:
-        record, forms = self._records[index], self._workers[index].forms
-        for actual, right in zip(results.calls, expected.calls, strict=True):
-            record.comparison = worse(
-                record.comparison, _compare_call(self._fresh, look, actual, right)
-            )
-            if actual.whole is None or right.whole is None:
-                continue
-            if actual.draw.input_set != RECORDED_SET:
-                sample = TimedSample(actual.draw, actual.whole, right.whole)
-                record.samples[actual.draw.input_set] = sample
-            sides = (forms, self._workers[0].forms, actual.whole, right.whole)
-            whole = compare_values(*sides, self._fresh.slack(actual.draw))
-            record.comparison = worse(record.comparison, on_inputs(whole, "timed"))
-        if results.is_written_late:
-            text = f"an output changed in the {LATE_WAIT_MS} ms after the calls had ended"
-            record.note([finding("late_write", text)])
-        if results.is_overwritten and not expected.is_overwritten:
-            text = "an output that was still in use overlaps another call's output"
-            record.note([finding("static_buffer", text)])
 
     def _measurement(self) -> Measurement:
         reference = self._records[0]
@@ -489,46 +440,13 @@ class _Interleaving:
         return Measurement(tuple(timings), self._shared)
 
     def _cold_ms(self) -> list[float | None]:
-        """Return the time of one call of each worker on processors whose caches others have filled.
-
-        The judge fills them itself, while all workers stand still. None on a device, which is
-        another processor, and for a worker that failed.
-        """
-        calls_ns: list[list[int]] = [[] for _ in self._workers]
-        empty_ns: list[int] = []
-        if not self._oracle.is_on_device:
-            memory, own = np.zeros(EVICTED_BYTES, np.uint8), os.sched_getaffinity(0)
-
-            def fill_caches() -> None:
-                for processor in self._processors:
-                    os.sched_setaffinity(0, {processor})
-                    np.add(memory, 1, out=memory)
-                os.sched_setaffinity(0, own)
-
-            def call_cold(worker: TimedWorker) -> int:
-                worker.write(self._fresh, [self._fresh.draw()])
-                fill_caches()
-                spent = worker.call(1)
-                worker.free()
-                return self._ns(spent)
-
-            for _ in range(COLD_CALLS):
-                for index in self._random.permutation(range(len(self._workers))).tolist():
-                    if (ns := self._visit(index, call_cold)) is not None:
-                        calls_ns[index].append(ns)
-                fill_caches()
-                spent = self._oracle.order(ControlPage.EMPTY, 1)
-                self._oracle.free()
-                empty_ns.append(self._ns(spent))
-        return [
-            max(
-                float(low_mean(np.array(times)) - low_mean(np.array(empty_ns))) / NS_PER_MS,
-                SHORTEST_MS,
-            )
-            if times
-            else None
-            for times in calls_ns
-        ]
+        """Return the time of one call of each worker with cold caches; None on a device."""
+        if self._oracle.is_on_device:
+            return [None] * len(self._workers)
+        numbers = range(len(self._workers))
+        caches = ColdCaches(self._processors, self._fresh, self._ns)
+        orders = [self._random.permutation(numbers).tolist() for _ in range(COLD_CALLS)]
+        return caches.measure(orders, self._visit, self._oracle)
 
     def _overhead_ms(self, way: OverheadName) -> float:
         """Return the least time that a way of calling took by itself; 0 if it was not measured."""
@@ -538,32 +456,10 @@ class _Interleaving:
         empty_ns = float(low_mean(np.array(self._empty_ns)))
         return (min(times_ns) - empty_ns) / self._num_calls / NS_PER_MS
 
-    def _rounds_ms(self, record: _WorkerRecord) -> Rounds:
-        """Return the times of a call in all rounds, without the overhead of a burst."""
+    def _rounds_ms(self, record: WorkerRecord) -> Rounds:
         empty_ns = float(low_mean(np.array(self._empty_ns)))
-        per_call_ns = self._num_calls * NS_PER_MS
-        first, second = (
-            [max((pair[turn] - empty_ns) / per_call_ns, SHORTEST_MS) for pair in record.bursts_ns]
-            for turn in range(2)
-        )
-        return tuple(zip(first, second, strict=True))
+        return record.rounds_ms(empty_ns, self._num_calls)
 
 
 def _hot_ms(worker: TimedWorker) -> float:
     return worker.order(ControlPage.REPEAT, HOT_CALLS).wall_ns / NS_PER_MS / HOT_CALLS
-
-
-def _compare_call(
-    fresh: FreshInputs, look: Look, actual: SeenCall, expected: SeenCall
-) -> Comparison:
-    slack = fresh.slack(actual.draw)
-    comparison = probes.compare_places(look.probes, actual.places, expected.places, slack)
-    for output in sorted(actual.follows ^ expected.follows):
-        does = "follows" if output in actual.follows else "does not follow"
-        text = f"output {output} {does} its arguments after a call, unlike the reference's"
-        comparison = worse(comparison, Comparison("ok", None, text))
-    for index in sorted(actual.changed ^ expected.changed):
-        does = "is left with other" if index in actual.changed else "keeps its"
-        text = f"argument {index} {does} values in a timed call, unlike the reference's"
-        comparison = worse(comparison, Comparison("ok", None, text))
-    return worse(comparison, probes.compare_shared(actual.shared, expected.shared))

@@ -16,6 +16,10 @@ from passnet.core.records.dtypes import Array
 from passnet.graph.spec import TensorSpec
 from passnet.graph.values.inputs import InputValue
 
+FRESH_SET, RECORDED_SET, EXTREME_SET = range(3)
+"""The input sets of a `FreshInputs`: recorded values are never timed. Structured inputs follow the
+extreme ones, and either can miss."""
+
 FLIPPED_BITS = {"float64": 47, "float32": 18, "float16": 5, "bfloat16": 4}
 """Lower bits of a float's mantissa that are flipped: its value moves by up to 1 part in 32 (in 8
 for bfloat16), which no tolerance at t = -5 forgives."""
