@@ -124,9 +124,7 @@ def load_llm(folder: Path) -> tuple[Any, Any]:
     import torch
     from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-    model_folder = folder / MODEL_FOLDER if (folder / MODEL_FOLDER).is_dir() else folder
-    if not (model_folder / "config.json").is_file():
-        raise InputError(f"{folder}: holds no llm; give the folder of `passnet train sft`")
+    model_folder = _model_folder(folder, "config.json")
     tokenizer = PreTrainedTokenizerFast.from_pretrained(model_folder, local_files_only=True)
     llm = AutoModelForCausalLM.from_pretrained(
         model_folder, local_files_only=True, dtype=torch.float32
@@ -135,11 +133,19 @@ def load_llm(folder: Path) -> tuple[Any, Any]:
 
 
 def llm_digest(folder: Path) -> str:
-    """Return the SHA-256 of the weights in a run's folder."""
+    """Return the SHA-256 of the weights in a run's folder; raise InputError without weights."""
     digest = hashlib.sha256()
-    for file in sorted((folder / MODEL_FOLDER).glob("*.safetensors")):
+    for file in sorted(_model_folder(folder, "*.safetensors").glob("*.safetensors")):
         digest.update(file.read_bytes())
     return digest.hexdigest()
+
+
+def _model_folder(folder: Path, needed: str) -> Path:
+    """Return the folder of an LLM, which may be that of its run; it holds a file of that name."""
+    model_folder = folder / MODEL_FOLDER if (folder / MODEL_FOLDER).is_dir() else folder
+    if not any(model_folder.glob(needed)):
+        raise InputError(f"{folder}: holds no llm; give the folder of `passnet train sft`")
+    return model_folder
 
 
 _STAGES = {

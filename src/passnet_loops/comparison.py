@@ -1,19 +1,22 @@
 """Several systems on the same tasks: LLMs, the nearest neighbour and the teacher."""
 
+import hashlib
 import os.path
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from passnet.core.hardware import version_of
 from passnet.core.records.serialise import read_json
 from passnet.core.terminal.progress import progress
+from passnet.data.dataset.splits import SuiteKeys
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
 from passnet.judge.settings import TimingPlan
-from passnet.judge.suite.suite import Suite, read_suite_keys, suite_of_hash
+from passnet.judge.suite.suite import Suite, suite_of_hash
 from passnet.pages.tables.tables import Table
-from passnet_loops.checkpoint import INFO_FILE, TrainInfo
+from passnet_loops.checkpoint import INFO_FILE, TrainInfo, llm_digest
 from passnet_loops.data.build import check_apart, read_training
 from passnet_loops.data.row_judge import open_judge
 from passnet_loops.data.training_rows import TextPair, pairs_of
@@ -22,6 +25,7 @@ from passnet_loops.evaluate import (
     TEACHER,
     Answerer,
     AnswerEvaluation,
+    AnsweringSystem,
     AnswerRecord,
     EvaluationInfo,
     chosen_graphs,
@@ -68,7 +72,7 @@ def compare(
         InputError: A checkpoint or the training data learned from a task of the suite, or was not
             checked against it.
     """
-    systems = _systems(suite, checkpoints, plan)
+    systems = systems_of(suite, checkpoints, plan)
     graphs = chosen_graphs(suite, plan.per_task, plan.num_tasks, plan.seed)
     names = tuple(graph.name for graph in graphs)
     info = EvaluationInfo(
@@ -80,6 +84,7 @@ def compare(
         plan.is_free,
         plan.num_drawn,
         plan.is_checked,
+        plan.seed,
     )
     earlier = earlier_answers(plan.answered, info)
     records: dict[str, list[AnswerRecord]] = {}
@@ -88,8 +93,8 @@ def compare(
         progress("judging answers", len(systems) * len(graphs)) as step,
     ):
         evaluation = AnswerEvaluation(out, info, graphs, judge, step, earlier)
-        for name, answerer in systems.items():
-            records[name] = evaluate_system(name, answerer, evaluation)
+        for system in systems:
+            records[system.name] = evaluate_system(system, evaluation)
     for name, members in seeds_together(checkpoints).items():
         records[name] = [record for member in members for record in records[member]]
     gains = tuple(
@@ -101,22 +106,33 @@ def compare(
     return SystemComparison(suite.name, summaries, gains)
 
 
-def _systems(
+def systems_of(
     suite: Suite, checkpoints: Sequence[Path], plan: EvaluationPlan
-) -> dict[str, Answerer]:
-    systems: dict[str, Answerer] = {}
+) -> list[AnsweringSystem]:
+    """Return the systems that a plan compares.
+
+    Raises:
+        InputError: There is none, two have one name, or one learned from a task of the suite.
+    """
+    systems: list[AnsweringSystem] = []
     if plan.data is not None:
-        _, rows = read_training(plan.data)
-        check_apart(rows, read_suite_keys([suite.name]))
+        manifest, rows = read_training(plan.data)
+        check_apart(rows, _keys(suite))
         nearest = NearestNeighbour(pairs_of(rows, 1, 0, 10**6))
-        systems[NEAREST] = lambda prompts: [[nearest.answer(p.text)] for p in prompts]
+        digest = hashlib.sha256("\n".join(manifest.file_hashes).encode()).hexdigest()
+        systems.append(AnsweringSystem(NEAREST, nearest.answers, digest))
     for folder in checkpoints:
         check_unseen(folder, suite)
-        systems[folder.name] = _answerer(folder, plan)
+        answerer = _answerer(folder, plan)
+        systems.append(AnsweringSystem(folder.name, answerer, llm_digest(folder)))
     if plan.has_teacher:
-        systems[TEACHER] = teacher_answers
+        versions = " ".join(version_of(package) for package in ("passnet", "torch"))
+        systems.append(AnsweringSystem(TEACHER, teacher_answers, versions))
     if not systems:
         raise InputError("there is nothing to evaluate: give checkpoints, --data or --teacher")
+    [(name, count)] = Counter(system.name for system in systems).most_common(1)
+    if count > 1:
+        raise InputError(f"{count} systems are named {name!r}; rename their folders")
     return systems
 
 
@@ -151,7 +167,8 @@ def seeds_together(checkpoints: Sequence[Path]) -> dict[str, list[str]]:
     for folders in members.values():
         if len(folders) > 1:
             common = os.path.commonprefix(folders).rstrip("-_. ") or folders[0]
-            names[f"{common}, {len(folders)} seeds"] = folders
+            name = f"{common}, {len(folders)} seeds"
+            names[f"{name}: {', '.join(folders)}" if name in names else name] = folders
     return names
 
 
@@ -164,7 +181,7 @@ def check_unseen(folder: Path, suite: Suite) -> None:
     if suite.content_hash in info.evaluation.values():
         return
     earlier = [suite_of_hash(*named) for named in info.evaluation.items()]
-    if not any(version and _keys(suite) <= _keys(version) for version in earlier):
+    if not any(version and _is_within(suite, version) for version in earlier):
         names = ", ".join(info.evaluation) or "none"
         raise InputError(
             f"{folder}: was trained on data that was kept apart from {names}, not from this "
@@ -172,10 +189,20 @@ def check_unseen(folder: Path, suite: Suite) -> None:
         )
 
 
-def _keys(suite: Suite) -> set[object]:
+def _keys(suite: Suite) -> SuiteKeys:
     """Return the op sequences and the structures that training data is kept apart from."""
-    structures = {fingerprints(graph.graph).structure for graph in suite.graphs}
-    return {*structures, *(task.ops for task in suite.tasks)}
+    name = suite.name
+    sequences = dict.fromkeys((task.ops for task in suite.tasks), name)
+    structures = {fingerprints(graph.graph).structure: name for graph in suite.graphs}
+    return SuiteKeys({name: suite.content_hash}, sequences, structures)
+
+
+def _is_within(suite: Suite, version: Suite) -> bool:
+    keys, known = _keys(suite), _keys(version)
+    return (
+        keys.sequences.keys() <= known.sequences.keys()
+        and keys.structures.keys() <= known.structures.keys()
+    )
 
 
 WordPairs = Counter[tuple[str, str]]
@@ -190,6 +217,10 @@ class NearestNeighbour:
             for pair in pairs
             if (counts := _word_pairs(pair.prompt))
         ]
+
+    def answers(self, prompts: Sequence[Prompt]) -> list[list[str]]:
+        """Return one answer to each prompt."""
+        return [[self.answer(prompt.text)] for prompt in prompts]
 
     def answer(self, prompt: str) -> str:
         """Return the answer of the most similar prompt; of several, the first.

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
+from typing import TypeAlias
 
 from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.errors import InputError, PassnetError
@@ -33,6 +34,22 @@ class EvaluationInfo:
     is_free: bool = False
     num_drawn: int = 1
     is_checked: bool = False
+    seed: int = 0
+    """The seed of samples; `graphs` holds what else it draws."""
+
+
+AnswerKey: TypeAlias = tuple[str, str, str]
+"""The name and the digest of a system, and a graph."""
+
+
+@dataclass(frozen=True)
+class AnsweringSystem:
+    """An LLM, the nearest neighbour or the teacher."""
+
+    name: str
+    answer: Answerer
+    digest: str = ""
+    """A digest of an LLM's weights or of the nearest neighbour's data; the teacher's versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +76,13 @@ class AnswerRecord:
     flags: tuple[str, ...] = ()
     """Findings for a person to read."""
 
+    digest: str = ""
+    """The digest of the system (see `AnsweringSystem`)."""
+
     @property
-    def key(self) -> tuple[str, str]:
-        """Return system and graph, which name the record."""
-        return self.system, self.graph
+    def key(self) -> AnswerKey:
+        """Return system, digest and graph, which name the record."""
+        return self.system, self.digest, self.graph
 
     @property
     def is_correct(self) -> bool:
@@ -81,8 +101,8 @@ class AnswerEvaluation:
     step: Callable[[str], None]
     """Reports the verdict on each graph."""
 
-    earlier: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """Answers to judge again, by system and graph: the system is not asked for them."""
+    earlier: Mapping[AnswerKey, str] = field(default_factory=dict)
+    """Answers to judge again: their systems are not asked for them."""
 
 
 def chosen_graphs(
@@ -100,14 +120,14 @@ def chosen_graphs(
     return graphs
 
 
-def evaluation_run(out: Path) -> RunFolder[EvaluationInfo, AnswerRecord, tuple[str, str]]:
+def evaluation_run(out: Path) -> RunFolder[EvaluationInfo, AnswerRecord, AnswerKey]:
     """Return the folder of an evaluation: a record for each system and graph."""
     files = ("evaluation.json", EvaluationInfo, "answers.jsonl", AnswerRecord)
     return RunFolder(out, *files, attrgetter("key"), "judged answers")
 
 
-def earlier_answers(folders: Sequence[Path], info: EvaluationInfo) -> dict[tuple[str, str], str]:
-    """Return the answers of earlier evaluations, by system and graph.
+def earlier_answers(folders: Sequence[Path], info: EvaluationInfo) -> dict[AnswerKey, str]:
+    """Return the answers of earlier evaluations.
 
     Raises:
         InputError: A folder is no evaluation, or one with another suite or settings; or several
@@ -115,14 +135,14 @@ def earlier_answers(folders: Sequence[Path], info: EvaluationInfo) -> dict[tuple
     """
     if folders and info.num_samples > 1:
         raise InputError("--answers is for one judged answer to a graph; leave --samples out")
-    answers: dict[tuple[str, str], str] = {}
+    answers: dict[AnswerKey, str] = {}
     for folder in folders:
         run = evaluation_run(folder)
         before = run.read_info()
         if replace(before, graphs=info.graphs, is_timed=info.is_timed, suite=info.suite) != info:
             raise InputError(
                 f"{folder}: holds answers to another suite, or answers given with other --draw, "
-                "--check, --samples or --free; give the same"
+                "--check, --samples, --free or --seed; give the same"
             )
         answers |= {key: record.answer for key, record in run.records().items()}
     return answers
@@ -140,40 +160,42 @@ def teacher_answers(prompts: Sequence[Prompt]) -> list[list[str]]:
     return answers
 
 
-def evaluate_system(
-    name: str, answerer: Answerer, evaluation: AnswerEvaluation
-) -> list[AnswerRecord]:
+def evaluate_system(system: AnsweringSystem, evaluation: AnswerEvaluation) -> list[AnswerRecord]:
     """Return the records of a system on the graphs of an evaluation; make missing ones.
 
     Without timing, equal answers of several systems are judged once. Undecided answers are judged
     again.
     """
-    out, earlier = evaluation.out, evaluation.earlier
-    run = evaluation_run(out)
-    complaint = f"{out}: holds another evaluation; choose another --out"
+    run = evaluation_run(evaluation.out)
+    complaint = f"{evaluation.out}: holds another evaluation; choose another --out"
+    keys = {graph.name: (system.name, system.digest, graph.name) for graph in evaluation.graphs}
     with run.begin(evaluation.info, True, unchanged(complaint)):
         records = {key: r for key, r in run.records().items() if r.verdict != "not judged"}
         judged_before = {}
         if not evaluation.info.is_timed:
             judged_before = {(r.graph, r.answer): r for r in records.values()}
-        missing = [graph for graph in evaluation.graphs if (name, graph.name) not in records]
+        missing = [graph for graph in evaluation.graphs if keys[graph.name] not in records]
         prompts = {graph.name: prompt_or_none(graph.graph) for graph in missing}
-        to_ask = {g: p for g, p in prompts.items() if p is not None and (name, g) not in earlier}
-        replies = answerer(list(to_ask.values())) if to_ask else ()
+        to_ask = {
+            name: prompt
+            for name, prompt in prompts.items()
+            if prompt is not None and keys[name] not in evaluation.earlier
+        }
+        replies = system.answer(list(to_ask.values())) if to_ask else ()
         answers = dict(zip(to_ask, replies, strict=True))
         with run.recorder(len(records)) as record_answer:
             for graph in missing:
-                texts = answers.get(graph.name) or [earlier.get((name, graph.name), "")]
-                prompt, judge = prompts[graph.name], evaluation.judge
-                record = _best_record(name, graph, prompt, texts, judge, judged_before)
-                record_answer(record)
-                records[record.key] = record
-                evaluation.step(f"{name}: {record.verdict}")
-    return [records[name, graph.name] for graph in evaluation.graphs]
+                key, prompt = keys[graph.name], prompts[graph.name]
+                texts = answers.get(graph.name) or [evaluation.earlier.get(key, "")]
+                best = _best_record(system, graph, prompt, texts, evaluation.judge, judged_before)
+                record_answer(best)
+                records[key] = best
+                evaluation.step(f"{system.name}: {best.verdict}")
+    return [records[key] for key in keys.values()]
 
 
 def _best_record(
-    name: str,
+    system: AnsweringSystem,
     graph: TaskGraph,
     prompt: Prompt | None,
     texts: Sequence[str],
@@ -185,10 +207,11 @@ def _best_record(
     for text in dict.fromkeys(texts):
         same = judged_before.get((graph.name, text)) if text else None
         if same is not None:
-            record = replace(same, system=name, num_samples=len(texts))
+            named = {"system": system.name, "digest": system.digest}
+            record = replace(same, **named, num_samples=len(texts))
         else:
-            judged = asdict(_judged(graph, prompt, text, judge))
-            record = AnswerRecord(name, graph.task, graph.name, text, len(texts), **judged)
+            judged = asdict(_judged(graph, prompt, text, judge)) | {"digest": system.digest}
+            record = AnswerRecord(system.name, graph.task, graph.name, text, len(texts), **judged)
         if record.is_correct:
             return record
         first = first or record

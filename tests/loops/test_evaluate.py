@@ -1,3 +1,4 @@
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -6,17 +7,21 @@ from typing import Any
 import pytest
 
 from passnet.core.jobs.run_folder import unchanged
-from passnet.core.records.serialise import write_json
+from passnet.core.records.serialise import read_json, write_json
 from passnet.errors import InputError, MeasureError
-from passnet.judge.suite.suite import load_suite, make_suite
+from passnet.graph.canonical import fingerprints, op_sequence
+from passnet.judge.suite.suite import Suite, load_suite, make_suite, only_tasks
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
-from passnet_loops.checkpoint import INFO_FILE, TrainInfo
-from passnet_loops.comparison import check_unseen, seeds_together
+from passnet_loops.checkpoint import INFO_FILE, MODEL_FOLDER, TrainInfo
+from passnet_loops.comparison import check_unseen, seeds_together, systems_of
+from passnet_loops.data.build import write_rows
+from passnet_loops.data.examples import TrainingRow
 from passnet_loops.data.row_judge import AnswerJudge
 from passnet_loops.evaluate import (
     AnswerEvaluation,
+    AnsweringSystem,
     AnswerRecord,
     EvaluationInfo,
     chosen_graphs,
@@ -26,8 +31,9 @@ from passnet_loops.evaluate import (
     teacher_answers,
 )
 from passnet_loops.language.prompt import Prompt, loops_prompt
-from passnet_loops.settings import SftSettings
+from passnet_loops.settings import EvaluationPlan, SftSettings
 from passnet_loops.summaries import log_scores, paired_gain, summary
+from tests.judge.folders import small_graph
 
 
 def record(system: str, number: int, is_correct: bool) -> AnswerRecord:
@@ -98,6 +104,73 @@ def test_an_llm_kept_apart_from_a_version_may_be_asked_a_later_one_without_new_s
         check_unseen(tmp_path, more)
 
 
+def checkpoint(folder: Path, weights: bytes, suite: Suite, seed: int = 0) -> Path:
+    """The folder of an LLM of these weights, kept apart from a suite."""
+    chosen = SftSettings(seed=seed)
+    kept_apart = {suite.name: suite.content_hash}
+    info = TrainInfo(1, "sft", 2, 3, 3, ("hash",), kept_apart, chosen, 1.0)
+    (folder / MODEL_FOLDER).mkdir(parents=True, exist_ok=True)
+    (folder / MODEL_FOLDER / "model.safetensors").write_bytes(weights)
+    write_json(folder / INFO_FILE, info)
+    return folder
+
+
+def test_an_llm_trained_anew_in_the_same_folder_is_asked_again(tmp_path: Path) -> None:
+    suite = only_tasks(load_suite("demo"), ("gelu_tanh",))
+    graphs = chosen_graphs(suite, 1, None)
+    info = EvaluationInfo("demo", "hash", tuple(g.name for g in graphs), False)
+    [answer] = teacher_answers([loops_prompt(graph.graph) for graph in graphs])
+    verdicts = []
+    for weights, said in ((b"old", answer), (b"new", ["nonsense"]), (b"new", answer)):
+        folder = checkpoint(tmp_path / "runs/sft", weights, suite)
+        [system] = systems_of(suite, [folder], EvaluationPlan())
+        system = replace(system, answer=lambda _, said=said: [said])
+        [made] = evaluate_system(
+            system, evaluation(tmp_path / "out", info, graphs, AcceptingDesk())
+        )
+        verdicts.append(made.verdict)
+    assert verdicts == ["correct", "wrong", "wrong"], "the last is in the folder already"
+
+
+def test_two_systems_of_one_name_are_refused(tmp_path: Path) -> None:
+    suite = load_suite("demo")
+    for names in (("a/sft", "b/sft"), ("a/teacher", "b/sft")):
+        folders = [checkpoint(tmp_path / name, b"", suite) for name in names]
+        with pytest.raises(InputError, match="2 systems are named"):
+            systems_of(suite, folders, EvaluationPlan(has_teacher=True))
+
+
+def test_two_groups_of_seeds_have_two_names(tmp_path: Path) -> None:
+    folders = []
+    for number in range(4):
+        folder = checkpoint(tmp_path / f"sft-{number}", b"", load_suite("demo"), number)
+        info = read_json(folder / INFO_FILE, TrainInfo)
+        write_json(folder / INFO_FILE, replace(info, data=(f"data {number // 2}",)))
+        folders.append(folder)
+    assert seeds_together(folders) == {
+        "sft, 2 seeds": ["sft-0", "sft-1"],
+        "sft, 2 seeds: sft-2, sft-3": ["sft-2", "sft-3"],
+    }
+
+
+@pytest.mark.parametrize("name", ["demo", "mine"])
+def test_training_data_is_kept_apart_from_the_suite_itself_not_from_one_of_its_name(
+    name: str, tmp_path: Path
+) -> None:
+    graph = small_graph()
+    keys, ops = fingerprints(graph.graph), op_sequence(graph.graph.program)
+    row = TrainingRow(
+        keys.full, keys.structure, ops, len(ops), "float32", "net", "", "[]", "compiler",
+        "a b c", "d e f", "", 6, "correct",
+    )  # fmt: skip
+    write_rows(tmp_path, [row], {}, Counter())
+    suite, plan = make_suite(name, [graph]), EvaluationPlan(data=tmp_path)
+    with pytest.raises(InputError, match=f"leak from evaluation.*of {name}"):
+        systems_of(suite, [], plan)
+    [nearest] = systems_of(only_tasks(load_suite("demo"), ("gelu_tanh",)), [], plan)
+    assert nearest.answer([loops_prompt(graph.graph)]) == [["d e f"]]
+
+
 def timed(system: str, number: int, speedup: float, verdict: str = "correct") -> AnswerRecord:
     status = "unstable" if verdict == "not judged" else "ok"
     smallest_t = -10 if verdict == "correct" else None
@@ -153,9 +226,8 @@ def test_the_same_answer_is_judged_once_unless_it_is_timed(is_timed: bool, tmp_p
     info = EvaluationInfo("demo", "hash", tuple(g.name for g in graphs), is_timed)
     desk = AcceptingDesk()
     for name in ("one", "two"):
-        [made] = evaluate_system(
-            name, lambda _: [[answer]], evaluation(tmp_path, info, graphs, desk)
-        )
+        system = AnsweringSystem(name, lambda _: [[answer]])
+        [made] = evaluate_system(system, evaluation(tmp_path, info, graphs, desk))
         assert made.system == name and made.answer == answer and made.is_correct
     assert desk.num_judged == (2 if is_timed else 1)
 
@@ -169,7 +241,8 @@ def test_what_the_judge_could_not_say_is_asked_again(tmp_path: Path) -> None:
     with run.begin(info, False, unchanged("")), run.recorder(0) as put:
         put(busy)
     desk = AcceptingDesk()
-    [made] = evaluate_system("one", lambda _: [answer], evaluation(tmp_path, info, graphs, desk))
+    system = AnsweringSystem("one", lambda _: [answer])
+    [made] = evaluate_system(system, evaluation(tmp_path, info, graphs, desk))
     assert made.is_correct and desk.num_judged == 1
 
 
@@ -178,7 +251,7 @@ def test_a_fault_of_the_judge_is_no_fault_of_the_answer(tmp_path: Path) -> None:
     [answer] = teacher_answers([loops_prompt(graph.graph) for graph in graphs])
     info = EvaluationInfo("demo", "hash", tuple(g.name for g in graphs), False)
     broken = evaluation(tmp_path, info, graphs, BrokenDesk())
-    [made] = evaluate_system("one", lambda _: [answer], broken)
+    [made] = evaluate_system(AnsweringSystem("one", lambda _: [answer]), broken)
     assert (made.verdict, made.error) == ("not judged", "no worker can be started")
 
 
@@ -195,7 +268,7 @@ def test_answers_of_an_earlier_evaluation_are_judged_without_asking_again(tmp_pa
 
     timed_info = replace(untimed, is_timed=True, suite="copied")
     earlier = earlier_answers([run.out], timed_info)
-    assert earlier == {("llm", names[0]): told[0]}
+    assert earlier == {("llm", "", names[0]): told[0]}
     asked: list[int] = []
 
     def answerer(prompts: Sequence[Prompt]) -> list[list[str]]:
@@ -204,12 +277,15 @@ def test_answers_of_an_earlier_evaluation_are_judged_without_asking_again(tmp_pa
 
     desk, out = AcceptingDesk(), tmp_path / "timed"
     again = evaluation(out, timed_info, graphs, desk, earlier=earlier)
-    made = evaluate_system("llm", answerer, again)
+    made = evaluate_system(AnsweringSystem("llm", answerer), again)
     assert [each.answer for each in made] == told and asked == [1] and desk.num_judged == 2
-    evaluate_system("other", answerer, again)
+    evaluate_system(AnsweringSystem("other", answerer), again)
     assert asked == [1, 2], "an answer is its system's alone"
+    evaluate_system(AnsweringSystem("llm", answerer, "of other weights"), again)
+    assert asked == [1, 2, 2], "and another LLM of the same name is another system"
 
-    for other in (replace(timed_info, num_drawn=1), replace(timed_info, suite_hash="another")):
+    for changes in ({"num_drawn": 1}, {"seed": 1}, {"suite_hash": "another"}):
+        other = replace(timed_info, **changes)
         with pytest.raises(InputError, match="give the same"):
             earlier_answers([run.out], other)
     with pytest.raises(InputError, match="leave --samples out"):
