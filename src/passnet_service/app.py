@@ -41,7 +41,8 @@ def make_app(
     def complete(body: bytes) -> tuple[str, JudgeJob, bool]:
         submission = decode(body, Submission, "submission")
         job = judge_job(submission, suites, held_out)
-        return submission_id(job, digest, submission.repeat), job, submission.suite is None
+        has_graphs = submission.suite is None or bool(submission.unseen)
+        return submission_id(job, digest, submission.repeat), job, has_graphs
 
     async def put(request: HttpRequest) -> HttpAnswer:
         try:

@@ -1,6 +1,7 @@
 """A submission completed for a judge, which then needs to know no suites."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,6 @@ from passnet.judge.suite.suite import (
     Suite,
     SuiteRow,
     graph_of_row,
-    held_out_graphs,
     make_suite,
     row_of_graph,
 )
@@ -43,14 +43,22 @@ def judge_job(
     files: Files = {}
     for name in () if submission.is_unchanged else sorted(submission.files):
         files = created(files, name, submission.files[name])
+    graphs = _graphs(submission, suites)
+    unseen = (*_held_out_rows(held_out, graphs), *submission.unseen)
     how = (files, submission.is_timed, submission.is_unchanged)
+    return JudgeJob(graphs, _distinct(unseen), *how)
+
+
+def _graphs(submission: Submission, suites: Mapping[str, Suite]) -> tuple[SuiteRow, ...]:
+    """Return the graphs of a submission's task: its own, or those of the suite that it names."""
+    own = submission.graphs if submission.suite is None else ()
+    if len(own) > MAX_GRAPHS or len(submission.unseen) > MAX_GRAPHS:
+        raise InputError(f"a task may have {MAX_GRAPHS} graphs, and as many in other shapes")
+    is_own = all(row.task == submission.task for row in (*own, *submission.unseen))
+    if not is_own or (submission.suite is None and not own):
+        raise InputError(f"give graphs of task {submission.task}, or the suite that it is in")
     if submission.suite is None:
-        graphs, unseen = submission.graphs, submission.unseen
-        if len(graphs) > MAX_GRAPHS or len(unseen) > MAX_GRAPHS:
-            raise InputError(f"a task may have {MAX_GRAPHS} graphs, and as many in other shapes")
-        if not graphs or any(row.task != submission.task for row in (*graphs, *unseen)):
-            raise InputError(f"give graphs of task {submission.task}, or the suite that it is in")
-        return JudgeJob(graphs, unseen, *how)
+        return own
     if submission.suite not in suites:
         raise InputError(
             f"{no_such('suite', submission.suite, suites)}; send the graphs of the task, or start "
@@ -60,16 +68,39 @@ def judge_job(
     if submission.task not in tasks:
         missing = no_such("task", submission.task, tasks)
         raise InputError(f"suite {submission.suite} has {missing}")
-    graphs = tuple(row_of_graph(graph) for graph in tasks[submission.task].graphs)
-    unseen = tuple(row_of_graph(graph) for graph in held_out_graphs(held_out, submission.task))
-    return JudgeJob(graphs, unseen, *how)
+    return tuple(row_of_graph(graph) for graph in tasks[submission.task].graphs)
+
+
+def _held_out_rows(held_out: Suite | None, graphs: Sequence[SuiteRow]) -> list[SuiteRow]:
+    """Return a suite's graphs of the op sequence of a task; those of its name if there are any."""
+    name, ops = graphs[0].task, graphs[0].op_sequence
+    tasks = [task for task in (held_out.tasks if held_out else ()) if task.ops == ops]
+    named = [task for task in tasks if task.name == name]
+    return [
+        replace(row_of_graph(graph), task=name) for task in named or tasks for graph in task.graphs
+    ]
+
+
+def _distinct(rows: Sequence[SuiteRow]) -> tuple[SuiteRow, ...]:
+    """Return rows without repeated graphs, and under distinct names."""
+    by_content = {(row.program, row.tensors): row for row in reversed(rows)}
+    counts: Counter[str] = Counter()
+    distinct = []
+    for row in reversed(by_content.values()):
+        counts[row.name] += 1
+        number = counts[row.name]
+        distinct.append(row if number == 1 else replace(row, name=f"{row.name} ({number})"))
+    return tuple(distinct)
 
 
 def check_graphs(rows: Sequence[SuiteRow]) -> None:
-    """Raise InputError for graphs that cannot be read, or do not share one op sequence."""
-    if rows:
-        where = f"task {rows[0].task}"
-        make_suite(where, [graph_of_row(row, where) for row in rows])
+    """Raise InputError for graphs that cannot be read, or do not have the op sequence they name."""
+    if not rows:
+        return
+    where = f"task {rows[0].task}"
+    [task] = make_suite(where, [graph_of_row(row, where) for row in rows]).tasks
+    if any(row.op_sequence != task.ops for row in rows):
+        raise InputError(f"{where}: its graphs have other ops than their column op_sequence")
 
 
 def submission_id(job: JudgeJob, settings_digest: str, repeat: int) -> str:

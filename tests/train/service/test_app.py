@@ -133,6 +133,10 @@ REFUSED = {
     "no graph": (
         replace(submission(), graphs=(replace(ROW, program="import os"),)), 400, "task add_relu",
     ),
+    "no unseen graph": (
+        submission(suite="small", graphs=(), unseen=(replace(ROW, program="import os"),)),
+        400, "task add_relu",
+    ),
     "a path": (replace(submission(), files={"../a.py": ""}), 400, "no file name"),
     "too large": (replace(submission(), files={"a.py": "x" * 30_000}), 413, "20000 bytes"),
 }  # fmt: skip

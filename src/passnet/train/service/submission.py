@@ -29,7 +29,7 @@ class Submission:
     """The graphs of a task that the service does not know."""
 
     unseen: tuple[SuiteRow, ...] = ()
-    """Other shapes of these graphs, on which passes must not be wrong."""
+    """Other shapes, on which passes must not be wrong; the service adds its held-out graphs."""
 
     is_timed: bool = True
     repeat: int = 0
