@@ -1,12 +1,15 @@
 """Supervised fine-tuning, from nothing or from a checkpoint, by TRL's trainer."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import isfinite
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.core.records.serialise import SCHEMA_VERSION, drop_torn_line, read_json, read_lines
 from passnet.errors import InputError
 from passnet_loops.checkpoint import (
@@ -30,6 +33,9 @@ from passnet_loops.data.training_rows import (
 )
 from passnet_loops.settings import SftPlan, SftSettings
 
+BEGIN_FILE = "sft.json"
+"""The record of a run's LLM before the first step: data, settings and the LLM it began with."""
+
 CURVE_FILE = "curve.jsonl"
 
 STATES = "states"
@@ -48,20 +54,36 @@ def run_sft(
     """Fine-tune an LLM on the training data in `folder`, and write it to `out`.
 
     Raises:
-        InputError: There is no data, `out` holds a run that is not to be resumed, or TRL is
-            missing.
+        InputError: There is no data, `out` holds a run that is not to be resumed or was begun
+            otherwise, or TRL is missing.
     """
     require_trl()
     data = _lessons(folder, settings, plan.others)
-    if (out / INFO_FILE).exists() and not plan.resume:
-        raise InputError(f"{out}: already holds a run; add --resume, or choose another --out")
-    out.mkdir(parents=True, exist_ok=True)
     llm, tokenizer, info = _beginning(data, settings, plan.start)
-    if not plan.is_untrained:
-        curve = _train(llm, tokenizer, data, info.settings, out, plan.resume)
-        info = replace(info, stage="sft", seconds=curve.seconds)
-    keep_llm(out, llm, tokenizer, info)
+    with begin_training(out, info, plan.resume):
+        if not plan.is_untrained:
+            curve = _train(llm, tokenizer, data, info.settings, out, plan.resume)
+            info = replace(info, stage="sft", seconds=curve.seconds)
+        keep_llm(out, llm, tokenizer, info)
     return info
+
+
+@contextmanager
+def begin_training(out: Path, info: TrainInfo, resume: bool) -> Iterator[None]:
+    """Record the beginning of a run in its folder, or check that a resumed run began like this.
+
+    Raises:
+        InputError: `out` holds a run without such a record, one that began otherwise, or any while
+            `resume` is off.
+    """
+    for name in (INFO_FILE, STATES):
+        if (out / name).exists() and not (out / BEGIN_FILE).exists():
+            raise InputError(f"{out}: holds {name} but no {BEGIN_FILE}; choose another --out")
+    files = (BEGIN_FILE, TrainInfo, CURVE_FILE, dict[str, float])
+    run = RunFolder(out, *files, itemgetter("step"), "logged steps")
+    complaint = f"{out}: began with other data, settings or LLM; choose another --out"
+    with run.begin(info, resume, unchanged(complaint)):
+        yield
 
 
 @dataclass(frozen=True)

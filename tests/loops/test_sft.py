@@ -1,6 +1,8 @@
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,12 +24,53 @@ from passnet_loops.language.grammar import AnswerGrammar
 from passnet_loops.language.prompt import loops_prompt
 from passnet_loops.policy import Sampling, open_policy
 from passnet_loops.settings import LlmShape, SftPlan, SftSettings
-from passnet_loops.sft import muon_optimizer, run_sft
+from passnet_loops.sft import (
+    BEGIN_FILE,
+    CURVE_FILE,
+    STATES,
+    begin_training,
+    muon_optimizer,
+    run_sft,
+)
 from tests.loops.misfit import first_misfit
 
 SHIPPED = Path(__file__).parents[2] / "training"
 
-pytestmark = pytest.mark.slow
+BEGUN = TrainInfo(1, "untrained", 2, 3, 3, ("data",), {"demo": "hash"}, SftSettings(), 0.0)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"data": ("other data",)},
+        {"settings": SftSettings(learning_rate=9e-3)},
+        {"start": "digest of another LLM"},
+        {"evaluation": {}},
+    ],
+)
+def test_a_killed_run_goes_on_only_as_it_began(changes: dict[str, Any], tmp_path: Path) -> None:
+    with suppress(KeyboardInterrupt), begin_training(tmp_path, BEGUN, False):
+        (tmp_path / STATES / "checkpoint-100").mkdir(parents=True)
+        raise KeyboardInterrupt
+    other = begin_training(tmp_path, replace(BEGUN, **changes), True)
+    with pytest.raises(InputError, match="began with other"), other:
+        raise AssertionError("no step is made")
+    again = begin_training(tmp_path, BEGUN, False)
+    with pytest.raises(InputError, match="add --resume"), again:
+        raise AssertionError("no step is made")
+    with begin_training(tmp_path, BEGUN, True):
+        pass
+
+
+@pytest.mark.parametrize("name", [STATES, INFO_FILE, CURVE_FILE])
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_run_that_does_not_say_how_it_began_is_refused(
+    name: str, resume: bool, tmp_path: Path
+) -> None:
+    (tmp_path / name).touch()
+    run = begin_training(tmp_path, BEGUN, resume)
+    with pytest.raises(InputError, match=f"holds {name} but no {BEGIN_FILE}"), run:
+        raise AssertionError("no step is made")
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +83,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_an_llm_is_fine_tuned_kept_and_answers(folder: Path, tmp_path: Path) -> None:
     for name in ("trl", "pytorch_optimizer"):
         pytest.importorskip(name, reason="needs passnet[train]")
@@ -51,6 +95,8 @@ def test_an_llm_is_fine_tuned_kept_and_answers(folder: Path, tmp_path: Path) -> 
     assert "demo, passbench-v0" in card and f"{made.num_structures} structures" in card
     with pytest.raises(InputError, match="add --resume"):
         run_sft(folder, tmp_path, settings)
+    with pytest.raises(InputError, match="began with other"):
+        run_sft(folder, tmp_path, replace(settings, seed=1), SftPlan(resume=True))
 
     prompt = loops_prompt(load_suite("demo").tasks[0].graphs[0].graph)
     policy = open_policy(tmp_path)
@@ -77,6 +123,7 @@ def test_an_llm_is_fine_tuned_kept_and_answers(folder: Path, tmp_path: Path) -> 
     assert first_misfit(grammar, free) is not None, "an llm that knows nothing says nonsense"
 
 
+@pytest.mark.slow
 def test_own_answers_are_learned_beside_those_of_the_teacher(folder: Path, tmp_path: Path) -> None:
     for name in ("trl", "pytorch_optimizer"):
         pytest.importorskip(name, reason="needs passnet[train]")
@@ -102,6 +149,7 @@ def test_own_answers_are_learned_beside_those_of_the_teacher(folder: Path, tmp_p
     assert f"begun from the llm {llm_digest(out)[:16]}: LFM2, width 32" in " ".join(card.split())
 
 
+@pytest.mark.slow
 def test_the_shipped_llm_answers_what_the_judge_can_read() -> None:
     if not (SHIPPED / "llm").exists():
         pytest.skip("no llm beside the package")
@@ -115,6 +163,7 @@ def test_the_shipped_llm_answers_what_the_judge_can_read() -> None:
     assert expand_answer(prompt, answer)
 
 
+@pytest.mark.slow
 def test_muon_in_float32_moves_weights_as_that_in_bfloat16_does() -> None:
     """But for roundings: the method that it overrides is the one that is used."""
     torch = pytest.importorskip("torch")
