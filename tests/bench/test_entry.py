@@ -1,5 +1,6 @@
 """Entries of a leaderboard: what is checked of them, and that each check is seen to fail."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,11 @@ from passnet.bench.in_nets import PassesInNets, read_in_nets
 from passnet.bench.run_record import BenchRunInfo, run_folder
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.errors import InputError
+from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
 from passnet.judge.timing.estimate import speedup
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.findings import Finding
+from passnet_site.leaderboard.board_settings import board_settings
 from passnet_site.leaderboard.entry import (
     ENTRY_FILE,
     TRIALS,
@@ -124,6 +127,12 @@ BAD_INFOS: dict[str, tuple[Callable[[BenchRunInfo], BenchRunInfo], str]] = {
         lambda info: replace(info, settings=replace(
             info.settings, judge=replace(info.settings.judge, self_tolerance=1.0))),
         "settings: a self-tolerance"),
+    "checks of the judge are off": (
+        lambda info: replace(info, settings=replace(info.settings, judge=replace(
+            info.settings.judge, input_seed=7, num_structured=0, timing=TimingPlan(
+                0.8, min_rounds=1, look_share=0.0)))),
+        "settings: leave these settings of the judge as they are: input_seed (7), num_structured "
+        "(0), min_rounds (1), look_share (0.0)"),
 }  # fmt: skip
 
 
@@ -147,6 +156,49 @@ def test_changed_sources_scores_and_files_are_found(tmp_path: Path) -> None:
     TRIALS.write(folder / "trials.parquet", [faster(trials[0]), *trials[1:]])
     with pytest.raises(InputError, match=r"trials\.parquet: not the file that entry\.json"):
         read_entry(folder)
+
+
+def test_an_entry_is_judged_again_by_the_settings_of_its_board() -> None:
+    given = RunSettings(
+        JudgeSettings("cpu", 3, 7, 0, TimingPlan(1.5, max_rounds=1), rules="strict", max_repeats=9),
+        2, "bubblewrap", "suite",
+    )  # fmt: skip
+    own = JudgeSettings("cpu", timing=TimingPlan(1.5), rules="strict")
+    assert board_settings(given) == RunSettings(own, 2, "bubblewrap", "suite")
+
+
+@pytest.mark.parametrize("kind", ["null", "inductor", "aoti", "eager"])
+@pytest.mark.parametrize("place", ["passes", "root"])
+def test_no_baseline_of_an_entry_brings_code(kind: str, place: str, tmp_path: Path) -> None:
+    folder, _, _ = make(tmp_path)
+    path = folder / ENTRY_FILE
+    record = json.loads(path.read_text())
+    [baseline] = [each for each in record["info"]["candidates"] if each["kind"] == "eager"]
+    baseline.update({"kind": kind, place: str(tmp_path / "mine")})
+    path.write_text(json.dumps(record))
+    with pytest.raises(InputError, match=f"a {kind} has no passes"):
+        read_entry(folder)
+
+
+def test_passes_of_an_entry_are_named_by_its_own_folder_alone(tmp_path: Path) -> None:
+    folder, entry, _ = make(tmp_path)
+    for change in ({"passes": str(tmp_path)}, {"kind": "module"}):
+        others = tuple(
+            replace(each, **change) if each.has_code else each for each in entry.info.candidates
+        )
+        write_json(folder / ENTRY_FILE, replace(entry, info=replace(entry.info, candidates=others)))
+        with pytest.raises(InputError, match="names code outside of the entry"):
+            read_entry(folder)
+
+
+def test_an_entry_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
+    make(tmp_path)
+    broken = tmp_path / "board" / "broken"
+    broken.mkdir()
+    (broken / ENTRY_FILE).write_text("{}")
+    run = passnet("leaderboard", "verify", "--leaderboard", tmp_path / "board")
+    assert run.returncode == 1 and "first: " in run.stdout
+    assert "broken: unreadable" in run.stdout
 
 
 def test_passes_of_an_entry_lie_in_it(tmp_path: Path) -> None:

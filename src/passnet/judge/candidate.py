@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from passnet.errors import InputError
+
 CandidateKind: TypeAlias = Literal[
     "eager", "null", "inductor", "inductor-precise", "aoti", "passes", "module"
 ]
@@ -27,6 +29,9 @@ class Candidate:
     """A baseline or pass folder to measure against the reference, under a name unique in its run.
 
     `root` holds the pass folders of all tasks, or is `passes` itself; None for a baseline.
+
+    Raises:
+        InputError: a baseline has passes.
     """
 
     name: str
@@ -35,6 +40,15 @@ class Candidate:
     call: CallMode = "compiled"
     residual: Literal["eager", "inductor", "inlined"] = "eager"
     root: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.has_code and not (self.passes is None and self.root is None):
+            raise InputError(f"candidate {self.name[:80]!r}: a {self.kind} has no passes")
+
+    @property
+    def has_code(self) -> bool:
+        """Return whether it brings code of its own, which is inspected, confined and hashed."""
+        return self.kind in ("passes", "module")
 
     def is_direct_call_of(self, other: "Candidate") -> bool:
         """Return whether it calls directly what another candidate calls in whatever way."""

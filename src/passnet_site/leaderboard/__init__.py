@@ -1,7 +1,8 @@
 """Leaderboard entries.
 
-command       `passnet leaderboard`
-entry         a run as an entry that a pull request can carry
-entry_checks  checks on an entry's records
-rejudging     entries judged again
+command         `passnet leaderboard`
+entry           a run as an entry that a pull request can carry
+entry_checks    checks on an entry's records
+board_settings  the settings that runs of one board share
+rejudging       entries judged again
 """

@@ -140,7 +140,13 @@ def verify_command(options: LeaderboardVerifyOptions) -> None:
     known = KnownSuites(options.suites)
     facts = []
     for folder in entry_folders(options.leaderboard, options.names):
-        entry, trials = read_entry(folder)
+        try:
+            entry, trials = read_entry(folder)
+        except InputError as cause:
+            facts.append({"entry": folder.name, "standing": "unreadable", "problems": [str(cause)]})
+            if not options.json:
+                say(f"{folder.name}: unreadable\n  BAD  {cause}")
+            continue
         suite = known.of_hash(entry.info.suite_hash)
         checks = check_entry(folder, entry, trials, suite)
         problems = failed(checks)
@@ -179,18 +185,19 @@ def _rejudged(
     folder: Path, suite: Suite, options: LeaderboardVerifyOptions
 ) -> tuple[EntryVerification, list[Trial]]:
     from passnet.core.terminal.progress import progress
+    from passnet_site.leaderboard.board_settings import board_settings
     from passnet_site.leaderboard.entry import read_entry
     from passnet_site.leaderboard.rejudging import rejudge
 
     entry, _ = read_entry(folder)
     sandbox = options.sandbox
-    has_code = any(each.kind == "passes" for each in entry.info.candidates)
+    has_code = any(each.has_code for each in entry.info.candidates)
     if has_code and sandbox.name == "none":
         raise InputError(
             f"entry {entry.name} has code of others, and there is no sandbox: {sandbox.reason}"
         )
     print_notes(suite.notes)
-    settings = replace(entry.info.settings, sandbox=sandbox.name)
+    settings = replace(board_settings(entry.info.settings), sandbox=sandbox.name)
     with progress(f"judging {entry.name}", len(suite.graphs)) as step:
         return rejudge(folder, suite, settings, options.work / entry.name, options.held_out, step)
 

@@ -122,7 +122,7 @@ def write_entry(
     roots: dict[str, str] = {}
     for candidate in info.candidates:
         root = candidate.root or candidate.passes or ""
-        if candidate.kind == "passes" and root not in roots:
+        if candidate.has_code and root not in roots:
             roots[root] = f"{PASSES_FOLDER}/{len(roots)}"
             _copy_passes(Path(root), folder / roots[root], suite, candidate.name)
     names: dict[str, str] = {}
@@ -190,7 +190,12 @@ def read_entry(folder: Path) -> tuple[LeaderboardEntry, list[Trial]]:
     if entry.name != folder.resolve().name:
         raise InputError(f"{folder}: the entry calls itself {entry.name[:80]!r}; name them alike")
     for candidate in entry.info.candidates:
-        if candidate.kind == "passes" and _ROOT.fullmatch(candidate.root or "") is None:
+        if candidate.kind == "module" or candidate.passes is not None:
+            raise InputError(
+                f"{folder}: candidate {candidate.name[:80]!r} names code outside of the entry, "
+                "which holds pass folders alone"
+            )
+        if candidate.has_code and _ROOT.fullmatch(candidate.root or "") is None:
             raise InputError(
                 f"{folder}: candidate {candidate.name[:80]!r} has its passes in "
                 f"{(candidate.root or 'nothing')[:80]!r}, and not in {PASSES_FOLDER}/NUMBER"
@@ -230,7 +235,7 @@ def entry_hash(folder: Path) -> str:
 
 def candidate_entry(folder: Path, candidate: Candidate, suite: Suite) -> CandidateEntry:
     """Return an entry's candidate for a run; raise InputError if its passes cannot be used."""
-    if candidate.kind != "passes":
+    if not candidate.has_code:
         return CandidateEntry(candidate)
     parsed = parse_candidate(str(folder / (candidate.root or "")), suite.tasks)
     template = replace(

@@ -15,6 +15,7 @@ from passnet.judge.timing.estimate import self_ratio, speedup
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.findings import CATALOGUE
 from passnet.version import __version__
+from passnet_site.leaderboard.board_settings import changed_settings
 from passnet_site.leaderboard.entry import LeaderboardEntry, candidate_entry, claimed_scores
 
 LEAST_SECONDS = 0.4
@@ -94,7 +95,9 @@ def _settings(info: BenchRunInfo) -> EntryCheck:
         problems.append(
             f"a self-tolerance of at most {MOST_SELF_TOLERANCE:g} ({judge.self_tolerance:g})"
         )
-    has_code = any(candidate.kind == "passes" for candidate in info.candidates)
+    if changed := ", ".join(changed_settings(info.settings)):
+        problems.append(f"leave these settings of the judge as they are: {changed}")
+    has_code = any(candidate.has_code for candidate in info.candidates)
     if has_code and info.settings.sandbox == "none":
         problems.append("confine candidate code by a sandbox (none)")
     text = f"rules {judge.rules}, strides {judge.strides}, device {judge.device}, sandbox "
@@ -195,7 +198,7 @@ def _findings(trials: Sequence[Trial]) -> EntryCheck:
 
 
 def _sources(folder: Path, entry: LeaderboardEntry, suite: Suite | None) -> EntryCheck:
-    with_code = [candidate for candidate in entry.info.candidates if candidate.kind == "passes"]
+    with_code = [candidate for candidate in entry.info.candidates if candidate.has_code]
     if not with_code:
         return _check("sources", [], "baselines alone")
     if suite is None:

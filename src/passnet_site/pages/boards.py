@@ -12,6 +12,7 @@ from passnet.bench.scores import CandidateScore
 from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite
 from passnet.judge.trial import Trial
+from passnet_site.leaderboard.board_settings import shared_settings
 from passnet_site.leaderboard.entry import scores_of
 from passnet_site.pages.measured import MeasuredRun
 from passnet_site.pages.safe_text import file_stem
@@ -71,12 +72,11 @@ class Board:
 
 def _key(run: MeasuredRun) -> tuple[object, ...]:
     """Return the facts that must agree for two runs to share a column."""
-    env, settings = run.info.environment, run.info.settings
-    judge = settings.judge
+    env = run.info.environment
     return (
         run.info.suite_hash,
         *(env.cpu, env.num_cpus, env.gpu, env.torch, env.passnet, env.python, env.compiler),
-        *(judge.device, judge.rules, judge.strides, settings.num_threads, settings.held_out),
+        shared_settings(run.info.settings),
     )
 
 

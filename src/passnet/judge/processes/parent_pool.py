@@ -97,13 +97,13 @@ class ParentPool:
 
         Without a pass folder it has run no code yet, and will serve the first folder.
         """
-        if candidate.root is None:
+        if not candidate.has_code:
             return self.reference()
-        root = Path(candidate.root)
+        root = Path(candidate.root or str(candidate.passes))
         visible = [root, root.parent / INPUT_FOLDER]
         visible.append(cache_folder(_LIBRARIES))
         borrows = candidate.residual != "eager"
-        return self._get((candidate.name, candidate.root), candidate.passes, visible, borrows)
+        return self._get((candidate.name, str(root)), candidate.passes, visible, borrows)
 
     def _get(
         self, key: _Key, passes: str | None, visible: list[Path], borrows: bool = False
