@@ -1,15 +1,27 @@
 """The record of an attempt names its machine, settings and versions."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from passnet.agent.attempts.attempt_record import attempt_record, submitted
+from passnet.agent.attempts.attempt import (
+    ATTEMPTS_FILE,
+    Attempt,
+    Message,
+    ToolCall,
+    read_attempts,
+)
+from passnet.agent.attempts.attempt_record import attempt_record, fitted, submitted
 from passnet.agent.attempts.session import new_session
 from passnet.agent.settings import AgentSettings
 from passnet.bench.environment import Gpu
+from passnet.core.records.serialise import LineWriter, encode
+from passnet.errors import InputError
 from passnet.judge.settings import JudgeSettings, RunSettings
-from tests.agent.attempts import SUITE, attempt, evaluation
+from tests.agent.attempts import CHAT, SUITE, attempt, evaluation
+
+SETTINGS = AgentSettings("compiler", is_judged_anew=False)
 
 NVIDIA_SMI = "#!/bin/sh\necho 'NVIDIA H100 80GB HBM3, 580.95.05, 81559, 1980, 2619'\n"
 
@@ -48,3 +60,52 @@ def test_an_attempt_says_of_its_submission_that_it_was_not_timed() -> None:
     assert (record.best, record.score, record.last_score) == (0, None, None)
     assert record.untimed is not None and "was not timed" in record.untimed
     assert record.files == session.evaluations[0].files and attempt().untimed is None
+
+
+def long_attempt() -> Attempt:
+    """An attempt with ten states of 100 kB, of which the third cheats and the sixth is the best."""
+    text = "0123456789abcde\n" * 6400
+    states = [
+        evaluation(number, 2.0 if number == 5 else 1.5, findings=("cheat",) * (number == 2))
+        for number in range(10)
+    ]
+    states = [replace(state, files={"a.py": text + str(n)}) for n, state in enumerate(states)]
+    return attempt(evaluations=tuple(states), best=5, score=2.0)
+
+
+@pytest.mark.parametrize(("max_bytes", "left"), [(500_000, [2, 5, 8, 9]), (240_000, [2, 5])])
+def test_a_long_attempt_loses_files_of_states_but_not_those_it_submits(
+    max_bytes: int, left: list[int]
+) -> None:
+    long = long_attempt()
+    short = fitted(long, max_bytes)
+    assert max_bytes // 2 < len(encode(short)) < max_bytes
+    assert [n for n, state in enumerate(short.evaluations) if state.has_files] == left
+    assert all(bool(state.files) == state.has_files for state in short.evaluations)
+    assert short.files == long.files and short.messages == long.messages
+    assert fitted(long) == long, "a line holds it"
+
+
+def test_an_attempt_of_long_messages_loses_their_ends() -> None:
+    words = "word " * 20_000
+    calls = (ToolCall("c", "create", f'{{"text": "{words}"}}'),)
+    said = Message("assistant", words, calls, reasoning=words)
+    long = attempt(messages=(*CHAT, said, Message("tool", words)))
+    short = fitted(long, 100_000)
+    assert 50_000 < len(encode(short)) < 100_000 and short.messages[: len(CHAT)] == CHAT
+    assert short.messages[-1].content.startswith("word word ")
+    assert short.messages[-1].content.endswith(" characters more)")
+
+
+def test_a_run_with_a_long_attempt_can_be_read(tmp_path: Path) -> None:
+    text = "0123456789abcde\n" * 8000
+    files = {f"Table{number}.py": text for number in range(4)}
+    states = tuple(evaluation(number, 1.5, **files) for number in range(40))
+    session = new_session(SUITE.tasks[0], SETTINGS, None)
+    session.evaluations, session.messages = list(states), CHAT
+    record = attempt_record(session, SUITE, SETTINGS, 0)
+    with LineWriter(tmp_path / ATTEMPTS_FILE) as writer:
+        writer.write(record)
+        with pytest.raises(InputError, match="more than the 16777216 of a line; not stored"):
+            writer.write(replace(record, evaluations=states))
+    assert read_attempts([tmp_path]) == [record] and record.files == files

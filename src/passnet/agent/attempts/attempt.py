@@ -94,6 +94,8 @@ class Evaluation:
     score: float | None
     seconds: float
     overhead_s: float
+    has_files: bool = True
+    """False if `files` was left out, since the record of the attempt was too long with it."""
 
     @property
     def is_passing(self) -> bool:

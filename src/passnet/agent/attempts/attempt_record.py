@@ -10,7 +10,7 @@ from passnet.agent.attempts.session import Session
 from passnet.agent.settings import AgentSettings
 from passnet.bench.environment import describe_environment
 from passnet.core.hardware import version_of
-from passnet.core.records.serialise import SCHEMA_VERSION
+from passnet.core.records.serialise import MAX_LINE_BYTES, SCHEMA_VERSION, encode
 from passnet.errors import PassnetError
 from passnet.judge.desk.desk import JudgeDesk, StateJudge
 from passnet.judge.protocol.device import kind_of
@@ -18,7 +18,7 @@ from passnet.judge.suite.suite import Suite
 from passnet.judge.trial import Trial
 
 MAX_MESSAGE_CHARACTERS = 400_000
-"""Most characters of a message in the record."""
+"""Most characters of a text of a message in the record."""
 VERSIONED = ("passnet", "torch", "inspect-ai", "openai")
 """Packages whose versions are in the record."""
 
@@ -46,7 +46,7 @@ def attempt_record(
             error = error or f"the submission could not be measured anew: {cause}"
     final_score = task_score(trials) if trials else None
     best = submitted(session, final_score)
-    return Attempt(
+    attempt = Attempt(
         schema_version=SCHEMA_VERSION,
         task=session.task.name,
         suite=suite.name,
@@ -75,6 +75,31 @@ def attempt_record(
         judged=tuple(trials),
         error=error,
     )
+    return fitted(attempt)
+
+
+def fitted(attempt: Attempt, max_bytes: int = MAX_LINE_BYTES) -> Attempt:
+    """Return an attempt whose record is no longer than a line may be.
+
+    A longer one loses the files of states, the submitted ones excepted and those of exploits last,
+    and then the ends of its longest messages.
+    """
+    num_over = len(encode(attempt)) + len("\n") - max_bytes
+    if num_over <= 0:
+        return attempt
+    evaluations = list(attempt.evaluations)
+    numbers = [number for number in range(len(evaluations)) if number != attempt.best]
+    for number in sorted(numbers, key=lambda number: bool(evaluations[number].exploits)):
+        if num_over > 0:
+            num_over -= len(encode(evaluations[number].files))
+            evaluations[number] = replace(evaluations[number], files={}, has_files=False)
+    attempt = replace(attempt, evaluations=tuple(evaluations))
+    longest = MAX_MESSAGE_CHARACTERS
+    while len(encode(attempt)) >= max_bytes and longest > 1:
+        longest //= 2
+        messages = tuple(_shortened(message, longest) for message in attempt.messages)
+        attempt = replace(attempt, messages=messages)
+    return attempt
 
 
 def submitted(session: Session, final_score: float | None) -> int | None:
@@ -89,9 +114,17 @@ def submitted(session: Session, final_score: float | None) -> int | None:
     return best if was_timed or final_score > UNCHANGED_SCORE else None
 
 
-def _shortened(message: Message) -> Message:
-    num_over = len(message.content) - MAX_MESSAGE_CHARACTERS
-    if num_over <= 0:
-        return message
-    text = message.content[:MAX_MESSAGE_CHARACTERS]
-    return replace(message, content=f"{text}… ({num_over} characters more)")
+def _shortened(message: Message, longest: int = MAX_MESSAGE_CHARACTERS) -> Message:
+    return replace(
+        message,
+        content=_cut(message.content, longest),
+        reasoning=message.reasoning and _cut(message.reasoning, longest),
+        tool_calls=tuple(
+            replace(call, arguments=_cut(call.arguments, longest)) for call in message.tool_calls
+        ),
+    )
+
+
+def _cut(text: str, longest: int) -> str:
+    num_over = len(text) - longest
+    return f"{text[:longest]}… ({num_over} characters more)" if num_over > 0 else text

@@ -143,8 +143,14 @@ class LineWriter:
         self._stream.close()
 
     def write(self, record: object) -> None:
-        """Append one record and sync it; an OSError, as of a full disk, leaves nothing of it."""
+        """Append one record and sync it; an OSError, as of a full disk, leaves nothing of it.
+
+        Raises InputError for a line that `read_lines` would refuse.
+        """
         line = memoryview(encode(record) + b"\n")
+        if len(line) > MAX_LINE_BYTES:
+            limit = f"more than the {MAX_LINE_BYTES} of a line"
+            raise InputError(f"{self._path}: a record has {len(line)} bytes, {limit}; not stored")
         end = self._stream.seek(0, os.SEEK_END)
         try:
             with naming(self._path):
