@@ -192,6 +192,32 @@ def test_values_that_take_no_bytes_in_a_file_are_counted(tmp_path, words):
         limited.check(path)
 
 
+@pytest.mark.parametrize("kind", range(1, 13))
+def test_a_list_longer_than_its_file_is_refused_at_once(tmp_path, kind):
+    path = tmp_path / "r.parquet"
+    ROWS.write(path, SOME * 50)
+    data = bytearray(path.read_bytes())
+    start = pq.read_metadata(path).row_group(0).column(0).dictionary_page_offset
+    length = b"\xff" * 8 + b"\x3f"  # 2**62 - 1
+    data[start : start + 11] = bytes([0x19, 0xF0 | kind]) + length  # field 1, a list of that kind
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"r\.parquet: damaged: ValueError: a list of 46116860"):
+        ROWS.check(path)
+
+
+def test_columns_that_share_their_pages_are_refused(tmp_path):
+    path = tmp_path / "r.parquet"
+    ROWS.write(path, [Row("x" * 1000, number, (), "a", ()) for number in range(20)])
+    data = path.read_bytes()
+    [size] = [pq.read_metadata(path).row_group(0).column(0).total_compressed_size]
+    number = bytes([size << 1 & 127 | 128, size << 1 >> 7])
+    assert data.count(b"\x16" + number) == 1, "the packed size, in the footer"
+    path.write_bytes(data.replace(b"\x16" + number, b"\x16" + bytes([254, 127])))
+    assert len(data) < 8191
+    with pytest.raises(InputError, match="columns that are larger than the file"):
+        ROWS.check(path)
+
+
 def test_a_text_that_may_be_missing_comes_back_as_it_was(tmp_path):
     optional = Format(Optional, "test rows")
     optional.write(tmp_path / "r.parquet", [Optional("x"), Optional(None)])

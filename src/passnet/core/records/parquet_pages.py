@@ -22,13 +22,19 @@ VALUE_BYTES = 16
 MAX_FOOTER_BYTES = 2**22
 """Largest footer to read; those of the files that ship with passnet have up to 8 KB."""
 
+MAX_HEADER_BYTES = 2**16
+"""Largest page header to read; its statistics hold up to four values of 4 KB each."""
+
+_FIXED_BYTES = {1: 1, 2: 1, 3: 1, 7: 8}
+"""Bytes of a list's item, for the kinds of items of one size: truth values, bytes and doubles."""
+
 
 def unpacked_bytes(data: bytes | mmap) -> int:
     """Return the bytes that all pages of a file unpack to, by the page headers.
 
     Readers allocate by these headers, not by the footer. Each value counts for `VALUE_BYTES` more,
     as a run of equal values is packed into a few bytes. `data` is the whole file. What does not fit
-    together is a ValueError, LookupError or TypeError.
+    together is a ValueError, LookupError or TypeError, after time in proportion to the file's size.
 
     Source:
         The Parquet format, parquet.thrift: `FileMetaData` (field 4: row groups), `RowGroup` (1:
@@ -44,6 +50,9 @@ def unpacked_bytes(data: bytes | mmap) -> int:
     if end != size:
         raise ValueError("a footer that ends early")
     chunks = [chunk[3] for group in footer[4] for chunk in group[1]]
+    sizes = [chunk[7] for chunk in chunks if chunk[5]]
+    if min(sizes, default=0) < 0 or sum(sizes) > len(data):  # one page could be read many times
+        raise ValueError("columns that are larger than the file")
     pages = chain.from_iterable(_page_sizes(data, chunk) for chunk in chunks)
     total = sum(islice(pages, MAX_PAGES))
     if next(pages, None) is not None:
@@ -58,7 +67,8 @@ def _page_sizes(data: bytes | mmap, chunk: dict[int, Any]) -> Iterator[int]:
     offset = min(chunk[9], chunk.get(11) or chunk[9])
     end = offset + chunk[7]
     while offset < end:
-        header, offset = _thrift_struct(data, offset)
+        header, size = _thrift_struct(data[offset : offset + MAX_HEADER_BYTES], 0)
+        offset += size
         for kind in _ENCODINGS.keys() & header.keys():
             for field, allowed in _ENCODINGS[kind].items():
                 if header[kind].get(field) not in allowed:
@@ -72,7 +82,7 @@ def _page_sizes(data: bytes | mmap, chunk: dict[int, Any]) -> Iterator[int]:
         raise ValueError("pages that do not fill their column")
 
 
-def _thrift_struct(data: bytes | mmap, offset: int) -> tuple[dict[int, Any], int]:
+def _thrift_struct(data: bytes, offset: int) -> tuple[dict[int, Any], int]:
     """Read a struct in Thrift's compact protocol; return its fields, and its end."""
     fields: dict[int, Any] = {}
     number = 0
@@ -88,7 +98,7 @@ def _thrift_struct(data: bytes | mmap, offset: int) -> tuple[dict[int, Any], int
     return fields, offset + 1
 
 
-def _thrift_value(data: bytes | mmap, offset: int, kind: int) -> tuple[Any, int]:
+def _thrift_value(data: bytes, offset: int, kind: int) -> tuple[Any, int]:
     """Read a value of a kind; a text is its length, a list holds only its structs."""
     if kind == 12:
         return _thrift_struct(data, offset)
@@ -97,7 +107,7 @@ def _thrift_value(data: bytes | mmap, offset: int, kind: int) -> tuple[Any, int]
         if kind == 8:
             return number, offset + number
         return (number >> 1) ^ -(number & 1), offset
-    if kind == 3:  # a byte, or a truth value in a list
+    if kind == 3:
         return data[offset], offset + 1
     if kind == 7:
         return None, offset + 8
@@ -107,15 +117,20 @@ def _thrift_value(data: bytes | mmap, offset: int, kind: int) -> tuple[Any, int]
     offset += 1
     if length == 15:
         length, offset = _varint(data, offset)
+    # Every item has a byte at least, so that a list is never longer than the bytes that are left.
+    if length * _FIXED_BYTES.get(kind, 1) > len(data) - offset:
+        raise ValueError(f"a list of {length} items")
+    if kind in _FIXED_BYTES:
+        return [], offset + length * _FIXED_BYTES[kind]
     values = []
     for _ in range(length):
-        value, offset = _thrift_value(data, offset, 3 if kind in (1, 2) else kind)
+        value, offset = _thrift_value(data, offset, kind)
         if kind == 12:
             values.append(value)
     return values, offset
 
 
-def _varint(data: bytes | mmap, offset: int) -> tuple[int, int]:
+def _varint(data: bytes, offset: int) -> tuple[int, int]:
     value = shift = 0
     while data[offset] > 127:
         value |= (data[offset] & 127) << shift
