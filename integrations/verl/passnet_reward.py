@@ -50,7 +50,7 @@ async def compute_score(
     graphs = tuple(map(row_of_graph, task.graphs))
     why = ""
     for number in range(NUM_ASKED):
-        submission = Submission(task.name, files, graphs=graphs, repeat=number)
+        submission = Submission(task.name, files, graphs=graphs, repeat=number, purpose="reward")
         [report] = await judge_all(address, [submission])
         judged = report.judged
         if judged is not None and judged.fault is None:

@@ -15,7 +15,7 @@ from passnet.judge.suite.suite import (
     row_of_graph,
 )
 from passnet.passes.files import Files, created
-from passnet.train.service.submission import Submission
+from passnet.train.service.submission import Purpose, Submission
 
 MAX_GRAPHS = 64
 """Most graphs of a task that comes with a submission."""
@@ -30,6 +30,7 @@ class JudgeJob:
     files: Files
     is_timed: bool
     is_unchanged: bool = False
+    purpose: Purpose = "evaluation"
 
 
 def judge_job(
@@ -45,7 +46,7 @@ def judge_job(
         files = created(files, name, submission.files[name])
     graphs = _graphs(submission, suites)
     unseen = (*_held_out_rows(held_out, graphs), *submission.unseen)
-    how = (files, submission.is_timed, submission.is_unchanged)
+    how = (files, submission.is_timed, submission.is_unchanged, submission.purpose)
     return JudgeJob(graphs, _distinct(unseen), *how)
 
 
@@ -104,8 +105,11 @@ def check_graphs(rows: Sequence[SuiteRow]) -> None:
 
 
 def submission_id(job: JudgeJob, settings_digest: str, repeat: int) -> str:
-    """Hash the graphs but their origins, the files, the settings and the number of repeats."""
+    """Hash the graphs but their origins, the files, settings, number of repeats and purpose."""
     bare = [tuple(replace(row, source="null") for row in rows) for rows in (job.graphs, job.unseen)]
     parts = (bare, sorted(job.files.items()), job.is_timed, settings_digest, repeat)
-    content = encode((*parts, "unchanged") if job.is_unchanged else parts)
-    return hashlib.sha256(content).hexdigest()[:32]
+    if job.is_unchanged:
+        parts += ("unchanged",)
+    if job.purpose != "evaluation":
+        parts += (job.purpose,)
+    return hashlib.sha256(encode(parts)).hexdigest()[:32]

@@ -22,6 +22,8 @@ from recipes.gpu.train import GpuRecipe, train
 from tests.agent.byte_tokenizer import byte_tokenizer
 from tests.judge.folders import small_graph
 from tests.train.service.running import LIST, kernel, serving
+from tests.train.service.scripted_judge import RIGHT, ScriptedJudge
+from tests.train.service.served_app import in_background, service
 
 TASKS = {"add_relu": make_suite("small", [small_graph()]).tasks[0]}
 SETTINGS = RunSettings(JudgeSettings(rules="open"))
@@ -48,6 +50,24 @@ def test_the_tools_of_a_rollout_work_on_a_folder_of_its_own():
     assert first.submitted == {}
     with pytest.raises(InputError, match="no suite here has"):
         first.reset(task="other")
+
+
+def test_a_reward_is_no_measurement_that_chose_the_answer(tmp_path):
+    lows = [1.2, 1.5, 1.1, 1.0]  # of one kernel: the second evaluation is lucky
+    right = replace(RIGHT, graph="add_relu-0", speedup_high=2.0)
+    judge = ScriptedJudge(*(replace(right, speedup=low, speedup_low=low) for low in lows))
+    with in_background(service(tmp_path, judge)) as address:
+        rollout = environment_factory(TASKS, ServiceDesk(address, SETTINGS))()
+        rollout.reset(task="add_relu")
+        for number in range(3):
+            for name, text in kernel(number).items():
+                rollout.create(name, text)
+            rollout.evaluate()
+        assert rollout.submitted == kernel(1)
+        with SampleLog(tmp_path / "run") as log:
+            batch = BatchReward(TASKS, service_judge(address), log)
+            [reward] = asyncio.run(batch.rewards(["add_relu"], [rollout.submitted], 0, 1.0))
+    assert reward == 1.0 and len(judge.texts) == 4
 
 
 def test_what_an_asynchronous_trainer_sends_to_its_worker_can_be_pickled(tmp_path):

@@ -5,7 +5,7 @@ from passnet.judge.task import Task
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 from passnet.train.service.client import judge_all, service_address
-from passnet.train.service.submission import Submission
+from passnet.train.service.submission import Purpose, Submission
 
 
 class NotJudgedError(RuntimeError):
@@ -17,14 +17,16 @@ def task_named(suite: str, name: str) -> Task:
     return next(task for task in load_suite(suite).tasks if task.name == name)
 
 
-async def judged(task: Task, files: Files, is_timed: bool, timeout_s: float) -> tuple[Trial, ...]:
+async def judged(
+    task: Task, files: Files, is_timed: bool, timeout_s: float, purpose: Purpose
+) -> tuple[Trial, ...]:
     """Return the trials of a pass folder.
 
     Raises:
         NotJudgedError: a fault of the service, or no answer in time.
     """
     graphs = tuple(map(row_of_graph, task.graphs))
-    submission = Submission(task.name, files, graphs=graphs, is_timed=is_timed)
+    submission = Submission(task.name, files, graphs=graphs, is_timed=is_timed, purpose=purpose)
     [report] = await judge_all(service_address(timeout_s), [submission])
     if report.judged is None or report.judged.fault is not None:
         raise NotJudgedError(report.judged.fault if report.judged else "no answer")

@@ -61,7 +61,7 @@ class PassTask(vf.Task[PassTaskData, PassState, PassTaskConfig]):
             return 0.0
         task = task_named(self.data.suite, self.data.task)
         tools = self.config.tools
-        trials = await judged(task, files, tools.is_timed, tools.timeout_s)
+        trials = await judged(task, files, tools.is_timed, tools.timeout_s, "reward")
         trace.info["statuses"] = [trial.status for trial in trials]
         trace.record_metric("correct", sum(map(is_correct, trials)) / len(trials))
         trace.record_metric("cheats", float(any(trial.status == "cheat" for trial in trials)))

@@ -85,7 +85,8 @@ class PassTools(vf.Toolset[PassToolsConfig, PassState]):
         if not self.state.files:
             return "error: the pass folder is empty"
         config = self.config
-        trials = await judged(self._task, self.state.files, config.is_timed, config.timeout_s)
+        how = (config.is_timed, config.timeout_s, "evaluation")
+        trials = await judged(self._task, self.state.files, *how)
         score = task_score(trials)
         worth = float(all(map(is_correct, trials))) if score is None else score
         if worth > self.state.best_score:

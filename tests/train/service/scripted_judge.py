@@ -49,7 +49,7 @@ class ScriptedJudge:
 
     async def judge(self, job: bytes) -> Judged:
         assert self._is_open
-        self.texts.append(decode(job, JudgeJob).files["a.py"])
+        self.texts.append(decode(job, JudgeJob).files.get("a.py", ""))
         word = next(self._script, RIGHT)
         await asyncio.sleep(3600 if word == "hang" else self._seconds)
         if word == "lost":

@@ -2,25 +2,15 @@
 
 import asyncio
 import resource
-from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 
-import httpx
 import pytest
 
 from passnet.core.jobs.process import JobLimits
 from passnet.core.records.serialise import decode, encode
-from passnet.judge.settings import JudgeSettings, RunSettings
-from passnet.judge.suite.suite import make_suite
 from passnet.train.service.submission import Judged, JudgeReport, QueueCounts, ServiceStatus
-from passnet_service.app import make_app
-from passnet_service.dispatch import Dispatcher
-from passnet_service.graph_check import CHECK_LIMITS, GraphChecker
-from passnet_service.queue import QUEUE_FILE, SubmissionQueue
-from passnet_service.settings import ServiceSettings
+from passnet_service.queue import QUEUE_FILE
 from tests.faults import limited_files
-from tests.judge.folders import small_graph
-from tests.train.service.listening import listening
 from tests.train.service.scripted_judge import (
     LIMITS,
     RIGHT,
@@ -29,23 +19,7 @@ from tests.train.service.scripted_judge import (
     ScriptedJudge,
     submission,
 )
-
-TOKEN = "a-token-of-this-test"
-SUITE = make_suite("small", [small_graph()])
-SUITES = {"small": SUITE}
-SETTINGS = ServiceSettings(RunSettings(JudgeSettings(device="cuda:0"), sandbox="none"), "direct")
-
-
-@asynccontextmanager
-async def service(folder, *judges, max_waiting=100, token=TOKEN, limits=LIMITS, check=CHECK_LIMITS):
-    with closing(SubmissionQueue(folder, max_waiting)) as queue, GraphChecker(check) as checker:
-        async with Dispatcher(queue, judges, 5.0) as dispatcher:
-            app = make_app(dispatcher, SUITES, None, SETTINGS, "digest", limits, checker)
-            async with listening(app, TOKEN, limits) as (_, port):
-                headers = {"Authorization": f"Bearer {token}".encode()} if token else {}
-                url = f"http://127.0.0.1:{port}"
-                async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30) as http:
-                    yield http
+from tests.train.service.served_app import SETTINGS, TOKEN, service
 
 
 async def put(http, submitted):

@@ -6,7 +6,7 @@ import pytest
 
 from passnet.errors import InputError
 from passnet.judge.suite.suite import make_suite, row_of_graph
-from passnet_service.jobs import check_graphs, judge_job
+from passnet_service.jobs import check_graphs, judge_job, submission_id
 from tests.judge.folders import small_graph
 from tests.train.service.scripted_judge import ROW, submission
 
@@ -43,3 +43,9 @@ def test_a_held_out_graph_that_a_client_sends_too_counts_once_and_names_stay_dis
     job = judge_job(submission(unseen=both), {}, HELD_OUT)
     assert [row.name for row in job.unseen] == ["unseen", "unseen (2)"]
     check_graphs(job.unseen)
+
+
+def test_a_judgement_for_a_reward_is_not_that_of_an_evaluation():
+    asked = [submission(), submission(purpose="reward"), submission(purpose="reward", repeat=1)]
+    ids = [submission_id(judge_job(each, {}, None), "", each.repeat) for each in asked]
+    assert len(set(ids)) == 3

@@ -110,8 +110,14 @@ class BatchReward:
             raise InputError(f"the training data asks for task {name!r}, which no suite here has")
         graphs = tuple(row_of_graph(graph) for graph in self.tasks[name].graphs)
         unseen = tuple(row_of_graph(graph) for graph in self.held_out.get(name, ()))
-        files = judgeable(files)
-        return Submission(name, files, graphs=graphs, unseen=unseen, is_timed=self.is_timed)
+        return Submission(
+            name,
+            judgeable(files),
+            graphs=graphs,
+            unseen=unseen,
+            is_timed=self.is_timed,
+            purpose="reward",
+        )
 
     def _sample(
         self,

@@ -14,6 +14,8 @@ from passnet.judge.trial import Trial
 from passnet.passes.files import Files, created
 
 SubmissionState: TypeAlias = Literal["waiting", "judging", "done"]
+Purpose: TypeAlias = Literal["evaluation", "reward"]
+"""The use of a judgement: an author chooses by evaluations, so rewards are measured anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,9 @@ class Submission:
     is_timed: bool = True
     repeat: int = 0
     """A new number asks for another judgement."""
+
+    purpose: Purpose = "evaluation"
+    """A reward is never answered with the measurement of an evaluation."""
 
     is_unchanged: bool = False
     """Judge the graphs as they are, called as passes are; `files` do not count."""
