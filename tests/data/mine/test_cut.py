@@ -408,6 +408,29 @@ def test_no_cut_loses_the_strides_that_a_call_reads_past():
         assert cut_range(parent, start, 5).program.ops
 
 
+RESHAPES = (
+    ("y = x.unsqueeze_(0)", "v = x + b"),
+    ("y = x.t_()", "v = x @ b"),
+    ("y = x.unsqueeze_(0)", "w = x.squeeze_(0)", "v = y + b"),
+    ("y = torch.mean(a, 0, out=x)", "v = x + b"),
+    ("p = x.contiguous()", "y = p.unsqueeze_(0)", "v = x + b"),
+)
+
+
+@pytest.mark.parametrize("lines", RESHAPES)
+def test_no_value_crosses_a_cut_after_its_shape_was_changed_in_place(lines):
+    parent = parent_of_lines("x = torch.relu(a)", *lines, "z = v * 2")
+    num_ops = len(parent.ops)
+    with pytest.raises(CutError, match="after a change of its shape"):
+        cut_range(parent, num_ops - 2, num_ops)
+    assert cut_range(parent, 0, num_ops).program.ops
+
+
+def test_the_result_of_a_change_of_shape_crosses_a_cut():
+    parent = parent_of_lines("x = torch.relu(a)", "y = x.unsqueeze_(0)", "v = y + b", "z = v * 2")
+    assert cut_range(parent, 2, 4).tensors[0].shape == (1, 2, 3)
+
+
 @pytest.mark.parametrize("call", ["torch.split(a, 2)", "torch.gradient(a, dim=0)"])
 def test_a_tuple_of_one_tensor_is_no_tensor(call):
     parent = parent_of_lines(f"t = {call}", "x = t[0]", "z = x + b")

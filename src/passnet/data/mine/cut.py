@@ -16,7 +16,7 @@ from passnet.graph.values.effects import (
     may_alias,
     writes_first,
 )
-from passnet.graph.values.fake import SYMBOL_ANNOTATION, infer_shapes
+from passnet.graph.values.fake import SYMBOL_ANNOTATION, ValueShape, infer_shapes
 
 
 def single_assignment(program: Program) -> Program:
@@ -54,7 +54,8 @@ def _unused_name(stem: str, used: dict[str, int]) -> str:
 def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
     """Return the specs of a `single_assignment` graph's tensors, but for unknown sizes.
 
-    Values that `as_strided` reads past their strides, which specs do not hold, are left out too.
+    Values that `as_strided` reads past their strides, which specs do not hold, are left out too,
+    and so are values that are read after an in-place op has changed their shape.
     """
     specs = {spec.name: spec for spec in graph.tensors}
     classes = _alias_classes(graph.program.ops)
@@ -64,14 +65,43 @@ def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
         if last_name(op.target).rstrip("_") == "as_strided"
         for name in _first(op)
     }
-    for op, shapes in zip(graph.program.ops, infer_shapes(graph), strict=True):
+    made = infer_shapes(graph)
+    for op, shapes in zip(graph.program.ops, made, strict=True):
         if op.output is None or len(shapes) != 1 or shapes[0].is_part:
             continue
         shape, dtype, stride = shapes[0].shape, shapes[0].dtype, shapes[0].stride
         is_lost = stride is not None and classes.find(op.output) in by_strides
         if shape is not None and dtype is not None and -1 not in shape and not is_lost:
             specs[op.output] = TensorSpec(op.output, shape, dtype)
-    return specs
+    reshaped = _read_after_reshape(graph.program, specs, made, classes)
+    return {name: spec for name, spec in specs.items() if name not in reshaped}
+
+
+def _read_after_reshape(
+    program: Program,
+    specs: Mapping[str, TensorSpec],
+    made: Sequence[Sequence[ValueShape]],
+    classes: AliasClasses,
+) -> set[str]:
+    """Return the values that are read after an op has changed their shape, or may have."""
+    shapes = {name: spec.shape for name, spec in specs.items()}
+    births = {op.output: index for index, op in enumerate(program.ops)}
+    last_reads = {name: index for index, op in enumerate(program.ops) for name in op_refs(op)}
+    last_reads |= {name: len(program.ops) for arg in program.outputs for name in refs(arg)}
+    names: set[str] = set()
+    for index, (op, results) in enumerate(zip(program.ops, made, strict=True)):
+        shape = results[0].shape if len(results) == 1 else None
+        for written in _written_results(op):
+            if shape is None or shapes.get(written, shape) == shape:
+                continue
+            shapes[written] = shape
+            names |= {
+                name
+                for name in specs
+                if births.get(name, -1) < index < last_reads.get(name, -1)
+                and classes.find(name) == classes.find(written)
+            }
+    return names
 
 
 def _alias_classes(ops: Sequence[Op]) -> AliasClasses:
@@ -152,7 +182,7 @@ def cut_range(parent: Parent, start: int, stop: int) -> Graph:
         raise CutError(f"range [{start}, {stop}) lies where another op switches a state")
     for name in (*live_in, *live_out):
         if name not in parent.specs:
-            what = "is no tensor, or is read past its strides"
+            what = "is no tensor, or is read past its strides or after a change of its shape"
             raise CutError(f"range [{start}, {stop}): {name} crosses the cut and {what}")
     return _graph(parent, ops, live_in, live_out)
 
@@ -203,12 +233,17 @@ Source: their signatures in torch 2.13."""
 
 
 def _written(op: Op) -> tuple[str, ...]:
+    return (*_written_results(op), *_written_state(op))
+
+
+def _written_results(op: Op) -> tuple[str, ...]:
+    """Return the values that a call writes its result into."""
     kwargs = dict(op.kwargs)
     index = _INPLACE_INDEX.get(last_name(op.target), len(op.args))
     if op.target.startswith("torch.nn.functional.") and len(op.args) > index:
         kwargs["inplace"] = op.args[index]
     first = _first(op) if writes_first(op.target, kwargs) else ()
-    return (*first, *refs(kwargs.get("out")), *_written_state(op))
+    return (*first, *refs(kwargs.get("out")))
 
 
 _NORM_OF_TORCH = ("input", "weight", "bias", "running_mean", "running_var", "training")
