@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,12 @@ from passnet.agent.attempts.attempt import (
 from passnet.agent.attempts.attempt_record import attempt_record, fitted, submitted
 from passnet.agent.attempts.session import new_session
 from passnet.agent.settings import AgentSettings
+from passnet.agent.trajectories.stats import summarise
 from passnet.bench.environment import Gpu
 from passnet.core.records.serialise import LineWriter, encode
-from passnet.errors import InputError
+from passnet.errors import InputError, MeasureError
 from passnet.judge.settings import JudgeSettings, RunSettings
+from passnet.judge.trial import Trial
 from tests.agent.attempts import CHAT, SUITE, attempt, evaluation
 
 SETTINGS = AgentSettings("compiler", is_judged_anew=False)
@@ -44,12 +47,53 @@ def test_an_attempt_on_a_gpu_records_it_and_one_on_a_cpu_records_none(
     assert attempt_record(session, SUITE, settings, 0).environment.gpu == gpu
 
 
-def test_what_was_not_timed_before_is_submitted_by_a_guarded_attempt_unless_it_then_loses() -> None:
+def measured(speedup: float | None, smallest_t: int | None = -6) -> Trial:
+    """A trial of the graph `relu-0`, unstable without a speedup."""
+    status = "unstable" if speedup is None else "ok"
+    return Trial("relu", "relu-0", "passes", status, smallest_t, speedup, speedup, speedup)
+
+
+@pytest.mark.parametrize("score", [None, 1.02])
+@pytest.mark.parametrize(
+    ("trial", "is_submitted"),
+    [
+        (measured(1.2), True),
+        (measured(None), True),
+        (measured(0.95), False),
+        (measured(1.2, None), False),
+        (measured(None, None), False),
+        (Trial("relu", "relu-0", "passes", "cheat"), False),
+    ],
+)
+def test_a_guarded_attempt_submits_nothing_that_its_last_measurement_refutes(
+    score: float | None, trial: Trial, is_submitted: bool
+) -> None:
     session = new_session(SUITE.tasks[0], AgentSettings("compiler", is_guarded=True), None)
-    session.evaluations = [evaluation(1, None)]
-    assert [submitted(session, score) for score in (None, 1.2, 0.9)] == [0, 0, None]
-    session.evaluations = [evaluation(1, 1.1)]
-    assert submitted(session, 0.9) == 0
+    session.evaluations = [evaluation(1, score)]
+    assert submitted(session, [trial]) == (0 if is_submitted else None)
+    assert submitted(session, []) == 0, "it was not measured anew"
+    session.is_guarded = False
+    assert submitted(session, [trial]) == 0
+
+
+class BrokenDesk:
+    """A judge whose own machinery fails."""
+
+    settings, root = RunSettings(), "/nowhere"
+
+    def judge(self, *_: object) -> list[Trial]:
+        raise MeasureError("no worker can be started")
+
+
+def test_an_attempt_that_could_not_be_measured_anew_is_repeated_and_counts_in_no_score() -> None:
+    settings = AgentSettings("compiler")
+    session = new_session(SUITE.tasks[0], settings, None)
+    session.evaluations, session.is_submitted = [evaluation(1, 1.5)], True
+    desk: Any = BrokenDesk()
+    record = attempt_record(session, SUITE, settings, 0, desk)
+    assert record.ending == "error" and "no worker can be started" in str(record.error)
+    (stats,) = summarise([record])
+    assert (stats.num_scored, stats.solved_ratio) == (0, None)
 
 
 def test_an_attempt_says_of_its_submission_that_it_was_not_timed() -> None:

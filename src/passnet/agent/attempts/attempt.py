@@ -70,8 +70,7 @@ class VariantResult:
     @property
     def is_correct(self) -> bool:
         """Return whether it ran, and its outputs are correct at t = -5, timed or not."""
-        ran = self.status == "ok" or self.is_untimed
-        return ran and self.smallest_t is not None and self.smallest_t <= CORRECT_AT
+        return is_correct(self)
 
     @property
     def is_untimed(self) -> bool:
@@ -214,6 +213,12 @@ class Attempt:
         return tuple(sorted(names))
 
 
+def is_correct(result: VariantResult | Trial) -> bool:
+    """Return whether it ran, and its outputs are correct at t = -5, timed or not."""
+    ran = result.status in ("ok", "unstable")
+    return ran and result.smallest_t is not None and result.smallest_t <= CORRECT_AT
+
+
 def compared_results(results: Iterable[VariantResult | Trial]) -> dict[str, Score]:
     """Return the results of a state by graph, as `best_state` compares them.
 
@@ -223,7 +228,7 @@ def compared_results(results: Iterable[VariantResult | Trial]) -> dict[str, Scor
     for each in results:
         if each.status != "unstable":
             timed[each.graph] = Score(cast(Status, each.status), each.smallest_t, each.speedup)
-        elif each.smallest_t is None or each.smallest_t > CORRECT_AT:
+        elif not is_correct(each):
             wrong[each.graph] = Score("ok")
     return timed | wrong if timed else {}
 

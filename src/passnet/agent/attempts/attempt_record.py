@@ -1,10 +1,11 @@
 """The record of an attempt that has ended."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from passnet.agent.attempts.attempt import UNCHANGED_SCORE, Attempt, Message
+from passnet.agent.attempts.attempt import UNCHANGED_SCORE, Attempt, Message, is_correct
 from passnet.agent.attempts.observations import task_score
 from passnet.agent.attempts.session import Session
 from passnet.agent.settings import AgentSettings
@@ -35,6 +36,7 @@ def attempt_record(
     Its submission is measured anew if the settings say so, by `evaluator` or by a new one.
     """
     best, error = session.best, session.error
+    ending = session.ending or ("submitted" if session.is_submitted else "stalled")
     trials: list[Trial] = []
     if settings.is_judged_anew and best is not None:
         try:
@@ -43,9 +45,10 @@ def attempt_record(
                 files = session.evaluations[best].files
                 trials = evaluator.judge(session.task, files, session.unseen)
         except PassnetError as cause:
+            ending = "error"  # so that it is repeated, and counts in no score
             error = error or f"the submission could not be measured anew: {cause}"
     final_score = task_score(trials) if trials else None
-    best = submitted(session, final_score)
+    best = submitted(session, trials)
     attempt = Attempt(
         schema_version=SCHEMA_VERSION,
         task=session.task.name,
@@ -60,7 +63,7 @@ def attempt_record(
         best=best,
         score=session.evaluations[best].score if best is not None else None,
         final_score=final_score if best is not None else None,
-        ending=session.ending or ("submitted" if session.is_submitted else "stalled"),
+        ending=ending,
         settings=settings.run,
         environment=describe_environment(kind_of(settings.run.judge.device) == "cuda"),
         versions={name: version_of(name, "not installed") for name in VERSIONED},
@@ -102,16 +105,19 @@ def fitted(attempt: Attempt, max_bytes: int = MAX_LINE_BYTES) -> Attempt:
     return attempt
 
 
-def submitted(session: Session, final_score: float | None) -> int | None:
+def submitted(session: Session, trials: Sequence[Trial]) -> int | None:
     """Return the number of the evaluation that an attempt submits after it was measured anew.
 
-    A guarded attempt does not submit a best state that was timed only now, and lost.
+    The last measurement is the one without luck, so a guarded attempt submits no state that is
+    wrong in it, or timed in it and no better than the unchanged graphs. `trials` are empty if it
+    was not made.
     """
     best = session.best
-    if best is None or final_score is None or not session.is_guarded:
+    if best is None or not trials or not session.is_guarded:
         return best
-    was_timed = session.evaluations[best].score is not None
-    return best if was_timed or final_score > UNCHANGED_SCORE else None
+    score = task_score(trials)
+    is_right = all(map(is_correct, trials))
+    return best if is_right and (score is None or score > UNCHANGED_SCORE) else None
 
 
 def _shortened(message: Message, longest: int = MAX_MESSAGE_CHARACTERS) -> Message:
