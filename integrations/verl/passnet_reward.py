@@ -4,7 +4,7 @@ verl awaits it for each answer, many at a time. Rows of its data need `ground_tr
 task) and `extra_info.suite`. verl cannot leave an answer out: one that could not be judged is asked
 for again, and if that does not help either, it ends the step with an error, as a zero would teach
 something false. With the number of answers of the training in `PASSNET_TRAINING_ANSWERS`, a wrong
-answer earns the staged credit, which decays by what the service has judged.
+answer earns the staged credit, which decays with each answer, validation included.
 
 Source: verl 0.9.1, `verl/experimental/reward_loop/reward_manager/naive.py`,
 `verl/trainer/config/reward/reward.yaml`.
@@ -17,7 +17,7 @@ from typing import Any
 from passnet.judge.suite.suite import load_suite, row_of_graph
 from passnet.judge.task import Task
 from passnet.train.rewards.reward import answer_files, is_correct, task_reward
-from passnet.train.service.client import judge_all, progress_of, service_address
+from passnet.train.service.client import count_answer, judge_all, service_address
 from passnet.train.service.submission import Submission
 
 ANSWERS_VARIABLE = "PASSNET_TRAINING_ANSWERS"
@@ -41,12 +41,12 @@ async def compute_score(
     Raises:
         RuntimeError: it could not be judged.
     """
+    address = service_address()
+    progress = await count_answer(address, int(os.environ.get(ANSWERS_VARIABLE, "0")))
     files = answer_files(solution_str)
     if files is None:
         return {"score": 0.0, "acc": 0.0, "cheat": 0.0}
     task = _tasks(extra_info["suite"])[ground_truth]
-    address = service_address()
-    progress = await progress_of(address, int(os.environ.get(ANSWERS_VARIABLE, "0")))
     graphs = tuple(map(row_of_graph, task.graphs))
     why = ""
     for number in range(NUM_ASKED):

@@ -1,15 +1,16 @@
-"""The reward service's requests: submissions to put, reports to get, and the service's state."""
+"""The reward service's requests: submissions, reports, counted answers, and its state."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from passnet.core.records.serialise import decode, encode
 from passnet.errors import InputError
 from passnet.judge.suite.suite import Suite
-from passnet.train.service.submission import Submission
+from passnet.train.service.submission import AnswerCount, Submission
 from passnet_service.connections import (
     OPEN_PATH,
     Application,
@@ -24,7 +25,9 @@ from passnet_service.queue import QueueFullError, UnavailableError
 from passnet_service.settings import ServiceLimits, ServiceSettings
 
 SUBMISSIONS_PATH = "/v1/submissions"
+ANSWERS_PATH = "/v1/answers"
 STATUS_PATH = "/v1/status"
+_ANSWER = re.compile(r"[0-9a-f]{32}")
 
 
 def make_app(
@@ -81,21 +84,29 @@ def make_app(
             }
         )
 
+    async def count(answer: str) -> HttpAnswer:
+        if not _ANSWER.fullmatch(answer):
+            raise RefusedError(400, "an answer is named by 32 hexadecimal digits")
+        return _json(AnswerCount(await dispatcher.count_answer(answer)))
+
     async def answer(request: HttpRequest) -> HttpAnswer:
-        path, _, name = request.path.removeprefix(SUBMISSIONS_PATH).rpartition("/")
-        is_submission = request.path.startswith(f"{SUBMISSIONS_PATH}/") and name and not path
+        folder, _, name = request.path.rpartition("/")
+        is_submission = folder == SUBMISSIONS_PATH and name
+        is_answer = folder == ANSWERS_PATH and name
         try:
             if (request.method, request.path) == ("POST", SUBMISSIONS_PATH):
                 return await put(request)
             if request.method == "GET" and is_submission:
                 return await get(request, name)
+            if request.method == "PUT" and is_answer:
+                return await count(name)
             if (request.method, request.path) == ("GET", STATUS_PATH):
                 return await status()
             if request.path == OPEN_PATH:
                 return HttpAnswer(200, b"ok\n", kind="text/plain")
         except UnavailableError as cause:
             raise RefusedError(503, str(cause), {"Retry-After": "10"}) from cause
-        if is_submission or request.path in (SUBMISSIONS_PATH, STATUS_PATH):
+        if is_submission or is_answer or request.path in (SUBMISSIONS_PATH, STATUS_PATH):
             raise RefusedError(405, f"{request.path} is not asked by {request.method}")
         raise RefusedError(404, f"there is no {request.path}")
 

@@ -105,6 +105,10 @@ class Dispatcher:
         """Count the submissions in each state."""
         return await self._on_disk(self._queue.counts)
 
+    async def count_answer(self, answer: str) -> int:
+        """Count an answer that asks for its reward; see the queue's."""
+        return await self._on_disk(lambda: self._queue.count_answer(answer))
+
     def retry_after_s(self) -> int:
         """Return the seconds that judging a tenth of a full queue takes; at most 60."""
         mean_s = sum(self._recent_s) / len(self._recent_s)

@@ -34,6 +34,7 @@ CREATE TABLE IF NOT EXISTS submissions (
     ended_at REAL
 );
 CREATE INDEX IF NOT EXISTS by_state ON submissions (state, number);
+CREATE TABLE IF NOT EXISTS answers (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL);
 """
 
 
@@ -141,6 +142,12 @@ class SubmissionQueue:
         """Count the submissions in each state."""
         by_state = dict(self._execute("SELECT state, COUNT(*) FROM submissions GROUP BY state"))
         return QueueCounts(*(by_state.get(state, 0) for state in ("waiting", "judging", "done")))
+
+    def count_answer(self, answer: str) -> int:
+        """Count an answer that asks for its reward, once; return the number of those before it."""
+        self._execute("INSERT OR IGNORE INTO answers (id) VALUES (?)", (answer,))
+        [(number,)] = self._execute("SELECT number FROM answers WHERE id=?", (answer,))
+        return number - 1
 
     def _execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a statement; raise UnavailableError if the disk does not take it."""

@@ -13,7 +13,7 @@ from passnet.agent.trajectories.training_data import ANSWER_FORM
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import load_suite
 from passnet.train.rewards.reward import answer_files, is_correct, task_reward
-from passnet.train.service.client import progress_of, service_address
+from passnet.train.service.client import count_answer, service_address
 from passnet.train.tasks import TRAINING_SUITE
 from passnet_passes.asked import NotJudgedError, judged, task_named
 from passnet_passes.tools import PassState, PassTools, PassToolsConfig
@@ -55,17 +55,17 @@ class PassTask(vf.Task[PassTaskData, PassState, PassTaskConfig]):
         Raises:
             NotJudgedError: nothing is known of the answer.
         """
+        tools = self.config.tools
+        progress = await count_answer(service_address(tools.timeout_s), tools.num_answers)
         files = trace.state.submitted if self.config.with_tools else None
         files = files or answer_files(trace.last_reply)
         if not files:
             return 0.0
         task = task_named(self.data.suite, self.data.task)
-        tools = self.config.tools
         trials = await judged(task, files, tools.is_timed, tools.timeout_s, "reward")
         trace.info["statuses"] = [trial.status for trial in trials]
         trace.record_metric("correct", sum(map(is_correct, trials)) / len(trials))
         trace.record_metric("cheats", float(any(trial.status == "cheat" for trial in trials)))
-        progress = await progress_of(service_address(tools.timeout_s), tools.num_answers)
         reward = task_reward(trials, progress=progress)
         if reward is None:
             raise NotJudgedError(f"no graph of {task.name} could be measured")

@@ -32,7 +32,7 @@ class PassToolsConfig(vf.ToolsetConfig):
     is_timed: bool = True
     timeout_s: float = 900.0
     num_answers: int = 0
-    """Answers that the service will judge in the whole training; 0 for no staged credit."""
+    """Answers that are rewarded in the whole training; 0 for no staged credit."""
 
 
 class PassTools(vf.Toolset[PassToolsConfig, PassState]):

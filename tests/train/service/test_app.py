@@ -74,6 +74,18 @@ def test_a_submission_is_answered_once_judged_and_from_what_is_kept_after_that(t
     asyncio.run(run())
 
 
+def test_an_answer_counts_once_however_often_its_request_arrives(tmp_path):
+    async def run():
+        async with service(tmp_path) as http:
+            paths = [f"/v1/answers/{number:032x}" for number in (1, 2, 1, 3)]
+            replies = [await http.put(path) for path in paths]
+            assert [reply.json()["num_before"] for reply in replies] == [0, 1, 0, 2]
+            assert (await http.put("/v1/answers/no-number")).status_code == 400
+            assert (await http.get(paths[0])).status_code == 405
+
+    asyncio.run(run())
+
+
 def test_what_the_machine_could_not_measure_comes_back_as_such(tmp_path):
     async def run():
         async with service(tmp_path, ScriptedJudge(UNSTABLE)) as http:

@@ -10,8 +10,8 @@ from passnet.errors import InputError, MeasureError
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.train.service.client import (
     ServiceAddress,
+    count_answer,
     judge_all,
-    progress_of,
     service_address,
     service_status,
 )
@@ -25,9 +25,7 @@ from passnet.train.service.submission import (
 from passnet_service.connections import HttpAnswer, HttpRequest, RefusedError
 from tests.train.service.listening import listening
 from tests.train.service.scripted_judge import LIMITS, RIGHT, submission
-
-TOKEN = "a-token-of-this-test"
-
+from tests.train.service.served_app import TOKEN, service
 
 STATUS = ServiceStatus(RunSettings(JudgeSettings(device="cuda:0")), "direct", QueueCounts(5, 1, 24))
 
@@ -88,14 +86,23 @@ def asked_of(function, *words, token: str = TOKEN):
     return asyncio.run(run())
 
 
-def test_a_trainer_learns_the_settings_of_its_service_and_its_own_progress():
+def test_a_trainer_learns_the_settings_of_its_service():
     assert asked_of(service_status) == STATUS
-    progress = {count: asked_of(progress_of, count) for count in (0, 20, 30, 40)}
-    assert progress == {0: 1.0, 20: 1.0, 30: 1.0, 40: 0.75}
     with pytest.raises(InputError, match="the token is missing or wrong"):
         asked_of(service_status, token="another-token")
     with pytest.raises(MeasureError, match="127.0.0.1:1: ConnectError"):
         asyncio.run(service_status(ServiceAddress("http://127.0.0.1:1", TOKEN, wait_s=0.3)))
+
+
+def test_progress_counts_each_answer_that_asks_for_a_reward_across_restarts(tmp_path):
+    async def progress(num_answers, planned):
+        async with service(tmp_path) as http:
+            address = ServiceAddress(str(http.base_url), TOKEN)
+            return [await count_answer(address, planned) for _ in range(num_answers)]
+
+    assert asyncio.run(progress(2, 0)) == [1.0, 1.0]
+    assert asyncio.run(progress(3, 4)) == [0.0, 0.25, 0.5]
+    assert asyncio.run(progress(3, 4)) == [0.75, 1.0, 1.0]
 
 
 def test_a_missing_variable_is_named(monkeypatch):

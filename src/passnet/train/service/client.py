@@ -6,10 +6,11 @@ import asyncio
 import os
 import random
 import time
+import uuid
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from passnet.core.records.serialise import decode, encode
 from passnet.errors import InputError, MeasureError
@@ -21,6 +22,7 @@ from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 from passnet.train.service.submission import (
+    AnswerCount,
     Judged,
     JudgeReport,
     ServiceStatus,
@@ -30,6 +32,8 @@ from passnet.train.service.submission import (
 
 if TYPE_CHECKING:
     import httpx
+
+T = TypeVar("T")
 
 URL_VARIABLE, TOKEN_VARIABLE = "PASSNET_JUDGE_URL", "PASSNET_JUDGE_TOKEN"
 
@@ -107,29 +111,45 @@ async def service_status(address: ServiceAddress) -> ServiceStatus:
         InputError: httpx is not installed, or the token is wrong.
         MeasureError: the service did not answer.
     """
-    deadline = time.monotonic() + address.wait_s
-    async with _client(address) as http:
-        reply = await _sent(http.get("/v1/status"))
-        while isinstance(reply, str) and time.monotonic() < deadline:
-            await asyncio.sleep(0.2)
-            reply = await _sent(http.get("/v1/status"))
-    if isinstance(reply, str):
-        raise MeasureError(f"the judge service at {address.url}: {reply}")
-    if reply.status_code != 200:
-        raise InputError(f"the judge service at {address.url}: {_refusal_text(reply)}")
-    return decode(reply.content, ServiceStatus, "answer of the judge service")
+    return await _asked(address, "GET", "/v1/status", ServiceStatus)
 
 
-async def progress_of(address: ServiceAddress, num_answers: int) -> float:
-    """Return the progress of a training that will have so many answers judged, from 0 to 1.
+async def count_answer(address: ServiceAddress, num_answers: int) -> float:
+    """Count one more answer, and return the progress of a training with so many, from 0 to 1.
 
-    It is the share that the service has been asked for, so it counts on when a trainer is started
-    again. A trainer that knows its steps need not ask; with 0 answers a training is at its end.
+    Call it once for each answer to reward, also for one that is judged no further. The service
+    counts, so that it goes on when a trainer is started again. A trainer that knows its steps need
+    not ask; with 0 answers a training is at its end.
+
+    Raises:
+        InputError: httpx is not installed, or the token is wrong.
+        MeasureError: the service did not answer.
     """
     if num_answers <= 0:
         return 1.0
-    counts = (await service_status(address)).queue
-    return min((counts.waiting + counts.judging + counts.done) / num_answers, 1.0)
+    count = await _asked(address, "PUT", f"/v1/answers/{uuid.uuid4().hex}", AnswerCount)
+    return min(count.num_before / num_answers, 1.0)
+
+
+async def _asked(address: ServiceAddress, method: str, path: str, kind: type[T]) -> T:
+    """Return the answer to a request, which may arrive twice; see `service_status`."""
+    deadline = time.monotonic() + address.wait_s
+    async with _client(address) as http:
+        reply = await _sent(http.request(method, path))
+        while _is_passing(reply) and time.monotonic() < deadline:
+            await asyncio.sleep(0.2)
+            reply = await _sent(http.request(method, path))
+    if isinstance(reply, str) or _is_passing(reply):
+        why = reply if isinstance(reply, str) else _refusal_text(reply)
+        raise MeasureError(f"the judge service at {address.url}: {why}")
+    if reply.status_code != 200:
+        raise InputError(f"the judge service at {address.url}: {_refusal_text(reply)}")
+    return decode(reply.content, kind, "answer of the judge service")
+
+
+def _is_passing(reply: httpx.Response | str) -> bool:
+    """Return True for a failure that may be over at the next request."""
+    return isinstance(reply, str) or reply.status_code in (408, 429) or reply.status_code >= 500
 
 
 def _client(address: ServiceAddress) -> httpx.AsyncClient:
@@ -171,7 +191,7 @@ async def _report(
         elif reply.status_code == 404:  # the service restarted with another folder
             submission_id = None
             trouble = "the service does not know it"
-        elif reply.status_code in (408, 429) or reply.status_code >= 500:
+        elif _is_passing(reply):
             trouble = _refusal_text(reply)
             pause_s = max(pause_s, _retry_after_s(reply))
         else:

@@ -104,6 +104,14 @@ class ServiceStatus:
     queue: QueueCounts
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerCount:
+    """The place of an answer among those of a training that have asked for a reward."""
+
+    num_before: int
+    """Answers counted before it, also before a restart of the service or of the trainer."""
+
+
 def judgeable(files: Files) -> Files:
     """Return files that a pass folder can have; for others none at all, which are judged wrong."""
     folder: Files = {}
