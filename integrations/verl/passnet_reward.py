@@ -14,19 +14,16 @@ import os
 from functools import cache
 from typing import Any
 
-from passnet.judge.suite.suite import load_suite, row_of_graph
-from passnet.judge.task import Task
+from passnet.judge.suite.suite import row_of_graph
 from passnet.train.rewards.reward import answer_files, is_correct, task_reward
 from passnet.train.service.client import count_answer, judge_all, service_address
 from passnet.train.service.submission import Submission
+from passnet.train.tasks import training_tasks
 
 ANSWERS_VARIABLE = "PASSNET_TRAINING_ANSWERS"
 NUM_ASKED = 3
 
-
-@cache
-def _tasks(suite: str) -> dict[str, Task]:
-    return {task.name: task for task in load_suite(suite).tasks}
+_tasks = cache(training_tasks)
 
 
 async def compute_score(
@@ -36,9 +33,10 @@ async def compute_score(
     extra_info: dict[str, Any],
     **_: Any,
 ) -> dict[str, float]:
-    """Return the reward of an answer, and 1 as `acc` if it is correct.
+    """Return the reward of an answer, and 1 as `acc` if it is correct on all graphs.
 
     Raises:
+        InputError: the suite holds tasks of PassBench, which are not for training.
         RuntimeError: it could not be judged.
     """
     address = service_address()
@@ -56,7 +54,7 @@ async def compute_score(
         if judged is not None and judged.fault is None:
             reward = task_reward(judged.trials, progress=progress)
             if reward is not None:
-                correct = sum(map(is_correct, judged.trials)) / len(judged.trials)
+                correct = float(all(map(is_correct, judged.trials)))
                 return {"score": reward, "acc": correct, "cheat": float(judged.has_cheat)}
         why = "the machine was too busy" if judged is None else judged.fault or "unstable"
     raise RuntimeError(f"{task.name} could not be judged: {why}")

@@ -9,6 +9,7 @@ import pytest
 
 from passnet.agent.trajectories.training_data import folder_text
 from passnet.errors import InputError
+from passnet.train.service.submission import Judged
 from tests.bench.runs import write_small_suite
 from tests.train.service.running import kernel
 from tests.train.service.scripted_judge import RIGHT, ScriptedJudge
@@ -45,3 +46,17 @@ def test_staged_credit_decays_with_each_answer_a_repeated_and_an_unreadable_one_
         texts = [folder_text(kernel()), "no folder", folder_text(kernel()), folder_text(kernel())]
         scores = [score(text)["score"] for text in texts]
     assert scores == pytest.approx([0.1, 0.0, 0.1 * 2 / 4, 0.1 * 1 / 4])
+
+
+def test_a_benchmark_is_refused_and_an_answer_is_correct_on_all_graphs_or_not(
+    tmp_path, monkeypatch
+):
+    def judged(*trials):
+        return Judged(tuple(replace(trial, smallest_t=-6) for trial in trials))
+
+    half, whole = judged(RIGHT, WRONG), judged(RIGHT, RIGHT)
+    with scoring(tmp_path, monkeypatch, half, whole) as score:
+        scored = [score(folder_text(kernel(number))) for number in range(2)]
+        assert [each["acc"] for each in scored] == [0.0, 1.0]
+        with pytest.raises(InputError, match="a benchmark is not for training"):
+            score(folder_text(kernel()), "passbench-v1-single-small")

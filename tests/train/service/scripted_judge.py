@@ -30,8 +30,8 @@ def job(number: int = 0) -> JudgeJob:
 
 
 class ScriptedJudge:
-    """Takes the next word of its script for each job: a trial to answer with, "lost", "hang", or
-    "closed" where it does not start; a trial that is right when the script is over.
+    """Takes the next word of its script for each job: a trial or result to answer with, "lost" or
+    "hang"; a trial that is right when the script is over.
     """
 
     def __init__(self, *script: object, name: str = "scripted", seconds: float = 0.0) -> None:
@@ -55,8 +55,8 @@ class ScriptedJudge:
         if word == "lost":
             self._is_open = False
             raise JudgeLostError("judge scripted was ended by signal 9")
-        assert isinstance(word, Trial)
-        return Judged((word,))
+        assert isinstance(word, Trial | Judged)
+        return Judged((word,)) if isinstance(word, Trial) else word
 
     async def close(self) -> None:
         self._is_open = False
