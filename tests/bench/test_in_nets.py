@@ -14,6 +14,7 @@ from passnet.bench.in_nets import (
     InNet,
     PassesInNets,
     TaskInNet,
+    _copy_passes,
     candidate_in,
     candidates_in,
     find_places,
@@ -34,8 +35,9 @@ from passnet.judge.suite.suite import load_suite, make_suite, write_suite
 from passnet.judge.task import NetSource, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.pages.tables.tables import net_table
+from passnet.passes.folder import hash_folders
 from tests.bench.runs import QUICK, captured, passnet
-from tests.judge.folders import PROGRAM, small_graph, write_passes
+from tests.judge.folders import GOOD, PROGRAM, small_graph, write_passes
 
 CLAMP = """
 def replacement_args(x, y):
@@ -104,6 +106,7 @@ def test_a_task_is_found_in_the_largest_graph_of_its_net(folder: Path) -> None:
 def trial(graph: str, candidate: str, speedup: float, ms: float, matches: int = 0) -> Trial:
     return Trial(
         *(graph, graph, candidate, "ok"),
+        smallest_t=-6,
         speedup=speedup,
         speedup_low=speedup * 0.99,
         speedup_high=speedup * 1.02,
@@ -135,6 +138,40 @@ def test_figures() -> None:
     table = net_table([record, InNet("t", "net", "timeout", 0)])
     assert "Of 1 folders that are faster on their task, 1 are in their net" in table.note
     assert table.rows[0][5:7] == ("1.176", "1.10 (1.08 to 1.12)")
+
+
+@pytest.mark.parametrize(
+    ("own", "alone", "is_right"),
+    [(-6, -6, True), (None, -6, False), (-2, -6, False), (-2, -2, True), (None, None, False)],
+)
+def test_wrong_values_in_a_net_win_nothing(
+    own: int | None, alone: int | None, is_right: bool
+) -> None:
+    graph = small_graph().graph
+    site = TaskInNet("t", "net", TaskGraph("t--task", "t--task", graph), TaskGraph("t", "t", graph))
+    trials = {
+        (place, name): trial(place, name, speedup, 1.0, 1)
+        for place in ("t", "t--task")
+        for name, speedup in ((ALONE, 1.0), (AGAIN, 1.0), ("mine", 2.0))
+    }
+    trials["t", "mine"] = replace(trials["t", "mine"], smallest_t=own)
+    trials["t", ALONE] = replace(trials["t", ALONE], smallest_t=alone)
+    record = record_of(site, trials, "mine")
+    assert (record.speedup is not None, record.is_won_in_net) == (is_right, is_right)
+    assert record.status == ("ok" if is_right else "wrong values")
+
+
+def test_a_folder_that_changed_since_is_refused_and_the_judged_one_stays(tmp_path: Path) -> None:
+    graph = small_graph().graph
+    site = TaskInNet("t", "net", TaskGraph("t--task", "t--task", graph), TaskGraph("t", "t", graph))
+    passes = write_passes(tmp_path / "passes", GOOD)
+    _copy_passes(tmp_path / "out", [site], {"t": passes})
+    copied = hash_folders([tmp_path / "out"])
+    _copy_passes(tmp_path / "out", [site], {"t": passes})
+    (passes / "note.txt").write_text("changed")
+    with pytest.raises(InputError, match="other passes than"):
+        _copy_passes(tmp_path / "out", [site], {"t": passes})
+    assert hash_folders([tmp_path / "out"]) == copied
 
 
 def test_passes_of_a_run_are_those_that_it_judged(folder: Path) -> None:

@@ -67,7 +67,8 @@ def test_a_candidate_that_was_never_timed_has_no_score_and_hides_no_other(tmp_pa
 def test_of_a_trial_that_was_judged_anew_in_a_run_the_last_record_counts(tmp_path: Path) -> None:
     again = ROWS[0] | {"speedup": 3.0}
     write(tmp_path / "trials.jsonl", [*ROWS, again])
-    assert [row.speedup for row in read_rows(tmp_path)] == [3.0, None, None]
+    for path in (tmp_path, tmp_path / "trials.jsonl"):
+        assert [row.speedup for row in read_rows(path)] == [3.0, None, None]
 
 
 def test_equal_rows_are_trials_of_their_own(tmp_path: Path) -> None:

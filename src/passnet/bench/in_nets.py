@@ -18,6 +18,7 @@ from statistics import geometric_mean
 from passnet.bench.run import run_suite
 from passnet.bench.run_record import RUN_FILE, run_folder, suite_of_run
 from passnet.core.jobs.run_plan import RunPlan
+from passnet.core.records.folders import atomic_folder
 from passnet.core.records.serialise import decode, read_json, write_json
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set
 from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
@@ -28,10 +29,12 @@ from passnet.graph.text.files import graph_from_row
 from passnet.graph.text.meta import input_mib
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import CandidateEntry, parse_candidate
+from passnet.judge.score.tolerance import CORRECT_AT
 from passnet.judge.settings import RunSettings
 from passnet.judge.suite.suite import Suite, make_suite
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
+from passnet.passes.folder import hash_folders
 
 ALONE, AGAIN = "inductor", "inductor again"
 """Inductor alone, by its names in the run."""
@@ -46,7 +49,7 @@ class InNet:
     Attributes:
         task: name of its task.
         net: name of the net.
-        status: `ok`, or why the net with passes was not timed.
+        status: `ok`, `wrong values`, or why the net with passes was not timed.
         num_matches: places of the net where it applies.
         task_speedup: of the task, over Inductor alone.
         share: of the net's time, spent at these places by Inductor alone, as the task tells, at the
@@ -352,11 +355,21 @@ def ops_text(ops: Sequence[str]) -> str:
 
 
 def _copy_passes(out: Path, sites: Sequence[TaskInNet], folders: Mapping[str, Path]) -> None:
-    """Copy the pass folder of each task to the names of its graphs; a sandbox shows `out` alone."""
-    shutil.rmtree(out, ignore_errors=True)
+    """Copy the pass folder of each task to the names of its graphs; a sandbox shows `out` alone.
+
+    Raises:
+        InputError: other passes are there.
+    """
     for site in sites:
         for graph in (site.on_task, site.in_net) if site.task in folders else ():
-            shutil.copytree(folders[site.task], out / graph.task)
+            source, target = folders[site.task], out / graph.task
+            if not target.exists():
+                with atomic_folder(target) as partial:
+                    shutil.copytree(source, partial, symlinks=True, dirs_exist_ok=True)
+            elif hash_folders([target]) != hash_folders([source]):
+                raise InputError(
+                    f"{target}: holds other passes than {source}; choose another --out"
+                )
 
 
 def keep_in_nets(passes: PassesInNets, folder: Path) -> None:
@@ -378,7 +391,10 @@ def record_of(site: TaskInNet, trials: Mapping[tuple[str, str], Trial], candidat
     task_alone = trials[site.on_task.name, ALONE]
     num_matches = sum(with_passes.matches.values())
     failure = next((own.error for own in (with_passes, alone) if own.error), None)
-    record = InNet(site.task, site.net, with_passes.status, num_matches, error=failure)
+    in_net = _ratio(with_passes, alone)
+    is_wrong = in_net is None and with_passes.status == "ok" and alone.status == "ok"
+    status = "wrong values" if is_wrong else with_passes.status
+    record = InNet(site.task, site.net, status, num_matches, error=failure)
     if on_task := _ratio(trials[site.on_task.name, candidate], task_alone):
         record = replace(record, task_speedup=on_task[0])
     if same := _ratio(again, alone):
@@ -387,7 +403,7 @@ def record_of(site: TaskInNet, trials: Mapping[tuple[str, str], Trial], candidat
         share = num_matches * task_alone.candidate_ms / alone.candidate_ms
         remaining = 1 - share * (1 - 1 / on_task[0])
         record = replace(record, share=share, predicted=1 / remaining if remaining > 0 else None)
-    if in_net := _ratio(with_passes, alone):
+    if in_net is not None:
         speedup, low, high = in_net
         record = replace(record, speedup=speedup, low=low, high=high)
     return record
@@ -396,8 +412,12 @@ def record_of(site: TaskInNet, trials: Mapping[tuple[str, str], Trial], candidat
 def _ratio(trial: Trial, reference: Trial) -> tuple[float, float, float] | None:
     """Return the speedup of a trial over another on the same graph, with its 95 % interval.
 
-    Both speedups are over the same reference; their errors are taken as independent.
+    Both speedups are over the same reference; their errors are taken as independent. None where one
+    was not timed, or where the trial is wrong and the other is not.
     """
+    least = max(CORRECT_AT, CORRECT_AT if reference.smallest_t is None else reference.smallest_t)
+    if trial.smallest_t is None or trial.smallest_t > least:
+        return None
     bounds = [(each.speedup, each.speedup_low, each.speedup_high) for each in (trial, reference)]
     if not all(value for values in bounds for value in values):
         return None

@@ -126,8 +126,16 @@ def run_suite(
         info = run_info(suite, entries, settings, judges.environment(settings))
         part_trials = [trial for folder in plan.parts for trial in trials_of_part(folder, info)]
         stack.enter_context(run.begin(info, plan.resume, partial(continued, suite, out)))
-        if plan.retry:
-            run.forget(lambda trial: trial.status in MACHINES_FAULT)
+        if plan.retry:  # trials of other candidates and parts are not measured here
+            part_graphs = {graph.name for task in tasks for graph in task.graphs}
+            names = {entry.name for entry in entries}
+            run.forget(
+                lambda trial: (
+                    trial.status in MACHINES_FAULT
+                    and trial.graph in part_graphs
+                    and trial.candidate in names
+                )
+            )
         graphs = {graph.name for task in suite.tasks for graph in task.graphs}
         trials = {key: trial for key, trial in run.records().items() if trial.graph in graphs}
         run.take(part_trials, trials, lambda trial: trial.status not in MACHINES_FAULT)

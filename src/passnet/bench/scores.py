@@ -85,6 +85,8 @@ class CandidateScore:
 def read_rows(path: Path) -> list[Row]:
     """Read the rows of a run folder, or of a JSON-lines file with a trial on each line.
 
+    In a run, the last record of a trial counts.
+
     Raises:
         InputError: nothing there, or a line without the fields (its number is named).
     """
@@ -92,6 +94,7 @@ def read_rows(path: Path) -> list[Row]:
         path = path / TRIALS_FILE
         if not has_lines(path):
             raise InputError(f"{path.parent}: holds no {TRIALS_FILE}; give a run folder")
+    if path.name == TRIALS_FILE:
         rows = list(last_records(path, Row, lambda row: (row.graph, row.candidate)).values())
     else:
         rows = list(read_lines(path, Row))
