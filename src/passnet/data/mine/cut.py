@@ -9,12 +9,13 @@ from passnet.data.mine.literals import map_arg, map_op
 from passnet.errors import CutError
 from passnet.graph.spec import Alias, Arg, Graph, Op, Param, Program, Ref, TensorSpec, op_refs, refs
 from passnet.graph.values.effects import (
-    SHARES_ALL,
     AliasClasses,
+    alias_classes,
+    first_values,
     has_state,
     last_name,
-    may_alias,
-    writes_first,
+    written_results,
+    written_values,
 )
 from passnet.graph.values.fake import SYMBOL_ANNOTATION, ValueShape, infer_shapes
 
@@ -58,12 +59,12 @@ def inferred_specs(graph: Graph) -> dict[str, TensorSpec]:
     and so are values that are read after an in-place op has changed their shape.
     """
     specs = {spec.name: spec for spec in graph.tensors}
-    classes = _alias_classes(graph.program.ops)
+    classes = alias_classes(graph.program.ops)
     by_strides = {
         classes.find(name)
         for op in graph.program.ops
         if last_name(op.target).rstrip("_") == "as_strided"
-        for name in _first(op)
+        for name in first_values(op)
     }
     made = infer_shapes(graph)
     for op, shapes in zip(graph.program.ops, made, strict=True):
@@ -91,7 +92,7 @@ def _read_after_reshape(
     names: set[str] = set()
     for index, (op, results) in enumerate(zip(program.ops, made, strict=True)):
         shape = results[0].shape if len(results) == 1 else None
-        for written in _written_results(op):
+        for written in written_results(op):
             if shape is None or shapes.get(written, shape) == shape:
                 continue
             shapes[written] = shape
@@ -102,16 +103,6 @@ def _read_after_reshape(
                 and classes.find(name) == classes.find(written)
             }
     return names
-
-
-def _alias_classes(ops: Sequence[Op]) -> AliasClasses:
-    """Return the groups of values that may share memory."""
-    classes = AliasClasses()
-    for op in ops:
-        if op.output is not None:
-            shared = _first(op) if may_alias(op.target) else ()
-            classes.join([op.output, *_written(op), *shared])
-    return classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,72 +197,12 @@ def _check_effects(ops: Sequence[Op], live_in: Sequence[str], start: int) -> Non
     for index, op in enumerate(ops, start):
         if has_state(op.target):
             raise CutError(f"op {index} ({op.target}) switches a state")
-    classes = _alias_classes(ops)
+    classes = alias_classes(ops)
     outside = {classes.find(name) for name in live_in}
     for index, op in enumerate(ops, start):
-        for name in _written(op):
+        for name in written_values(op):
             if classes.find(name) in outside:
                 raise CutError(f"op {index} ({op.target}) writes into {name}, made outside")
-
-
-def _first(op: Op) -> tuple[str, ...]:
-    """Return the values in the first argument of a call; all values where it is no plain one."""
-    is_plain = op.args and last_name(op.target) not in SHARES_ALL
-    return refs(op.args[0]) if is_plain else op_refs(op)
-
-
-_INPLACE_INDEX = {
-    **dict.fromkeys(("relu", "relu6", "silu", "selu", "mish", "hardswish", "hardsigmoid"), 1),
-    **dict.fromkeys(("elu", "celu", "leaky_relu"), 2),
-    **dict.fromkeys(("hardtanh", "threshold", "_threshold", "alpha_dropout"), 3),
-    **dict.fromkeys(("dropout", "dropout1d", "dropout2d", "dropout3d"), 3),
-    **{"feature_alpha_dropout": 3, "rrelu": 4},
-}
-"""The index of `inplace` among the arguments of functions of torch.nn.functional, by last name.
-
-Source: their signatures in torch 2.13."""
-
-
-def _written(op: Op) -> tuple[str, ...]:
-    return (*_written_results(op), *_written_state(op))
-
-
-def _written_results(op: Op) -> tuple[str, ...]:
-    """Return the values that a call writes its result into."""
-    kwargs = dict(op.kwargs)
-    index = _INPLACE_INDEX.get(last_name(op.target), len(op.args))
-    if op.target.startswith("torch.nn.functional.") and len(op.args) > index:
-        kwargs["inplace"] = op.args[index]
-    first = _first(op) if writes_first(op.target, kwargs) else ()
-    return (*first, *refs(kwargs.get("out")))
-
-
-_NORM_OF_TORCH = ("input", "weight", "bias", "running_mean", "running_var", "training")
-_OF_FUNCTIONS = {
-    "batch_norm": ("input", "running_mean", "running_var", "weight", "bias", "training"),
-    "instance_norm": ("input", "running_mean", "running_var", "weight", "bias", "use_input_stats"),
-    "embedding": ("input", "weight", "padding_idx", "max_norm"),
-}
-"""The first arguments of functions of torch.nn.functional that may write into others than the
-first one.
-
-Source: their signatures in torch 2.13."""
-
-
-def _written_state(op: Op) -> tuple[str, ...]:
-    """Return the statistics of a norm in training, or the table whose rows are renormed."""
-    name = last_name(op.target)
-    is_function = op.target.startswith("torch.nn.functional.")
-    names = _OF_FUNCTIONS.get(name, ()) if is_function else _NORM_OF_TORCH
-    given = dict(zip(names, op.args, strict=False)) | dict(op.kwargs)
-    if name == "embedding" and is_function:
-        return refs(given["weight"]) if given.get("max_norm") is not None else ()
-    if name not in _OF_FUNCTIONS:
-        return ()
-    trains = given.get("training", given.get("use_input_stats", name == "instance_norm"))
-    if trains is not True:
-        return ()
-    return (*refs(given.get("running_mean")), *refs(given.get("running_var")))
 
 
 _NAMED = ("name", "original_name")

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 
 from passnet.graph.fx.operators import IN_PLACE, name_set
+from passnet.graph.spec import Op, op_refs, refs
 
 _VIEWS = name_set("""
     view reshape transpose permute expand expand_as squeeze unsqueeze flatten unflatten narrow
@@ -123,3 +124,77 @@ class AliasClasses:
         """Put all of `values` into one group."""
         for value in values[1:]:
             self._parents[self.find(value)] = self.find(values[0])
+
+
+def alias_classes(ops: Sequence[Op]) -> AliasClasses:
+    """Return the groups of values that may share memory."""
+    classes = AliasClasses()
+    for op in ops:
+        if op.output is not None:
+            shared = first_values(op) if may_alias(op.target) else ()
+            classes.join([op.output, *written_values(op), *shared])
+    return classes
+
+
+def first_values(op: Op) -> tuple[str, ...]:
+    """Return the values in the first argument of a call; all values where it is no plain one."""
+    is_plain = op.args and last_name(op.target) not in SHARES_ALL
+    return refs(op.args[0]) if is_plain else op_refs(op)
+
+
+_INPLACE_INDEX = {
+    **dict.fromkeys(("relu", "relu6", "silu", "selu", "mish", "hardswish", "hardsigmoid"), 1),
+    **dict.fromkeys(("elu", "celu", "leaky_relu"), 2),
+    **dict.fromkeys(("hardtanh", "threshold", "_threshold", "alpha_dropout"), 3),
+    **dict.fromkeys(("dropout", "dropout1d", "dropout2d", "dropout3d"), 3),
+    **{"feature_alpha_dropout": 3, "rrelu": 4},
+}
+"""The index of `inplace` among the arguments of functions of torch.nn.functional, by last name.
+
+Source: their signatures in torch 2.13."""
+
+
+def written_values(op: Op) -> tuple[str, ...]:
+    """Return the values that a call writes into."""
+    return (*written_results(op), *_written_state(op))
+
+
+def written_results(op: Op) -> tuple[str, ...]:
+    """Return the values that a call writes its result into; the rest of its writes are state."""
+    kwargs = dict(op.kwargs)
+    index = _INPLACE_INDEX.get(last_name(op.target), len(op.args))
+    if op.target.startswith("torch.nn.functional.") and len(op.args) > index:
+        kwargs["inplace"] = op.args[index]
+    first = first_values(op) if writes_first(op.target, kwargs) else ()
+    return (*first, *refs(kwargs.get("out")))
+
+
+_OF_TORCH = dict.fromkeys(
+    ("batch_norm", "instance_norm", "native_batch_norm", "_native_batch_norm_legit"),
+    ("input", "weight", "bias", "running_mean", "running_var", "training"),
+)
+_OF_FUNCTIONS = {
+    "batch_norm": ("input", "running_mean", "running_var", "weight", "bias", "training"),
+    "instance_norm": ("input", "running_mean", "running_var", "weight", "bias", "use_input_stats"),
+    "embedding": ("input", "weight", "padding_idx", "max_norm"),
+    "embedding_bag": ("input", "weight", "offsets", "max_norm"),
+}
+"""The first arguments of functions of torch, and of torch.nn.functional, that may write into
+others than the first one.
+
+Source: their signatures in torch 2.13."""
+
+
+def _written_state(op: Op) -> tuple[str, ...]:
+    """Return the statistics of a norm in training, or the table whose rows are renormed."""
+    name = last_name(op.target)
+    signatures = _OF_FUNCTIONS if op.target.startswith("torch.nn.functional.") else _OF_TORCH
+    if name not in signatures:
+        return ()
+    given = dict(zip(signatures[name], op.args, strict=False)) | dict(op.kwargs)
+    if "max_norm" in signatures[name]:
+        return refs(given.get("weight")) if given.get("max_norm") is not None else ()
+    trains = given.get("training", given.get("use_input_stats", name == "instance_norm"))
+    if trains is not True:
+        return ()
+    return (*refs(given.get("running_mean")), *refs(given.get("running_var")))
