@@ -50,11 +50,20 @@ class ServiceJudge(Protocol):
 
 
 class ProcessJudge:
-    """A judge in a process on this machine, whose temporary files lie in a folder of its own."""
+    """A judge in a process on this machine, whose temporary files lie in a folder of its own.
 
-    def __init__(self, device: JudgeDevice, settings: ServiceSettings, folder: Path) -> None:
-        self.name = str(device)
-        self._folder = folder / self.name.replace(":", "-")
+    Args:
+        number: position among the judges of the service, of which several may share a device.
+        device: the device that it judges on.
+        settings: settings of the service.
+        folder: folder of the temporary files of all judges.
+    """
+
+    def __init__(
+        self, number: int, device: JudgeDevice, settings: ServiceSettings, folder: Path
+    ) -> None:
+        self.name = f"{number} on {device}"
+        self._folder = folder / f"judge-{number}"
         self._device = device
         run = settings.run
         on_device = replace(run, judge=replace(run.judge, device=device.kind))

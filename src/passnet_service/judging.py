@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from passnet.agent.attempts.observations import plain
 from passnet.core.jobs.children import end_with_parent
@@ -66,6 +67,8 @@ class JobJudge:
         return _failed(desk, job, ("timeout", text))
 
     def _opened(self) -> JudgeDesk:
+        if self._desk is not None and not _has_files(self._desk):
+            self._close()
         if self._desk is None:
             settings = self._settings
             self._desk = JudgeDesk(settings.run, settings.call, self._folder).__enter__()
@@ -107,7 +110,19 @@ class _Budget:
 
 
 def judge_one(desk: JudgeDesk, job: JudgeJob) -> Judged:
-    """Judge a job; an unusable pass folder counts as one that does not compile."""
+    """Judge a job; an unusable pass folder counts as one that does not compile.
+
+    If the desk's temporary files vanish meanwhile, nothing is known of the job: a fault of ours.
+    """
+    judged = _judged(desk, job)
+    return judged if _has_files(desk) else Judged(fault="the judge's temporary files have vanished")
+
+
+def _has_files(desk: JudgeDesk) -> bool:
+    return Path(desk.root).is_dir()
+
+
+def _judged(desk: JudgeDesk, job: JudgeJob) -> Judged:
     graphs, unseen = (
         [graph_of_row(row, row.name) for row in rows] for rows in (job.graphs, job.unseen)
     )

@@ -99,7 +99,8 @@ def serve(plan: ServicePlan, started: Callable[[str], None]) -> None:
                 f"the token must have {MIN_TOKEN_CHARACTERS} printable ASCII characters or more"
             )
         digest = _same_as_before(plan.out, settings, environment)
-        on_ray = [RayJudge(f"ray:{each.number}", settings, environment) for each in plan.devices]
+        num_on_ray = len(plan.devices) if plan.on_ray else 0
+        on_ray = [RayJudge(f"{n} on Ray", settings, environment) for n in range(num_on_ray)]
         with closing(SubmissionQueue(plan.out, plan.limits.max_waiting)) as queue:
             judging = _serve(plan, settings, queue, listener, token, digest, started, on_ray)
             asyncio.run(judging)
@@ -123,7 +124,8 @@ async def _serve(
     here: list[ProcessJudge] = []
     judges = [*on_ray]
     if not plan.on_ray:
-        here = [ProcessJudge(device, settings, scratch) for device in plan.devices]
+        devices = enumerate(plan.devices)
+        here = [ProcessJudge(number, each, settings, scratch) for number, each in devices]
         judges = [*here]
     limits = _within_descriptors(plan.limits, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     async with Dispatcher(queue, judges, limits.item_timeout_s) as dispatcher:

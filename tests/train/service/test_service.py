@@ -138,7 +138,7 @@ def test_an_ended_judge_leaves_no_process_and_no_folder(tmp_path):
             wait_until(lambda: not any(map(runs, family)), "a process is left")  # noqa: B023
         judge_all_now(address, [submitted(3, is_timed=False)])
         wait_until(lambda: not zombies(service.pid), "a zombie is left")
-        (folder,) = (tmp_path / "out" / "scratch").glob("cpu-0/passnet-judge-*")
+        (folder,) = (tmp_path / "out" / "scratch").glob("judge-0/passnet-judge-*")
     with serving(tmp_path / "out"):  # after a kill
         assert not folder.exists()
     files = [path for path in (tmp_path / "out").iterdir() if path.is_file()]
