@@ -134,6 +134,7 @@ def _index_board(board: Board, scores: BoardScores) -> dict[str, Any]:
                 "name": line.name,
                 "kind": line.kind,
                 "tags": _tags(line),
+                "isPart": line.is_part,
                 "target": target,
                 "nets": short([_in_nets(line)])[0],
             }
@@ -144,7 +145,8 @@ def _index_board(board: Board, scores: BoardScores) -> dict[str, Any]:
 
 
 def _tags(line: Line) -> tuple[str, ...]:
-    return STANDING_TAGS[line.run.standing]
+    part = f"{len(line.trials)} of {line.num_graphs} graphs"
+    return (*STANDING_TAGS[line.run.standing], *((part,) if line.is_part else ()))
 
 
 def _near(line: Line) -> dict[str, bool]:

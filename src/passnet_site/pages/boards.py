@@ -36,6 +36,13 @@ class Line:
     run: MeasuredRun
     candidate: str
     trials: tuple[Trial, ...]
+    num_graphs: int
+    """The graphs of the board; a run that was stopped has trials of fewer."""
+
+    @property
+    def is_part(self) -> bool:
+        """Return whether it lacks graphs of the board, so that its scores compare with no other."""
+        return len(self.trials) < self.num_graphs
 
 
 @dataclass(frozen=True)
@@ -90,13 +97,15 @@ def boards_of(runs: Sequence[MeasuredRun], suites: Sequence[Suite | None]) -> li
         first = runs[numbers[0]].info
         stem = file_stem(first.suite)
         stem = stem if all(board.stem != stem for board in boards) else file_stem(f"{stem} {key}")
-        suite, lines = suites[numbers[0]], _lines([runs[number] for number in numbers])
+        suite, own = suites[numbers[0]], [runs[number] for number in numbers]
+        graphs = {trial.graph for run in own for trial in run.trials}
+        lines = _lines(own, len(suite.graphs if suite else graphs))
         known = (first.suite, first.suite_hash, suite, first.environment, first.settings)
         boards.append(Board(stem, *known, lines))
     return sorted(boards, key=lambda board: -sum(len(line.trials) for line in board.lines))
 
 
-def _lines(runs: Sequence[MeasuredRun]) -> tuple[Line, ...]:
+def _lines(runs: Sequence[MeasuredRun], num_graphs: int) -> tuple[Line, ...]:
     """Return a line for each candidate of each run; equal names get the name of their run."""
     named = [
         (run, candidate, short_name(candidate))
@@ -113,7 +122,8 @@ def _lines(runs: Sequence[MeasuredRun]) -> tuple[Line, ...]:
         names.add(name)
         kinds = {template.name: template.kind for template in run.info.candidates}
         trials = tuple(trial for trial in run.trials if trial.candidate == candidate)
-        lines.append(Line(name, kinds.get(candidate, "passes"), run, candidate, trials))
+        kind = kinds.get(candidate, "passes")
+        lines.append(Line(name, kind, run, candidate, trials, num_graphs))
     return tuple(lines)
 
 

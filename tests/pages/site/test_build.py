@@ -18,7 +18,7 @@ from passnet.train.rewards.samples import SAMPLES_FILE, Sample
 from passnet_site.pages.board_pages import line_table
 from passnet_site.pages.boards import board_scores, boards_of
 from passnet_site.pages.build import build_site, read_parts
-from passnet_site.pages.measured import KnownSuites, read_run
+from passnet_site.pages.measured import KnownSuites, MeasuredRun, read_run
 from tests.agent.attempts import MACHINE
 from tests.pages.site.runs import (
     HOSTILE,
@@ -181,6 +181,33 @@ def test_other_hardware_threads_and_versions_are_other_boards(tmp_path: Path) ->
     assert len(boards) == len(machines) and len({board.stem for board in boards}) == len(boards)
     [shared] = [board for board in boards if len(board.lines) == 4]
     assert len({line.name for line in shared.lines}) == 4
+
+
+def test_a_run_that_was_stopped_is_told_from_whole_ones(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path / "run", SUITE), KnownSuites((SUITE,)))
+    stopped = replace(run, name="stopped", trials=run.trials[:3])
+    [board] = boards_of([run, stopped], [SUITE, SUITE])
+    assert [line.is_part for line in board.lines] == [False, False, True]
+    names = line_table(board, board_scores(board).whole, {})["columns"][0]["values"]
+    tags = [tags for _, _, tags in names]
+    assert "3 of 8 graphs" in tags[2] and not any("graphs" in tag for tag in tags[0])
+
+
+def test_settings_that_judge_otherwise_are_another_board(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path / "run", SUITE), KnownSuites((SUITE,)))
+    own = run.info.settings.judge
+
+    def with_judge(**changes: object) -> MeasuredRun:
+        judge = replace(own, **changes)
+        info = replace(run.info, settings=replace(run.info.settings, judge=judge))
+        return replace(run, info=info)
+
+    assert own.timing is not None
+    same = [with_judge(self_tolerance=0.2, seed=3), with_judge(call_timeout_s=9.0)]
+    other = [with_judge(input_seed=3), with_judge(timing=replace(own.timing, seconds=0.01))]
+    runs = [run, *same, *other]
+    boards = boards_of(runs, [SUITE] * len(runs))
+    assert sorted(len(board.lines) for board in boards) == [2, 2, 6]
 
 
 def test_a_task_has_its_trials_findings_and_sources(site: Path) -> None:
