@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from passnet.agent.attempts.attempt import Attempt
-from passnet.agent.run import _keep_passes
+from passnet.agent.run import write_passes
 from passnet.judge.trial import Trial
 from passnet.passes.files import read_files
 from tests.agent.attempts import attempt, different, evaluation, folder
@@ -27,8 +27,8 @@ def timed(number: int, score: float) -> Attempt:
 
 def kept_of(out: Path, *attempts: Attempt) -> dict[str, str]:
     """The pass folder that is there after some attempts ended one after the other."""
-    for number, last in enumerate(attempts, 1):
-        _keep_passes(out, last, list(attempts[:number]))
+    for number in range(1, len(attempts) + 1):
+        write_passes(out, attempts[:number])
     return read_files(out / "relu") if (out / "relu").exists() else {}
 
 

@@ -143,6 +143,8 @@ def test_nothing_that_an_llm_does_stops_the_run(tmp_path: Path, suite: Path) -> 
     (attempt,) = attempts(out)
     assert attempt.ending == "stalled" and attempt.best == 0 and attempt.num_bad_actions == 9
     assert not (tmp_path / "evil.py").exists() and not Path("/etc/evil.py").exists()
+    calls = [call for message in attempt.messages for call in message.tool_calls]
+    assert "{broken" in calls[3].arguments, "as the LLM wrote it"
     answers = [message.content for message in attempt.messages if message.role == "tool"][:9]
     assert all(answer.startswith("error: ") and answer.count("\n") == 0 for answer in answers), (
         answers

@@ -7,7 +7,7 @@ import importlib.util
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -21,14 +21,14 @@ from passnet.agent.authors.programs import Author, program_author
 from passnet.agent.settings import AgentSettings, LlmSettings
 from passnet.bench.cluster import check_machine, device_of, environment_on_ray
 from passnet.bench.environment import Environment
-from passnet.bench.run import tasks_of_part
+from passnet.bench.run import environment_here, tasks_of_part
+from passnet.bench.run_record import environment_difference
 from passnet.core.jobs.actors import run_actors
-from passnet.core.jobs.run_folder import RunFolder, unchanged
+from passnet.core.jobs.run_folder import RunFolder
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import AuthorError, InputError, boundary
 from passnet.judge.desk.desk import JudgeDesk
-from passnet.judge.protocol.device import find_device
 from passnet.judge.suite.suite import Suite
 from passnet.judge.task import Task
 from passnet.passes.files import write_files
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from inspect_ai import Task as InspectTask
     from inspect_ai.model import Model
 
+RUN_FILE = "agent.json"
 PASSES_FOLDER = "passes"
 
 
@@ -48,6 +49,7 @@ class AgentRun:
     suite: str
     suite_hash: str
     settings: AgentSettings
+    environment: Environment
 
 
 AgentFolder: TypeAlias = RunFolder[AgentRun, Attempt, tuple[str, int]]
@@ -72,38 +74,41 @@ def run_agent(
     author sees; `program` is an author that is none of `AUTHORS`. `watch` gets the session of an
     attempt after each answer of an LLM.
 
-    Raises InputError for a folder or part of another run, without tasks in the part, or without the
-    device; AuthorError if the LLM cannot be asked at all.
+    Raises InputError for a folder or part of another run or of another machine, without tasks in
+    the part, or without the device; AuthorError if the LLM cannot be asked at all.
     """
     if plan.is_on_ray and settings.author == "llm":
         raise InputError(
             "--executor ray is for authors that are programs; an LLM makes several attempts at a "
             "time on this machine with --jobs"
         )
-    if not plan.is_on_ray:
-        find_device(settings.run.judge.device)
+    environment = (environment_on_ray if plan.is_on_ray else environment_here)(settings.run)
     llms = open_author(settings.llm, settings.limits.cost) if settings.author == "llm" else []
     content_hash = held_out.content_hash if held_out else None
     settings = replace(settings, run=replace(settings.run, held_out=content_hash))
     tasks = tasks_of_part(suite, plan.shard)
-    key = attrgetter("task", "number")
-    run = RunFolder(out, "agent.json", AgentRun, ATTEMPTS_FILE, Attempt, key, "attempts")
-    info = AgentRun(SCHEMA_VERSION, suite.name, suite.content_hash, settings)
-    others = _attempts_of_parts(run, info, plan.parts)
-    complaint = f"{out}: was made with another suite or other settings; choose another --out"
+    run = agent_folder(out)
+    info = AgentRun(SCHEMA_VERSION, suite.name, suite.content_hash, settings, environment)
+    others = _attempts_of_parts(info, plan.parts)
+
+    def continued(begun: AgentRun, info: AgentRun) -> AgentRun:
+        if difference := _difference(begun, info):
+            raise InputError(f"{out}: {difference}; choose another --out")
+        return begun
+
     with ExitStack() as stack:
-        stack.enter_context(run.begin(info, plan.resume, unchanged(complaint)))
+        stack.enter_context(run.begin(info, plan.resume, continued))
         log = stack.enter_context(_opened_log(run, info, suite, plan, others))
         missing = [
             (task, number)
             for number in range(settings.num_attempts)
             for task in tasks
-            if (task.name, number) not in log.attempts
+            if not log.is_done(task.name, number)
         ]
         if not llms:
             attempts: Iterable[Attempt] = ()
             if plan.is_on_ray:
-                attempts = _attempts_on_ray(suite, settings, missing, held_out, program, plan)
+                attempts = _attempts_on_ray(suite, info, missing, held_out, program, plan)
             elif missing:
                 author = stack.enter_context(_ProgramAuthor(suite, settings, program))
                 attempts = (author.attempt((*item, held_out)) for item in missing)
@@ -122,21 +127,41 @@ def run_agent(
     return [log.attempts[key] for key in sorted(log.attempts)]
 
 
-def _attempts_of_parts(run: AgentFolder, info: AgentRun, folders: Sequence[Path]) -> list[Attempt]:
+def agent_folder(out: Path) -> AgentFolder:
+    """Return the folder of a run of attempts."""
+    key = attrgetter("task", "number")
+    return RunFolder(out, RUN_FILE, AgentRun, ATTEMPTS_FILE, Attempt, key, "attempts")
+
+
+def _difference(old: AgentRun, new: AgentRun) -> str | None:
+    """Return the reason, as the end of a sentence, why two runs cannot be one; None if they can."""
+    if replace(old, environment=new.environment) != new:
+        return "was made with another suite or other settings"
+    if difference := environment_difference(old.environment, new.environment):
+        name, before, now = difference
+        return f"was made with {name} {before}, and here it is {now}; times of both do not compare"
+    return None
+
+
+def _attempts_of_parts(info: AgentRun, folders: Sequence[Path]) -> list[Attempt]:
     attempts: list[Attempt] = []
     for folder in folders:
-        part = replace(run, out=folder)
-        if part.read_info() != info:
-            raise InputError(
-                f"{folder}: was made with another suite or other settings; it is no part of this "
-                "run"
-            )
+        part = agent_folder(folder)
+        if difference := _difference(part.read_info(), info):
+            raise InputError(f"{folder}: {difference}; it is no part of this run")
         attempts += part.records().values()
-    return [attempt for attempt in attempts if attempt.ending != "error"]
+    return [attempt for attempt in attempts if _is_done(attempt)]
+
+
+def _is_done(attempt: Attempt) -> bool:
+    return attempt.ending != "error"
 
 
 class _AttemptLog:
-    """The attempts of a run by task and number; it stores them as they end, from any thread."""
+    """The last attempts of a run by task and number; it stores new ones from any thread.
+
+    `passes` always holds the best pass folders of these attempts.
+    """
 
     def __init__(
         self,
@@ -153,15 +178,21 @@ class _AttemptLog:
         self._progress = progress
         self._lock = threading.Lock()
         self._refusals: list[OSError | InputError] = []
+        write_passes(folder, list(attempts.values()), self._is_guarded)
+
+    def is_done(self, task: str, number: int) -> bool:
+        """Return whether there is such an attempt, and it did not end in an error."""
+        attempt = self.attempts.get((task, number))
+        return attempt is not None and _is_done(attempt)
 
     def keep(self, attempt: Attempt) -> None:
-        """Store an attempt that has ended, and its passes if they are the best."""
+        """Store an attempt that has ended, and the best passes at its task."""
         with self._lock:
             try:
                 self._record(attempt)
                 self.attempts[attempt.task, attempt.number] = attempt
-                if attempt.last_score is not None or not self._is_guarded:
-                    _keep_passes(self._folder, attempt, list(self.attempts.values()))
+                rivals = [each for each in self.attempts.values() if each.task == attempt.task]
+                write_passes(self._folder, rivals, self._is_guarded)
             except (OSError, InputError) as cause:
                 self._refusals.append(cause)
                 raise
@@ -178,31 +209,37 @@ def _opened_log(
     run: AgentFolder, info: AgentRun, suite: Suite, plan: RunPlan, others: list[Attempt]
 ) -> Iterator[_AttemptLog]:
     names = {task.name for task in suite.tasks}
-    attempts = {
-        key: attempt
-        for key, attempt in run.records().items()
-        if attempt.ending != "error" and attempt.task in names
-    }
-    run.take(others, attempts, lambda _: True)
-    with run.recorder(len(attempts)) as record:
+    attempts = {key: attempt for key, attempt in run.records().items() if attempt.task in names}
+    run.take(others, attempts, _is_done)
+    with run.recorder(sum(map(_is_done, attempts.values()))) as record:
         log = _AttemptLog(info, run.out / PASSES_FOLDER, attempts, record, plan.progress)
-        for attempt in attempts.values():  # after a full disk their passes may be missing
-            _keep_passes(run.out / PASSES_FOLDER, attempt, list(attempts.values()))
-            if plan.shard.has(attempt.task):
+        for attempt in attempts.values():
+            if plan.shard.has(attempt.task) and _is_done(attempt):
                 plan.progress(attempt)
         yield log
 
 
-def _keep_passes(folder: Path, attempt: Attempt, attempts: list[Attempt]) -> None:
-    rivals = [rival for rival in attempts if rival.task == attempt.task and rival.best is not None]
-    best = best_state([(rival.last_results, rival.is_right) for rival in rivals])
-    if best is None or rivals[best].key != attempt.key:
-        return
-    target = folder / attempt.task
-    write_files(attempt.files, target)
-    for file in target.iterdir():
-        if file.is_file() and file.name not in attempt.files:
-            file.unlink()
+def write_passes(folder: Path, attempts: Sequence[Attempt], is_guarded: bool = False) -> None:
+    """Write the best pass folder of each task of some attempts, and delete other files there.
+
+    One that was not timed does not count if `is_guarded`.
+    """
+    by_task: dict[str, list[Attempt]] = {attempt.task: [] for attempt in attempts}
+    for attempt in attempts:
+        if attempt.best is not None and not (is_guarded and attempt.last_score is None):
+            by_task[attempt.task].append(attempt)
+    for task, rivals in by_task.items():
+        best = best_state([(rival.last_results, rival.is_right) for rival in rivals])
+        files = {} if best is None else rivals[best].files
+        target = folder / task
+        if files:
+            write_files(files, target)
+        for file in target.iterdir() if target.is_dir() else ():
+            if file.is_file() and file.name not in files:
+                file.unlink()
+        if not files:
+            with suppress(OSError):  # there is none, or it holds what is not ours
+                target.rmdir()
 
 
 def open_author(settings: LlmSettings | None, cost: float | None = None) -> list[Model]:
@@ -238,6 +275,12 @@ def _ask_llm(llm: Model, task: InspectTask, out: Path, num_workers: int) -> None
     )
     if not logs or logs[0].status == "cancelled":
         raise KeyboardInterrupt
+    lost = [sample for sample in logs[0].samples or () if sample.error is not None]
+    if lost and logs[0].status == "success":
+        raise AuthorError(
+            f"llm {llm}: {len(lost)} attempts left no record, the first {lost[0].id}: "
+            f"{lost[0].error.message}"  # type: ignore[union-attr]
+        )
     if logs[0].status == "error":
         text = logs[0].error.message if logs[0].error else "no reason was given"
         for number in (errno.ENOSPC, errno.EDQUOT):  # Inspect stores only an error's text
@@ -276,7 +319,7 @@ class _ProgramAuthor:
 
 def _attempts_on_ray(
     suite: Suite,
-    settings: AgentSettings,
+    info: AgentRun,
     missing: Sequence[tuple[Task, int]],
     held_out: Suite | None,
     program: Author | None,
@@ -285,9 +328,8 @@ def _attempts_on_ray(
     """Make attempts on machines of one kind; each gets its own task and no other."""
     if not missing:
         return
-    opener = partial(
-        _open_program, environment_on_ray(settings.run), replace(suite, tasks=()), settings, program
-    )
+    settings = info.settings
+    opener = partial(_open_program, info.environment, replace(suite, tasks=()), settings, program)
     items = [
         (task, number, held_out and replace(held_out, tasks=_only(held_out, task)))
         for task, number in missing

@@ -10,12 +10,15 @@ from typing import Any
 from passnet.agent.attempts import attempt, observations, tools
 from passnet.agent.graph_text import graph_text
 from passnet.agent.settings import AgentSettings
-from passnet.errors import ActionError, PassFolderError
+from passnet.errors import ActionError, PassFolderError, PassnetError
 from passnet.judge.desk.desk import JudgeDesk, StateJudge
 from passnet.judge.suite.suite import Suite, held_out_graphs
 from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files, created, deleted, read_files, replaced, view
+
+MAX_ERROR_CHARACTERS = 600
+"""Most characters of the error that ended an attempt."""
 
 CANDIDATE_PHASES = ("reference", "compile", "compare", "timing", "profile", "waiting")
 """Phases of a trial that are not our own work: candidate and reference run, or others measure."""
@@ -78,6 +81,10 @@ class Session:
         except ActionError as cause:
             self.num_bad_actions += 1
             return f"error: {cause}"
+
+    def fail(self, cause: PassnetError) -> None:
+        """Note that the attempt ended in an error."""
+        self.ending, self.error = "error", " ".join(str(cause).split())[:MAX_ERROR_CHARACTERS]
 
     def act(self, action: tools.Action) -> str:
         """Answer an action; if it cannot be done, ActionError says why, and nothing has changed."""

@@ -106,12 +106,17 @@ def _author(
         session = sessions[state.uuid] = new_session(task, settings, held_out)
         session.ending = "time"  # if it is cancelled
         with ExitStack() as stack:
-            await to_thread.run_sync(stack.enter_context, session.evaluator)
-            stack.callback(session.evaluator.close)
-            stack.callback(note_usage, session)
-            await to_thread.run_sync(session.evaluator.prepare, task)
-            prompt = await to_thread.run_sync(task_prompt, task, settings.run)
-            unchanged = await to_thread.run_sync(session.evaluator.unchanged, task)
+            try:
+                with boundary(AuthorError, "preparing the attempt"):
+                    await to_thread.run_sync(stack.enter_context, session.evaluator)
+                    stack.callback(session.evaluator.close)
+                    stack.callback(note_usage, session)
+                    await to_thread.run_sync(session.evaluator.prepare, task)
+                    prompt = await to_thread.run_sync(task_prompt, task, settings.run)
+                    unchanged = await to_thread.run_sync(session.evaluator.unchanged, task)
+            except PassnetError as cause:
+                session.fail(cause)
+                return state
             if text := unchanged_text(unchanged, task):
                 prompt += f"\n\n{text}\n"
             if settings.num_layouts is not None:
@@ -167,11 +172,10 @@ async def converse(
         if limit is not None:
             session.ending = ENDINGS.get(limit.type, "error")
             raise limit from cause
-        session.ending = "error"
-        session.error = " ".join(str(cause).split())[:600]
+        session.fail(cause)
     finally:
         state.messages = agent_state.messages
-        session.messages = [_message(message) for message in state.messages]
+        session.messages = [recorded_message(message) for message in state.messages]
         session.num_bad_actions += sum(
             isinstance(message, ai.ChatMessageTool) and message.error is not None
             for message in state.messages
@@ -230,7 +234,12 @@ def _limit_in(cause: BaseException | None) -> LimitExceededError | None:
     return None
 
 
-def _message(message: ai.ChatMessage) -> Message:
+def recorded_message(message: ai.ChatMessage) -> Message:
+    """Return a message as it is recorded.
+
+    Inspect calls a tool without arguments if those that the LLM wrote are no JSON. They are
+    recorded as Inspect's complaint, which holds them and is no JSON either.
+    """
     if isinstance(message, ai.ChatMessageTool):
         text = message.text if message.error is None else f"error: {message.error.message}"
         return Message("tool", text, tool_call_id=message.tool_call_id)
@@ -241,7 +250,7 @@ def _message(message: ai.ChatMessage) -> Message:
         message.role,
         message.text,
         tuple(
-            ToolCall(call.id, call.function, encode(call.arguments).decode())
+            ToolCall(call.id, call.function, call.parse_error or encode(call.arguments).decode())
             for call in calls or ()
         ),
         reasoning="\n".join(thoughts) or None,
