@@ -207,11 +207,11 @@ def _best_record(
     for text in dict.fromkeys(texts):
         same = judged_before.get((graph.name, text)) if text else None
         if same is not None:
-            named = {"system": system.name, "digest": system.digest}
-            record = replace(same, **named, num_samples=len(texts))
+            record = replace(same, system=system.name, digest=system.digest, num_samples=len(texts))
         else:
-            judged = asdict(_judged(graph, prompt, text, judge)) | {"digest": system.digest}
-            record = AnswerRecord(system.name, graph.task, graph.name, text, len(texts), **judged)
+            judged = asdict(_judged(graph, prompt, text, judge))
+            about = (system.name, graph.task, graph.name, text, len(texts))
+            record = AnswerRecord(*about, **judged, digest=system.digest)
         if record.is_correct:
             return record
         first = first or record
