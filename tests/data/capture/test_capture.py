@@ -207,6 +207,43 @@ def test_a_mask_of_infinities_is_replayed_as_a_mask(dtype):
     assert least < -1e38
 
 
+class Sharing(torch.nn.Module):
+    """A net with a buffer, and with one that views a part of it."""
+
+    def __init__(self, start: int, write: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        self.register_buffer("whole", torch.zeros(6))
+        self.register_buffer("part", self.whole[start:4])
+        self.write = write
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.write(self, x)
+        return self.part * 2 + self.whole[:4].sum()
+
+
+WRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "whole": lambda net, x: net.whole.add_(1),
+    "part": lambda net, x: net.part.add_(1),
+    "view": lambda net, x: net.whole.view(2, 3)[0].mul_(2),
+    "input": lambda net, x: x.add_(net.whole.sum()),
+}
+
+
+@pytest.mark.parametrize("write", ["whole", "part", "view"])
+def test_a_write_into_memory_of_two_arguments_is_refused(write):
+    with pytest.raises(CaptureError, match="shares memory with argument"):
+        capture(Sharing(0, WRITES[write]), torch.ones(4))
+    base = torch.ones(6)
+    with pytest.raises(CaptureError, match="shares memory with argument"):
+        capture(lambda x, y: x.add_(1) * y, base[:4], base[2:])
+
+
+def test_memory_of_two_arguments_may_be_read_and_parts_of_it_may_be_written():
+    assert capture(Sharing(0, WRITES["input"]), torch.ones(4))
+    base = torch.ones(6)
+    assert capture(lambda x, y: x.add_(1) * y, base[:3], base[3:])
+
+
 def test_which_kernels_an_op_may_take_is_left_out():
     def attend(x):
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):

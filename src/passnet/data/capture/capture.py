@@ -13,7 +13,8 @@ import torch.nn.attention
 from passnet.data.capture.trace import Segment, Trace
 from passnet.errors import CaptureError
 from passnet.graph.fx.from_fx import Sampler, is_fake, program_from_fx, spec_from_tensor
-from passnet.graph.spec import Graph, TensorSpec
+from passnet.graph.spec import Graph, Program, TensorSpec
+from passnet.graph.values.effects import alias_classes, written_values
 from passnet.graph.values.fake import SYMBOL_ANNOTATION
 from passnet.inductor.compiler import reset_dynamo
 
@@ -70,7 +71,12 @@ def trace_graphs(
 def module_graph(
     module: torch.fx.GraphModule, arguments: list[Any], sample: Sampler | None = None
 ) -> CapturedGraph:
-    """Return a traced module as a graph; `sample` gives some values of fake tensors."""
+    """Return a traced module as a graph; `sample` gives some values of fake tensors.
+
+    Raises:
+        CaptureError: an argument is no tensor or has an unknown dtype, or the graph writes into
+            memory that two arguments share.
+    """
     graph = copy.deepcopy(module.graph)
     string_to_backend: Any = torch.nn.attention._backend_from_string
     for node in reversed(list(graph.nodes)):  # users come before the switches that they use
@@ -78,6 +84,7 @@ def module_graph(
             graph.erase_node(node)
     values = _lift_attributes(graph, module, list(arguments))
     program = program_from_fx(graph)
+    _check_shared_memory(program, values)
     params = list(program.params)
     specs = []
     for index, (param, value) in enumerate(zip(params, values, strict=True)):
@@ -94,6 +101,38 @@ def module_graph(
             raise CaptureError(f"argument {param.name} is a {type(value).__name__}, not a tensor")
     program = type(program)(tuple(params), program.body, program.outputs)
     return CapturedGraph(Graph(program, tuple(specs)), tuple(values))
+
+
+def _check_shared_memory(program: Program, values: Sequence[Any]) -> None:
+    """Refuse a write into memory of two arguments: a graph's arguments are independent."""
+    classes = alias_classes(program.ops)
+    written = {classes.find(name) for op in program.ops for name in written_values(op)}
+    memory = {
+        param.name: span
+        for param, value in zip(program.params, values, strict=True)
+        if isinstance(value, torch.Tensor) and (span := _memory_span(value)) is not None
+    }
+    for name, (storage, start, stop) in memory.items():
+        if classes.find(name) not in written:
+            continue
+        for other, (other_storage, other_start, other_stop) in memory.items():
+            overlap = start < other_stop and other_start < stop
+            if other != name and other_storage == storage and overlap:
+                raise CaptureError(
+                    f"the graph writes into argument {name}, which shares memory with argument "
+                    f"{other}; a graph's arguments are independent"
+                )
+
+
+def _memory_span(tensor: torch.Tensor) -> tuple[int, int, int] | None:
+    """Return a tensor's storage, with the first and the end of the bytes in it; None if empty."""
+    if tensor.layout is not torch.strided or not tensor.numel():
+        return None
+    start = int(tensor.storage_offset())
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    stop = start + sum((int(size) - 1) * int(stride) for size, stride in pairs) + 1
+    size = tensor.element_size()
+    return tensor.untyped_storage()._cdata, start * size, stop * size
 
 
 _SWITCHES = {torch.nn.attention._sdpa_kernel, torch._C._functorch.set_inplace_requires_grad_allowed}
