@@ -161,6 +161,8 @@ def test_text_in_tables_is_no_markup_and_makes_no_row() -> None:
     assert "\x1b[2K" not in shown and "\x07" not in shown and "\u202e" not in shown
     text = markdown([Table("t", ("name",), [("a\n| b | <script>",)])])
     assert text.splitlines()[-1] == "| a \\| b \\| &lt;script> |"
+    linked = markdown([Table("t", ("name",), [("![x](http://evil/x.png)",)])])
+    assert linked.splitlines()[-1] == "| ![x]\\(http://evil/x.png) |"
     [line] = failure_lines([Trial("task", "graph", "x\ny", "crash", error=STEERING)])
     assert line == f"x y on task: 1 × crash: {PLAIN}"
 

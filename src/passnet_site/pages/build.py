@@ -128,7 +128,7 @@ def build_site(
     is_site = (out / SITE_FILE).is_file()
     if out.exists() and any(out.iterdir() if out.is_dir() else [out]) and not is_site:
         raise InputError(f"{out}: is there already, and no site; choose another --out")
-    fresh = out.with_name(f"{out.name}.new")
+    fresh = out.with_name(f"{out.name}.passnet-new")
     shutil.rmtree(fresh, ignore_errors=True)
     with atomic_folder(fresh) as folder:
         record = _write(parts, folder, title, step)

@@ -58,3 +58,15 @@ def test_no_color_means_lines_in_place_of_a_bar_on_a_terminal(
             step()
         assert ("\x1b" in capfd.readouterr().err) == shows_bar
         monkeypatch.setenv("NO_COLOR", "1")
+
+
+@pytest.mark.parametrize("name", ["a[bold]b", "a[conceal]b", "a[/]b"])
+def test_a_title_is_no_markup(
+    name: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "150"}.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    with progress(f"judging {name}", 1) as step:
+        step("x")
+    assert name in capfd.readouterr().err

@@ -26,11 +26,15 @@ def check_free(out: Path) -> None:
         raise InputError(f"{out}: already exists; remove it, or choose another --out")
 
 
+_PARTIAL = ".passnet-partial"
+"""What the name of an unfinished folder ends with; what a kill left of one is removed."""
+
+
 @contextmanager
 def atomic_folder(out: Path) -> Iterator[Path]:
     """Yield a folder that becomes `out` if the block succeeds; raise InputError if it cannot."""
     check_free(out)
-    partial = out.with_name(out.name + ".partial")
+    partial = out.with_name(out.name + _PARTIAL)
     try:
         with naming(out):
             if partial.exists():

@@ -50,7 +50,7 @@ def progress(title: str, total: int, every_s: float = LINE_EVERY_S) -> Iterator[
         TextColumn("{task.fields[now]}"),
     )
     with Progress(*columns, console=console) as bar:
-        task = bar.add_task(title, total=total, now="")
+        task = bar.add_task(escape(visible(title)), total=total, now="")
 
         def step(now: str = "", advance: int = 1) -> None:
             bar.update(task, advance=advance, now=escape(visible(now)))

@@ -320,8 +320,9 @@ def _cell_text(text: str) -> str:
 
 
 def _cell_markdown(text: str) -> str:
-    """Return text for a cell of a table in Markdown, without HTML."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    """Return text for a cell of a table in Markdown, without HTML, links and images."""
+    escaped = " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return escaped.replace("](", "]\\(")
 
 
 def markdown(tables: Sequence[Table]) -> str:
