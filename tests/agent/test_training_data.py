@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from passnet.agent.attempts.attempt import Message
+from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Message
 from passnet.agent.attempts.tools import tool_schemas
 from passnet.agent.trajectories.selection import TrainingInfo
 from passnet.agent.trajectories.training_data import (
@@ -16,13 +17,17 @@ from passnet.agent.trajectories.training_data import (
     write_chats,
     write_pairs,
 )
-from passnet.core.records.serialise import read_json
+from passnet.cli.agent import agent
+from passnet.core.records.serialise import LineWriter, read_json
 from passnet.errors import InputError
+from passnet.judge.settings import JudgeSettings, RunSettings
+from passnet.judge.suite.suite import write_suite
 from passnet.judge.task import Task
 from passnet.pages.tables.attempt_tables import training_table
 from passnet.passes.folder import LIST_FILE
 from tests.agent.attempts import (
     ATTEMPT,
+    SUITE,
     attempt,
     chat,
     different,
@@ -119,7 +124,7 @@ def test_a_chat_without_the_turn_to_cut_at_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_pair_is_the_text_of_the_task_and_the_submitted_folder(tmp_path: Path) -> None:
-    def instruction(task: Task) -> str:
+    def instruction(task: Task, settings: RunSettings) -> str:
         return f"Task {task.name} of {len(task.graphs)} graphs."
 
     tried = attempt(messages=())
@@ -130,6 +135,24 @@ def test_a_pair_is_the_text_of_the_task_and_the_submitted_folder(tmp_path: Path)
     assert question["content"].startswith("Task relu of 2 graphs.\n")
     assert answered["content"] == folder_text(tried.files)
     assert answered["content"].startswith(f'`{LIST_FILE}`:\n\n```json\n["Fuse"]\n```\n\n`Fuse.py`')
+
+
+def test_a_pair_is_asked_for_under_the_rules_that_its_attempt_had(tmp_path: Path) -> None:
+    for name, rules, threads in (("strict", "strict", 1), ("open", "open", 4)):
+        settings = RunSettings(JudgeSettings(rules=rules), num_threads=threads)
+        task = {"strict": "relu", "open": "tanh"}[name]
+        with LineWriter(tmp_path / name / ATTEMPTS_FILE) as writer:
+            writer.write(different(threads, task=task, settings=settings))
+    write_suite(tmp_path / "train.parquet", SUITE)
+    out = tmp_path / "pairs.jsonl"
+    words = ["export", tmp_path / "strict", tmp_path / "open", "--form", "pairs", "--out", out]
+    words += ["--suite", tmp_path / "train.parquet"]
+    done = CliRunner().invoke(agent, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    texts = {row["task"]: row["prompt"][0]["content"] for row in rows(out)}
+    assert "1 thread(s)" in texts["relu"] and "4 thread(s)" in texts["tanh"]
+    forbids = "No operation of torch computes"
+    assert forbids in texts["relu"] and forbids not in texts["tanh"]
 
 
 def test_the_fence_around_a_file_is_longer_than_any_in_it() -> None:
@@ -160,5 +183,5 @@ def test_a_chat_that_calls_one_tool_only_is_read_as_it_was_written(tmp_path: Pat
 
 def test_exported_pairs_are_read_as_they_were_written(tmp_path: Path) -> None:
     out = tmp_path / "pairs.jsonl"
-    write_pairs(out, selection(ATTEMPT, different(1), form="pairs"), lambda task: task.name)
+    write_pairs(out, selection(ATTEMPT, different(1), form="pairs"), lambda task, _: task.name)
     assert list(load_rows(out, tmp_path)) == rows(out)

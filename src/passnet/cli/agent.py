@@ -254,7 +254,6 @@ def agent_export(options: AgentExportOptions) -> None:
     if options.form == "chat":
         info = write_chats(options.out, selection, options.until_best)
     else:
-        settings = attempts[0].settings
-        info = write_pairs(options.out, selection, lambda task: instruction(task, settings))
+        info = write_pairs(options.out, selection, instruction)
     print_result(options.json, info, tables=[training_table(info)], wide=options.wide)
     say(f"written: {options.out}", err=options.json)

@@ -23,6 +23,7 @@ from passnet.agent.trajectories.selection import (
 )
 from passnet.core.records.serialise import encode, make_folder, replace_file, write_json
 from passnet.errors import InputError
+from passnet.judge.settings import RunSettings
 from passnet.judge.task import Task
 from passnet.passes.files import Files
 from passnet.passes.folder import LIST_FILE
@@ -53,12 +54,16 @@ def write_chats(out: Path, selection: Selection, until_best: bool = False) -> Tr
 
 
 def write_pairs(
-    out: Path, selection: Selection, instruction: Callable[[Task], str]
+    out: Path, selection: Selection, instruction: Callable[[Task, RunSettings], str]
 ) -> TrainingInfo:
-    """Write tasks and the passes that were submitted for them, in the same way."""
+    """Write tasks and the passes that were submitted for them, in the same way.
+
+    `instruction` gives the text of a task under the settings of an attempt.
+    """
     rows = []
     for example in selection.examples:
-        prompt = instruction(example.task).rstrip() + "\n" + ANSWER_FORM.rstrip()
+        task_text = instruction(example.task, example.attempt.settings)
+        prompt = task_text.rstrip() + "\n" + ANSWER_FORM.rstrip()
         answer = folder_text(example.attempt.files)
         row = {
             "prompt": [{"role": "user", "content": prompt}],
