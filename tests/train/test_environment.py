@@ -14,10 +14,16 @@ from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import make_suite
 from passnet.train.rewards.batch_rewards import BatchReward, service_judge
 from passnet.train.rewards.environment import TrlReward, chat_rows, environment_factory
-from passnet.train.rewards.monitors import MONITORS_FILE, MonitorLimits, MonitorRecord
+from passnet.train.rewards.monitors import (
+    MONITORS_FILE,
+    MonitorLimits,
+    MonitorRecord,
+    read_monitors,
+)
 from passnet.train.rewards.sample_log import SampleLog
 from passnet.train.rewards.samples import SAMPLES_FILE, Sample
 from passnet.train.service.client import ServiceDesk
+from passnet.train.service.submission import Judged, JudgeReport
 from recipes.gpu.train import GpuRecipe, train
 from tests.agent.byte_tokenizer import byte_tokenizer
 from tests.judge.folders import small_graph
@@ -68,6 +74,37 @@ def test_a_reward_is_no_measurement_that_chose_the_answer(tmp_path):
             batch = BatchReward(TASKS, service_judge(address), log)
             [reward] = asyncio.run(batch.rewards(["add_relu"], [rollout.submitted], 0, 1.0))
     assert reward == 1.0 and len(judge.texts) == 4
+
+
+def test_rollouts_that_ask_for_their_own_rewards_are_one_group_of_their_row(tmp_path):
+    asked = []
+
+    async def ask(submissions):
+        asked.extend(submissions)
+        return [JudgeReport("id", "done", Judged((RIGHT,))) for _ in submissions]
+
+    rows = [name for name in ("add_relu", "again", "add_relu") for _ in range(4)]
+    tasks = {**TASKS, "again": replace(TASKS["add_relu"], name="again")}
+    with SampleLog(tmp_path) as log:
+        log.put(Sample(0, 6, "add_relu", 0.5))
+        batch = BatchReward(tasks, ask, log)
+        make = environment_factory(tasks, ServiceDesk(None, SETTINGS), batch)
+        rollouts = [make() for _ in rows]
+        for name, rollout in zip(rows, rollouts, strict=True):
+            rollout.reset(task=name)
+            rollout.create("a.py", "x = 1\n")
+
+        async def rewarded():
+            return await asyncio.gather(*(rollout.get_reward() for rollout in rollouts[::-1]))
+
+        asyncio.run(rewarded())
+        steps = sorted((each.step, each.group) for each in log.samples[1:])
+        readings = read_monitors(log.samples, {}, MonitorLimits(min_samples=8))
+    groups = [(7, "add_relu"), (8, "again"), (9, "add_relu")]
+    assert steps == [group for group in groups for _ in range(4)]
+    [equal] = [reading for reading in readings if reading.monitor == "equal_groups"]
+    assert equal.value == 1.0 and equal.evidence == "3 of 3 groups"
+    assert all(submission.repeat == 0 for submission in asked)
 
 
 def test_what_an_asynchronous_trainer_sends_to_its_worker_can_be_pickled(tmp_path):

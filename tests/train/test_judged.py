@@ -16,7 +16,7 @@ from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import make_suite
 from passnet.judge.task import TaskGraph
 from passnet.passes.files import read_files
-from passnet.train.rewards.batch_rewards import AskJudge, BatchReward
+from passnet.train.rewards.batch_rewards import MEASURED_AGAIN_EVERY, AskJudge, BatchReward
 from passnet.train.rewards.monitors import MONITORS_FILE, MonitorLimits, MonitorRecord
 from passnet.train.rewards.reward import answer_files
 from passnet.train.rewards.sample_log import SampleLog
@@ -103,13 +103,13 @@ def test_the_fastest_are_measured_again_and_kept_with_what_came_of_it(tmp_path):
 
     with SampleLog(tmp_path) as log:
         batch = BatchReward(TASKS, ask, log)
-        for step in range(8):
+        for step in range(MEASURED_AGAIN_EVERY // 2):
             answers = [kernel(step), kernel(step)]
             asyncio.run(batch.rewards(["add_relu"] * 2, answers, step, 0.0))
-    assert len(seen) == 8 + 1 and seen[-1].repeat == 1
+    assert len(seen) == MEASURED_AGAIN_EVERY // 2 + 1 and seen[-1].repeat == 1
     with SampleLog(tmp_path) as again:
         measured = [each for each in again.samples if each.speedup_again is not None]
-        assert len(again.samples) == 16
+        assert len(again.samples) == MEASURED_AGAIN_EVERY
         assert [(each.speedup_low, each.speedup_again) for each in measured] == [(2.0, 1.5)]
 
 

@@ -24,8 +24,8 @@ from passnet.train.service.submission import JudgeReport, Submission, judgeable
 AskJudge: TypeAlias = Callable[[Sequence[Submission]], Awaitable[list[JudgeReport]]]
 """Judge submissions side by side."""
 
-MEASURED_AGAIN_EVERY = 8
-"""Number of batches after which their fastest answers are measured again."""
+MEASURED_AGAIN_EVERY = 100
+"""Number of answers after which the fastest 1 % of them are measured again."""
 
 
 @dataclass
@@ -50,19 +50,37 @@ class BatchReward:
     num_batches: int = 0
     """Batches rewarded so far."""
 
-    _submitted: dict[str, Submission] = field(default_factory=dict)
+    last: list[Sample] = field(default_factory=list)
+    """Answers of the last batch."""
+
+    _recent: list[tuple[Sample, Submission | None]] = field(default_factory=list)
+    """Answers that were recorded since the fastest were measured again."""
+
     _least_ms: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    _measured_until: int | None = None
+    _group: tuple[str, str] | None = None
+    _group_step: int | None = None
 
     @property
     def samples(self) -> list[Sample]:
-        """Answers so far."""
+        """Answers of all processes of the run so far."""
         return self.log.samples
 
     @property
     def progress(self) -> float:
         """Progress of the training by its answers, from 0 to 1."""
         return min(len(self.samples) / self.num_answers, 1.0) if self.num_answers else 1.0
+
+    def rollout_step(self, name: str, start: str = "") -> int:
+        """Return the step of a rollout that asks for its own reward: one step for its group.
+
+        Call it when the rollout begins: trainers begin those of a group one after another.
+        """
+        if self._group_step is None:
+            self._group_step = max((sample.step for sample in self.samples), default=-1)
+        if self._group != (name, start):
+            self._group = (name, start)
+            self._group_step += 1
+        return self._group_step
 
     async def rewards(
         self,
@@ -82,8 +100,6 @@ class BatchReward:
             facts: further fields of each answer's `Sample`.
         """
         facts = facts or [{}] * len(names)
-        if self._measured_until is None:
-            self._measured_until = len(self.samples)
         submissions = [
             None if files is None else self._submission(name, files)
             for name, files in zip(names, answers, strict=True)
@@ -91,19 +107,20 @@ class BatchReward:
         distinct = {encode(submission): submission for submission in submissions if submission}
         judged = await self.ask(list(distinct.values())) if distinct else []  # groups repeat
         reports = dict(zip(distinct, judged, strict=True))
-        rewards = []
+        batch = []
         for name, submission, more in zip(names, submissions, facts, strict=True):
             report = reports[encode(submission)] if submission else None
             files = submission.files if submission else {}
-            sample = self._sample(step, progress, name, files, report, more)
-            if submission and sample.is_correct and sample.id is not None:
-                self._submitted[sample.id] = submission
-            self.log.put(sample)
-            rewards.append(sample.reward)
+            sample = self.log.put(self._sample(step, progress, name, files, report, more))
+            self._recent.append((sample, submission))
+            batch.append(sample)
+        self.last = batch
         self.num_batches += 1
-        if self.is_timed and self.num_batches % MEASURED_AGAIN_EVERY == 0:
-            await self._measure_again()
-        return rewards
+        if len(self._recent) >= MEASURED_AGAIN_EVERY:
+            recent, self._recent = self._recent, []
+            if self.is_timed:
+                await self._measure_again(recent)
+        return [sample.reward for sample in batch]
 
     def _submission(self, name: str, files: Files) -> Submission:
         if name not in self.tasks:
@@ -128,7 +145,7 @@ class BatchReward:
         report: JudgeReport | None,
         facts: Mapping[str, Any],
     ) -> Sample:
-        number = len(self.samples)
+        number = 0  # the log gives it its own
         if report is None:  # no pass folder at all
             return Sample(number, step, name, 0.0, **facts)
         assert report.judged is not None, "who asks waits until it is judged"
@@ -146,17 +163,16 @@ class BatchReward:
                 self._least_ms[name] = tuple(one_kernel_us(row.graph) / 1e3 for row in graphs)
         return self._least_ms[name]
 
-    async def _measure_again(self) -> None:
-        """Measure the fastest of the last answers again, and record the new speedups."""
-        last = self.samples[self._measured_until :]
-        self._measured_until = len(self.samples)
-        fastest = [sample for sample in to_measure_again(last) if sample.id in self._submitted]
-        again = [replace(self._submitted[sample.id or ""], repeat=1) for sample in fastest]
+    async def _measure_again(self, recent: Sequence[tuple[Sample, Submission | None]]) -> None:
+        """Measure the fastest of some answers again, and record the new speedups."""
+        by_number = {sample.number: submission for sample, submission in recent if submission}
+        samples = [sample for sample, _ in recent if sample.number in by_number]
+        fastest = to_measure_again(samples)
+        again = [replace(by_number[sample.number], repeat=1) for sample in fastest]
         for sample, report in zip(fastest, await self.ask(again), strict=True):
             lows = [trial.speedup_low for trial in (report.judged.trials if report.judged else ())]
             if lows and None not in lows:
-                self.log.put(replace(sample, speedup_again=min(filter(None, lows))))
-        self._submitted.clear()
+                self.log.amend(replace(sample, speedup_again=min(filter(None, lows))))
 
 
 def service_judge(address: ServiceAddress) -> AskJudge:

@@ -123,13 +123,18 @@ class RewardedEnvironment(PassEnvironment):
     def __init__(self, tasks: Mapping[str, Task], judge: StateJudge, batch: BatchReward) -> None:
         super().__init__(tasks, judge)
         self._batch = batch
+        self._step = 0
+
+    def reset(self, task: str, start: str = "", **_: Any) -> None:
+        """See `PassEnvironment`."""
+        super().reset(task, start)
+        self._step = self._batch.rollout_step(task, start)
 
     async def get_reward(self) -> float | None:
         """Return the reward of the submission; None where it could not be judged."""
         assert self._session is not None, "TRL resets an environment before it is used"
-        names, step = [self._session.task.name], self._batch.num_batches
-        answers = [self.submitted or None]
-        [reward] = await self._batch.rewards(names, answers, step, self._batch.progress)
+        names, answers = [self._session.task.name], [self.submitted or None]
+        [reward] = await self._batch.rewards(names, answers, self._step, self._batch.progress)
         return reward
 
 
@@ -199,7 +204,7 @@ class TrlReward:
         facts = [{"num_tokens": len(ids)} for ids in completion_ids]
         rewards = await self.batch.rewards(task, answers, step, progress, facts)
         if log_metric is not None:
-            last = self.batch.samples[-len(rewards) :]
+            last = self.batch.last
             log_metric("judge/correct", sum(sample.is_correct for sample in last) / len(last))
             log_metric("judge/cheats", sum(sample.is_cheat for sample in last) / len(last))
             log_metric("judge/unknown", sum(sample.reward is None for sample in last) / len(last))

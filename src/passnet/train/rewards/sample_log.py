@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from passnet.core.jobs.run_folder import last_records
-from passnet.core.records.serialise import LineWriter, make_folder
+from passnet.core.records.serialise import LineWriter, decode, make_folder, unpack_lines
 from passnet.train.rewards.monitors import (
     MONITORS_FILE,
     MonitorLimits,
@@ -21,7 +21,11 @@ from passnet.train.rewards.samples import SAMPLES_FILE, Sample
 
 @dataclass
 class SampleLog:
-    """The answers of a run, written to disk one by one; entering it reads the earlier ones."""
+    """The answers of a run in one file, which the processes of the run write and read together.
+
+    Each process of a training has a log of its own: the ranks, and workers with a pickled copy. An
+    answer gets its number from the file, and every log sees the answers of all.
+    """
 
     out: Path
     """Folder of the run."""
@@ -30,14 +34,14 @@ class SampleLog:
     write_page: Callable[[Path], object] | None = None
     """Writer of the run's page into its folder, called when the log is left."""
 
-    samples: list[Sample] = field(default_factory=list)
-    """Answers so far, by number."""
-
+    _samples: list[Sample] = field(default_factory=list)
+    _num_read_bytes: int = 0
     _writer: LineWriter | None = None
 
     def __enter__(self) -> SampleLog:
         make_folder(self.out)
-        self.samples = self._recorded()
+        unpack_lines(self._path)
+        self._read()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -50,12 +54,23 @@ class SampleLog:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_writer": None}  # a copy opens the file for itself
 
-    def put(self, sample: Sample) -> None:
-        """Record an answer, a new one or in place of the one with its number."""
-        if self._writer is None:
-            self._writer = LineWriter(self.out / SAMPLES_FILE).__enter__()
-        self._writer.write(sample)
-        self.samples[sample.number : sample.number + 1] = [sample]
+    @property
+    def samples(self) -> list[Sample]:
+        """Answers of all processes so far, by number."""
+        self._read()
+        return self._samples
+
+    def put(self, sample: Sample) -> Sample:
+        """Record a new answer, and return it with its number in the run."""
+        with self._alone() as writer:
+            numbered = replace(sample, number=len(self._samples))
+            writer.write(numbered)
+        return numbered
+
+    def amend(self, sample: Sample) -> None:
+        """Record an answer in place of the one with its number."""
+        with self._alone() as writer:
+            writer.write(sample)
 
     def check(self, step: int, logs: Mapping[str, float]) -> MonitorRecord:
         """Record and return the readings of the monitors at a step of the training.
@@ -65,16 +80,42 @@ class SampleLog:
         Raises:
             TrainingStoppedError: a reading is beyond its limit.
         """
-        samples = self.samples or self._recorded()  # another process may have recorded them
-        record = MonitorRecord(step, read_monitors(samples, logs, self.limits))
+        record = MonitorRecord(step, read_monitors(self.samples, logs, self.limits))
         with LineWriter(self.out / MONITORS_FILE) as writer:
             writer.write(record)
-        stop_if_beyond(record, str(self.out / SAMPLES_FILE))
+        stop_if_beyond(record, str(self._path))
         return record
 
-    def _recorded(self) -> list[Sample]:
-        path = self.out / SAMPLES_FILE
-        return list(last_records(path, Sample, lambda sample: sample.number).values())
+    @property
+    def _path(self) -> Path:
+        return self.out / SAMPLES_FILE
+
+    @contextmanager
+    def _alone(self) -> Iterator[LineWriter]:
+        """Keep other processes from writing for the length of the block, which sees all answers."""
+        import fcntl  # not on Windows, where logs can be read
+
+        with self._path.open("ab") as locked:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(locked, fcntl.LOCK_EX)
+            if self._writer is None:
+                self._writer = LineWriter(self._path).__enter__()
+            self._read()
+            locked.truncate(self._num_read_bytes)  # a torn line of a process that was killed
+            yield self._writer
+
+    def _read(self) -> None:
+        """Read the lines that the file has got since the last time."""
+        if not self._path.is_file():
+            return
+        with self._path.open("rb") as stream:
+            stream.seek(self._num_read_bytes)
+            content = stream.read()
+        whole = content[: content.rfind(b"\n") + 1]
+        self._num_read_bytes += len(whole)
+        for line in whole.splitlines():
+            sample = decode(line, Sample, str(self._path))
+            self._samples[sample.number : sample.number + 1] = [sample]
 
 
 def monitor_callback(log: SampleLog) -> Any:
@@ -85,7 +126,9 @@ def monitor_callback(log: SampleLog) -> Any:
         """Reads the monitors whenever the trainer logs."""
 
         def on_log(self, args: Any, state: Any, control: Any, **event: Any) -> None:
-            """Check the last answers and the trainer's numbers."""
+            """Check the last answers of all ranks and the trainer's numbers, on the first rank."""
+            if not state.is_world_process_zero:
+                return
             logs = event.get("logs") or {}
             numbers = {name: float(value) for name, value in logs.items() if _is_number(value)}
             log.check(state.global_step, numbers)
