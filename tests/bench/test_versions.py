@@ -54,6 +54,9 @@ def test_content_decides_which_graphs_are_unchanged_and_not_the_name() -> None:
     other = replace(first, graph=declare(first.graph, {first.graph.tensors[0].name: "positive"}))
     edited = make_suite(NAME, [other, *rest[1:]])
     assert unchanged_graphs(NOW, edited) == {graph.name for graph in rest[1:]}
+    drawn = replace(first.graph, tensors=tuple(replace(t, mean=9.0) for t in first.graph.tensors))
+    redrawn = make_suite(NAME, [replace(first, graph=drawn), *rest])
+    assert unchanged_graphs(NOW, redrawn) == {graph.name for graph in rest}, "of other inputs"
 
 
 def test_a_run_goes_on_with_no_suite_that_is_unknown_or_with_other_settings(tmp_path: Path) -> None:

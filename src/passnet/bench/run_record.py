@@ -125,9 +125,9 @@ def continued(suite: Suite, out: Path, old: BenchRunInfo, info: BenchRunInfo) ->
 
 
 def unchanged_graphs(version: Suite, other: Suite) -> set[str]:
-    """Return the names of graphs that have the same content in two versions of a suite."""
+    """Return the names of graphs with the same content and inputs in two versions of a suite."""
     first, second = (
-        {graph.name: fingerprints(graph.graph) for graph in suite.graphs}
+        {graph.name: (fingerprints(graph.graph), graph.graph.tensors) for graph in suite.graphs}
         for suite in (version, other)
     )
     return {name for name, prints in first.items() if second.get(name) == prints}

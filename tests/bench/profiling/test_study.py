@@ -1,14 +1,23 @@
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from passnet.bench.environment import describe_environment
 from passnet.bench.profiling.record import ProfileInfo, ProfileSettings, ProfileSubject
-from passnet.bench.profiling.run import profile_folder, profile_subjects, read_profiles
+from passnet.bench.profiling.run import (
+    RUN_FILE,
+    profile_folder,
+    profile_isolated,
+    profile_subjects,
+    read_profiles,
+)
 from passnet.bench.profiling.study import slow_suite, study
 from passnet.cli.commands import main
-from passnet.core.jobs.process import JobOutcome
+from passnet.core.jobs.process import Job, JobEnd, JobOutcome, JobResult
 from passnet.core.jobs.run_plan import RunPlan, RunShard
 from passnet.core.records.serialise import write_json
 from passnet.errors import InputError
@@ -18,6 +27,7 @@ from passnet.pages.tables.profile_tables import study_tables
 from passnet_site.pages.build import build_site, read_parts
 from tests.bench.profiling.records import LOST, SLOW_KERNELS, UNSTABLE, WON
 
+OUT = "out of memory"
 RECORDS = [LOST, SLOW_KERNELS, WON, UNSTABLE]
 
 
@@ -83,7 +93,8 @@ def test_profiles_become_a_page_of_a_site(tmp_path: Path) -> None:
 def write_run(folder: Path, records) -> Path:
     run = profile_folder(folder)
     folder.mkdir()
-    write_json(folder / run.info_file, ProfileInfo(1, ProfileSettings(), "", len(records)))
+    info = ProfileInfo(1, ProfileSettings(), "", len(records), describe_environment())
+    write_json(folder / run.info_file, info)
     with run.recorder(0) as record:
         for each in records:
             record(each)
@@ -149,6 +160,50 @@ def test_parts_are_put_together_and_nothing_is_measured_twice(tmp_path: Path) ->
         )
 
 
+@pytest.mark.parametrize("fact", [("cpu", "another"), ("torch", "2.0"), ("passnet", "0")])
+def test_profiles_of_another_machine_do_not_go_on_here_and_are_no_part(
+    fact: tuple[str, str], tmp_path: Path
+) -> None:
+    items, out = [ProfileSubject("lost", "subgraph")], tmp_path / "there"
+
+    def told(subjects, work, num_workers):  # noqa: ANN001, ANN202 (an executor)
+        return iter([JobOutcome(LOST) for _ in subjects])
+
+    profile_subjects(items, ProfileSettings(), out, RunPlan(executor=told))
+    info = profile_folder(out).read_info()
+    name, value = fact
+    there = replace(info.environment, **{name: value})
+    write_json(out / RUN_FILE, replace(info, environment=there))
+    plans = {"there": RunPlan(executor=told, resume=True), "all": RunPlan(parts=(out,))}
+    for folder, plan in plans.items():
+        with pytest.raises(InputError, match=f"there: was measured with {name} {value}, and here"):
+            profile_subjects(items, ProfileSettings(), tmp_path / folder, plan)
+
+
+@pytest.mark.parametrize(
+    ("log", "is_late", "cause"),
+    [
+        ("required rank 4 tensor to use channels_last memory_format", False, "crash"),
+        ("illegal memory access", False, "crash"),
+        ("DefaultCPUAllocator: can't allocate memory: you tried to allocate", False, OUT),
+        ("terminate called after throwing an instance of 'std::bad_alloc'", False, OUT),
+        ("MemoryError", False, OUT),
+        ("torch.OutOfMemoryError: CUDA out of memory", False, OUT),
+        ("MemoryError", True, "time-out"),
+    ],
+)
+def test_a_process_is_out_of_memory_only_if_it_says_so(log: str, is_late: bool, cause: str) -> None:
+    class Runner:
+        """A runner whose jobs all end like this."""
+
+        def run(self, job: Job) -> JobResult:
+            return JobResult(job, JobEnd(None, 11, is_late, 1.0, 10.0), None, None, log)
+
+    runner: Any = Runner()
+    outcome = profile_isolated(runner, ProfileSubject("a", "net"), ProfileSettings())
+    assert outcome.record.cause == cause
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -176,8 +231,6 @@ def test_the_op_sequences_that_lose_become_a_suite() -> None:
     ops = op_sequence(graph.program)
     text, tensors = render_program(graph.program), encode(graph.tensors).decode()
     item = ProfileSubject("lost", "subgraph", program=text, tensors=tensors, ops=ops)
-    from dataclasses import replace
-
     [sequence] = study([replace(LOST, ops=ops)]).sequences
     suite = slow_suite("losers", [sequence], {"lost": item})
     assert [task.ops for task in suite.tasks] == [ops]

@@ -205,4 +205,4 @@ class ProfileInfo:
     settings: ProfileSettings
     items_hash: str
     num_items: int
-    environment: Environment | None = None
+    environment: Environment

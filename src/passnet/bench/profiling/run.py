@@ -17,6 +17,7 @@ from passnet.bench.profiling.record import (
     ProfileSettings,
     ProfileSubject,
 )
+from passnet.bench.run_record import environment_difference
 from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobOutcome, JobRunner
 from passnet.core.jobs.run_folder import RunFolder
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
@@ -27,6 +28,11 @@ RUN_FILE = "profile.json"
 RECORDS_FILE = "profiles.jsonl"
 
 MAX_ERROR_CHARACTERS = 300
+
+OUT_OF_MEMORY = (
+    "out of memory", "allocate memory", "not enough memory", "memoryerror", "bad_alloc",
+)  # fmt: skip
+"""Texts of Python, C++, Linux and torch, in lower case, if a process may have no more memory."""
 
 PATIENCE = 0.25
 """After this share of its time-out an item is not measured again."""
@@ -44,7 +50,8 @@ def profile_subjects(
 
     Raises:
         InputError: `out` holds a run and `plan.resume` is off; it or one of `plan.parts` has other
-            items or settings; another process works in `out`; or it cannot be written to.
+            items or settings, or is of another machine; another process works in `out`; or it
+            cannot be written to.
     """
     run = profile_folder(out)
     names = "\n".join(sorted(subject.name for subject in subjects))
@@ -57,21 +64,15 @@ def profile_subjects(
     )
 
     def continued(begun: ProfileInfo, info: ProfileInfo) -> ProfileInfo:
-        if not _is_same_run(begun, info):
-            raise InputError(
-                f"{out}: profiles other items, or with other settings; choose another --out, or "
-                "give those"
-            )
+        if difference := _difference(begun, info):
+            raise InputError(f"{out}: {difference}; choose another --out")
         return begun
 
     part_records: list[ProfileRecord] = []
     for folder in plan.parts:
         part = profile_folder(folder)
-        if not _is_same_run(part.read_info(), info):
-            raise InputError(
-                f"{folder}: profiles other items, or with other settings, so it is no part of "
-                "this run"
-            )
+        if difference := _difference(part.read_info(), info):
+            raise InputError(f"{folder}: {difference}, so it is no part of this run")
         part_records += part.records().values()
     with run.begin(info, plan.resume, continued):
         records = run.records()
@@ -91,8 +92,14 @@ def profile_subjects(
         return list(records.values())
 
 
-def _is_same_run(old: ProfileInfo, new: ProfileInfo) -> bool:
-    return (old.settings, old.items_hash) == (new.settings, new.items_hash)
+def _difference(old: ProfileInfo, new: ProfileInfo) -> str | None:
+    """Return the reason, as the end of a sentence, why two runs cannot be one; None if they can."""
+    if (old.settings, old.items_hash) != (new.settings, new.items_hash):
+        return "profiles other items, or with other settings"
+    if difference := environment_difference(old.environment, new.environment):
+        name, before, now = difference
+        return f"was measured with {name} {before}, and here it is {now}"
+    return None
 
 
 def profile_folder(out: Path) -> RunFolder[ProfileInfo, ProfileRecord, str]:
@@ -146,7 +153,8 @@ def profile_isolated(
     if outcome is not None:
         return JobOutcome(replace(outcome.record, wall_s=round(result.end.wall_s, 3)))
     cause = "time-out" if result.end.timed_out else "crash"
-    if "memory" in result.log[-2000:].lower():
+    log = result.log[-2000:].lower()
+    if "memory" in log:
         cause = "out of memory"
     error = result.failure[-MAX_ERROR_CHARACTERS:]
     record = replace(_about(subject), cause=cause, error=error, wall_s=round(result.end.wall_s, 3))
