@@ -154,7 +154,7 @@ def profile_isolated(
         return JobOutcome(replace(outcome.record, wall_s=round(result.end.wall_s, 3)))
     cause = "time-out" if result.end.timed_out else "crash"
     log = result.log[-2000:].lower()
-    if "memory" in log:
+    if not result.end.timed_out and any(text in log for text in OUT_OF_MEMORY):
         cause = "out of memory"
     error = result.failure[-MAX_ERROR_CHARACTERS:]
     record = replace(_about(subject), cause=cause, error=error, wall_s=round(result.end.wall_s, 3))
