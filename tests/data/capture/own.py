@@ -53,6 +53,26 @@ class Caching(Small):
         return x @ self.product.T
 
 
+class Counting(Small):
+    """Writes into a buffer and a plain tensor, and replaces another buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("steps", torch.zeros(4))
+        self.register_buffer("total", torch.zeros(4))
+        self.kept = torch.zeros(4)
+
+    def forward(self, x):
+        self.steps.add_(x[0])
+        self.total = self.total + x[0]
+        self.kept.mul_(0.5).add_(x[0])
+        return self.first(x) + self.steps.sum() + self.total.sum() + self.kept.sum(), self.steps
+
+
+def counting():
+    return Counting(), torch.randn(2, 4)
+
+
 def caching():
     return Caching(), torch.ones(2, 4)
 

@@ -54,6 +54,12 @@ def test_a_net_with_a_graph_break_has_its_flow_recorded():
     assert record.constraints is not None and record.constraints.runnable
 
 
+@pytest.mark.parametrize("mode", ["fake", "real"])
+def test_a_net_with_state_is_checked_on_one_state(mode):
+    record = capture("counting", mode=mode).record
+    assert record.constraints is not None and record.constraints.runnable, record.constraints
+
+
 def test_a_net_that_looks_at_weights_falls_back_to_real_ones():
     record = capture("choosing").record
     assert (record.status, record.mode) == ("captured", "real")

@@ -154,13 +154,29 @@ def _rebuilt(graph: CapturedGraph, module: torch.fx.GraphModule) -> Callable[...
 
 
 def _call(net: Net, function: Callable[..., Any]) -> list[torch.Tensor]:
+    """Run a net or its graphs on a copy of its inputs; the net's buffers stay as they were."""
     torch.manual_seed(0)
     copies: dict[int, Any] = {}  # an input that is given twice is one tensor in the copy, too
     args, kwargs = input_values(net, lambda argument: copy.deepcopy(argument.value, copies))
-    with torch.no_grad():
-        if function is net.module:
-            return _tensors(function(*args, **kwargs))
-        return _tensors(function(args, kwargs))
+    with torch.no_grad(), _kept_buffers(net.module):
+        output = function(*args, **kwargs) if function is net.module else function(args, kwargs)
+        return [tensor.clone() for tensor in _tensors(output)]  # some may be buffers
+
+
+@contextmanager
+def _kept_buffers(module: Any) -> Iterator[None]:
+    """Put the buffers of a net, and its other tensors without gradients, back after a run."""
+    parts = module.modules() if isinstance(module, torch.nn.Module) else ()
+    before = [
+        (table, name, tensor, tensor.clone())
+        for part in parts
+        for table in (part._buffers, vars(part))
+        for name, tensor in table.items()
+        if isinstance(tensor, torch.Tensor)
+    ]
+    yield
+    for table, name, tensor, values in before:
+        table[name] = tensor.copy_(values)
 
 
 def _tensors(output: Any) -> list[torch.Tensor]:
