@@ -82,4 +82,5 @@ def build(name: str) -> Net:
     if isinstance(net, nn.Module):
         net.eval()
     num_images = 2 if isinstance(net, ImagePair) else 1
-    return Net(net, (image(*shape),) * num_images, domain="cv", task=task)
+    images = tuple(image(*shape, seed=number) for number in range(num_images))
+    return Net(net, images, domain="cv", task=task)

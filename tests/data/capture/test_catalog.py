@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -114,7 +115,19 @@ def test_a_broken_torchvision_is_named_by_those_that_need_it_and_stops_no_other(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("torchvision") is None, reason="torchvision is not installed")
+torchvision_only = pytest.mark.skipif(
+    find_spec("torchvision") is None, reason="torchvision is not installed"
+)
+
+
+@torchvision_only
+def test_the_two_images_of_an_optical_flow_differ():
+    net: Any = library("torchvision")
+    first, second = net.build("raft_small").args
+    assert first.value.shape == second.value.shape and not first.value.equal(second.value)
+
+
+@torchvision_only
 def test_a_file_that_imports_torchvision_is_captured_beside_any_build_of_torch(tmp_path):
     path = tmp_path / "nets.py"
     path.write_text(

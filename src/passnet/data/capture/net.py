@@ -41,16 +41,16 @@ def input_values(
     return args, {name: convert(argument) for name, argument in net.kwargs.items()}
 
 
-def floats(*shape: int, axes: tuple[str, ...] = (), scale: float = 1.0) -> NetInput:
+def floats(*shape: int, axes: tuple[str, ...] = (), scale: float = 1.0, seed: int = 0) -> NetInput:
     """Return normal random numbers of mean 0 and standard deviation `scale`."""
-    values = scale * _random().standard_normal(shape, dtype=np.float32)
+    values = scale * _random(seed).standard_normal(shape, dtype=np.float32)
     return NetInput(torch.from_numpy(np.asarray(values, np.float32)), axes)
 
 
-def image(batch: int, channels: int, height: int, width: int) -> NetInput:
-    """Return images of normal random numbers."""
+def image(batch: int, channels: int, height: int, width: int, seed: int = 0) -> NetInput:
+    """Return images of normal random numbers; other images of one net take other seeds."""
     axes = ("batch", str(channels), "height", "width")
-    return floats(batch, channels, height, width, axes=axes)
+    return floats(batch, channels, height, width, axes=axes, seed=seed)
 
 
 def integers(high: int, *shape: int, low: int = 0, axes: tuple[str, ...] = ()) -> NetInput:
@@ -68,6 +68,6 @@ def ones(*shape: int, axes: tuple[str, ...] = ()) -> NetInput:
     return NetInput(torch.from_numpy(np.ones(shape, np.int64)), axes)
 
 
-def _random() -> np.random.Generator:
+def _random(seed: int = 0) -> np.random.Generator:
     # Values come from numpy, which no tensor mode sees: they stay real where weights are fake.
-    return np.random.default_rng(0)
+    return np.random.default_rng(seed)

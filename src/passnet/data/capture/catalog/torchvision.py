@@ -60,7 +60,8 @@ def build(name: str) -> Net:
         changes = ("left out: what follows the scores of anchors",)
         return Net(DenseDetector(net), (picture,), {}, "cv", "object-detection", changes)
     if group == "optical_flow":
-        return Net(net, (picture, picture), {"num_flow_updates": NetInput(4)}, "cv", "optical-flow",
+        pictures = (picture, image(1, 3, size, size, seed=1))
+        return Net(net, pictures, {"num_flow_updates": NetInput(4)}, "cv", "optical-flow",
                    ("num_flow_updates 12 -> 4",))  # fmt: skip
     if group == "video":
         frames, axes = FRAMES.get(name, 8), ("batch", "3", "frames", "height", "width")
