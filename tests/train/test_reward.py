@@ -8,6 +8,7 @@ import pytest
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.findings import finding
 from passnet.train.rewards.reward import (
+    answer_files,
     speed_reward,
     stage_of,
     task_reward,
@@ -78,6 +79,31 @@ def test_a_flag_earns_no_more_than_eager_speed():
     assert trial_reward(replace(flagged, speedup_low=0.5)) == trial_reward(
         replace(RIGHT, speedup_low=0.5)
     )
+
+
+OPENING = "`a.py`:\n```python\n"
+CASES = {
+    "a fence within a longer one": ("`a.py`:\n\n````\nx\n```\ny\n````\n", {"a.py": "x\n```\ny\n"}),
+    "blank lines and an empty file": ("`a.py`: \n \n\n```\n```  \nmore", {"a.py": ""}),
+    "the last of one name": (f"{OPENING}x\n```\n{OPENING}y\n```", {"a.py": "y\n"}),
+    "an opening in a file": (f"{OPENING}`b.py`:\n```x\ny\n```\n", {"a.py": "`b.py`:\n```x\ny\n"}),
+    "text between name and fence": ("`a.py`:\nhere:\n```\nx\n```\n", None),
+    "a name that is none": ("`a.py`\n```\nx\n```\n", None),
+    "no end, then a file": (f"`b.py`:\n````\nz\n{OPENING}x\n```\n", {"a.py": "x\n"}),
+    "no end": (OPENING * 3, None),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_pass_folder_is_read_from_the_named_blocks_of_an_answer(name):
+    text, files = CASES[name]
+    assert answer_files(text) == files
+
+
+def test_an_answer_of_many_openings_is_read_in_linear_time():
+    assert answer_files(OPENING * 100_000) is None  # in quadratic time this takes minutes
+    many = "".join(f"`{number}.py`:\n```\nx\n```\n" for number in range(100_000))
+    assert answer_files(many) is None  # more files than a pass folder may have
 
 
 def test_a_task_is_the_mean_of_what_is_known_of_its_graphs():

@@ -6,7 +6,8 @@ least 0.2. An unknown result is None and never 0: a trainer leaves it out.
 
 import math
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -125,10 +126,10 @@ def task_reward(
     return sum(known_rewards) / len(known_rewards) if known_rewards else None
 
 
-_FILE = re.compile(
-    r"^`(?P<name>[^`\n]+)`:[ \t]*\n\s*^(?P<fence>`{3,})[^\n]*\n(?P<text>.*?)^(?P=fence)[ \t]*$",
-    re.MULTILINE | re.DOTALL,
-)
+_NAME = re.compile(r"`(?P<name>[^`\n]+)`:[ \t]*")
+"""The line before a file, which names it."""
+_FENCE = re.compile(r"`{3,}")
+"""The start of a fence: the line after a file has its own as a whole."""
 
 
 def answer_files(text: str) -> Files | None:
@@ -143,9 +144,35 @@ def answer_files(text: str) -> Files | None:
         True
     """
     files: Files = {}
-    for match in _FILE.finditer(text):
-        try:
-            files = created(files, match["name"], match["text"])
-        except ActionError:
-            return None
+    try:
+        for name, content in _named_blocks(text.split("\n")):
+            files = created(files, name, content)
+    except ActionError:
+        return None
     return files or None
+
+
+def _named_blocks(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the name and text of each fenced block that follows a name, in linear time."""
+    ends: dict[str, list[int]] = defaultdict(list)  # lines that are a fence alone, the last first
+    for number in range(len(lines) - 1, -1, -1):
+        if (fence := lines[number].rstrip(" \t")) and not fence.strip("`"):
+            ends[fence].append(number)
+    number = 0
+    while number < len(lines):
+        named = _NAME.fullmatch(lines[number])
+        number += 1
+        if named is None:
+            continue
+        while number < len(lines) and not lines[number].strip():
+            number += 1
+        fence = _FENCE.match(lines[number]) if number < len(lines) else None
+        if fence is None:
+            continue
+        closing = ends[fence[0]]
+        while closing and closing[-1] <= number:
+            closing.pop()
+        if closing:
+            end = closing.pop()
+            yield named["name"], "".join(f"{line}\n" for line in lines[number + 1 : end])
+            number = end + 1
