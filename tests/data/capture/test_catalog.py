@@ -114,7 +114,6 @@ def test_a_broken_torchvision_is_named_by_those_that_need_it_and_stops_no_other(
     assert capture_entry(f"{own.__file__}:small", CaptureSettings()).record.status == "captured"
 
 
-@pytest.mark.slow
 torchvision_only = pytest.mark.skipif(
     find_spec("torchvision") is None, reason="torchvision is not installed"
 )
@@ -127,6 +126,7 @@ def test_the_two_images_of_an_optical_flow_differ():
     assert first.value.shape == second.value.shape and not first.value.equal(second.value)
 
 
+@pytest.mark.slow
 @torchvision_only
 def test_a_file_that_imports_torchvision_is_captured_beside_any_build_of_torch(tmp_path):
     path = tmp_path / "nets.py"
