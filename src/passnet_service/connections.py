@@ -143,8 +143,8 @@ class Connections:
                 await asyncio.sleep(LINGER_S)
 
     async def _answer(self, exchange: _Exchange, head: h11.Request) -> HttpAnswer:
-        url = urlsplit(head.target.decode("latin-1"))
         try:
+            url = urlsplit(head.target.decode("latin-1"))
             query = dict(parse_qsl(url.query, max_num_fields=8))
         except ValueError as cause:
             raise RefusedError(400, str(cause)) from cause

@@ -19,7 +19,13 @@ from passnet.bench.environment import Environment
 from passnet.bench.run import environment_here
 from passnet.core.jobs.children import reap_adopted
 from passnet.core.jobs.folder_lock import LOCK_FILE, folder_lock
-from passnet.core.records.serialise import SCHEMA_VERSION, make_folder, read_json, write_json
+from passnet.core.records.serialise import (
+    SCHEMA_VERSION,
+    make_folder,
+    read_json,
+    replacing,
+    write_json,
+)
 from passnet.errors import InputError
 from passnet.judge.suite.suite import Suite
 from passnet_service.dispatch import Dispatcher
@@ -194,10 +200,13 @@ def _emptied(out: Path) -> Path:
 def _kept_token(out: Path) -> str:
     """Return the token in a folder, made if there is none; only its owner can read it."""
     path = out / TOKEN_FILE
-    with suppress(FileExistsError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
-        with os.fdopen(descriptor, "w") as stream:
-            stream.write(secrets.token_urlsafe(32) + "\n")
+    if not path.exists() or path.stat().st_size == 0:  # emptied by a full disk or a power cut
+        with replacing(path) as partial:
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+            with os.fdopen(descriptor, "w") as stream:
+                stream.write(secrets.token_urlsafe(32) + "\n")
+                stream.flush()
+                os.fsync(descriptor)
     return path.read_text(encoding="utf-8").strip()
 
 

@@ -73,6 +73,16 @@ def test_a_head_has_one_deadline_however_steadily_it_comes():
     served(run)
 
 
+@pytest.mark.parametrize("target", [b"//[", b"http://[::1/x", b"/x?" + b"a=1&" * 20])
+def test_a_target_that_cannot_be_read_is_refused_in_a_sentence(target):
+    async def run(_, port):
+        for head in (b"Host: x\r\n", HEAD.encode()):
+            received = await answer(port, b"GET %s HTTP/1.1\r\n%s\r\n" % (target, head))
+            assert received.startswith(b"HTTP/1.1 400 ") and b'{"error":"' in received
+
+    served(run)
+
+
 def test_after_a_wrong_token_nothing_is_read():
     async def run(_, port):
         head = b"POST /v1/x HTTP/1.1\r\nHost: x\r\nContent-Length: 209715200\r\n\r\n"
