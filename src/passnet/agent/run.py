@@ -82,6 +82,11 @@ def run_agent(
             "--executor ray is for authors that are programs; an LLM makes several attempts at a "
             "time on this machine with --jobs"
         )
+    if plan.num_workers > 1 and not plan.is_on_ray and settings.author != "llm":
+        raise InputError(
+            "a program makes one attempt at a time on this machine: leave --jobs out, or give "
+            "--executor ray"
+        )
     environment = (environment_on_ray if plan.is_on_ray else environment_here)(settings.run)
     llms = open_author(settings.llm, settings.limits.cost) if settings.author == "llm" else []
     content_hash = held_out.content_hash if held_out else None

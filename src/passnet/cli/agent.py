@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
+from click.core import ParameterSource
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
     from passnet.judge.processes.sandbox import Sandbox
     from passnet.judge.settings import RunSettings
     from passnet.judge.suite.suite import Suite
+
+
+OF_LLM = {
+    "--base-url", "--temperature", "--max-output-tokens", "--emulate-tools", "--retries",
+    "--answer-timeout", "--price", "--tokens", "--timeout", "--cost",
+}  # fmt: skip
+"""Options of `passnet agent run` for LLMs that work over many turns."""
 
 
 @click.group(cls=ExtensibleGroup)
@@ -141,6 +149,11 @@ def _settings(options: AgentRunOptions) -> AgentSettings:
         raise InputError("there is no author: give --llm provider/name, or --author compiler")
     if options.llm is not None and author != "llm":
         raise InputError(f"--llm does not go with --author {author}")
+    given = _options_given()
+    for asker, words in (("llm", OF_LLM), ("search", {"--turns"})):
+        ignored = sorted(words & given) if author not in ("llm", asker) else []
+        if ignored:
+            raise InputError(f"{', '.join(ignored)}: does not go with --author {author}")
     return replace(
         options.settings,
         author=author,
@@ -150,6 +163,16 @@ def _settings(options: AgentRunOptions) -> AgentSettings:
         seed=options.run.judge.seed,
         checkpoint=str(options.checkpoint) if options.checkpoint else None,
     )
+
+
+def _options_given() -> set[str]:
+    """Return the options on the command line."""
+    context = click.get_current_context()
+    return {
+        parameter.opts[0]
+        for parameter in context.command.params
+        if context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+    }
 
 
 def _print_stats(attempts: list[Attempt], as_json: bool, wide: bool) -> None:

@@ -1,0 +1,61 @@
+"""An option that would be ignored is refused."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from passnet.agent.settings import LlmSettings
+from passnet.cli.agent import OF_LLM, agent
+from passnet.cli.terminal.fields import LLM
+from passnet.errors import InputError
+
+
+def refused(out: Path, *words: str) -> str:
+    """Return why `passnet agent run` refuses some options."""
+    done = CliRunner().invoke(agent, ["run", "--task", "gelu_tanh", "--out", str(out), *words])
+    assert isinstance(done.exception, InputError) and not out.exists(), done.output
+    return str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("author", "words"),
+    [
+        ("search", "--timeout 1"),
+        ("search", "--base-url http://x/v1"),
+        ("compiler", "--cost 0.5"),
+        ("compiler", "--emulate-tools"),
+        ("compiler", "--retries 3"),
+        ("compiler", "--turns 3"),
+        ("trained", "--temperature 2"),
+    ],
+)
+def test_a_program_takes_no_option_of_an_llm(author: str, words: str, tmp_path: Path) -> None:
+    option, *_ = words.split()
+    said = refused(tmp_path / "out", "--author", author, *words.split())
+    assert said == f"{option}: does not go with --author {author}"
+
+
+def test_a_program_makes_one_attempt_at_a_time(tmp_path: Path) -> None:
+    assert "leave --jobs out" in refused(tmp_path / "out", "--author", "compiler", "--jobs", "4")
+
+
+def test_every_option_of_an_llm_is_known_to_be_one() -> None:
+    assert len(OF_LLM) == len(LLM) + len(("tokens", "timeout", "cost"))
+    words = {word for option in agent.commands["run"].params for word in option.opts}
+    assert words > OF_LLM
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        (LlmSettings("openai/any", emulates_tools=True), "give --base-url too"),
+        (LlmSettings("scripted", ("http://x/v1",)), "leave --base-url out"),
+    ],
+)
+def test_an_endpoint_goes_with_an_llm_that_has_one(settings: LlmSettings, text: str) -> None:
+    pytest.importorskip("inspect_ai", reason="an llm as author needs the extra agent")
+    from passnet.agent.authors.inspect_llm import open_llms
+
+    with pytest.raises(InputError, match=text):
+        open_llms(settings)
