@@ -49,10 +49,11 @@ def test_the_tools_of_a_rollout_work_on_a_folder_of_its_own():
     assert first.replace("Fuse.py", "x = 1", "").startswith("error: ")
     assert first.create("../up.py", "").startswith("error: ")
     assert first.submitted == {"Fuse.py": "x = 2\n"} and second.submitted == {}
-    first.reset(task="add_relu", start=folder_text(kernel()))
+    said = first.reset(task="add_relu", start=folder_text(kernel()))
     assert LIST in first.submitted
+    assert said is not None and "is not empty at first: it holds `Fuse.py`" in said
     assert first.delete(LIST) == f"{LIST} is deleted"
-    first.reset(task="add_relu")
+    assert first.reset(task="add_relu") is None
     assert first.submitted == {}
     with pytest.raises(InputError, match="no suite here has"):
         first.reset(task="other")

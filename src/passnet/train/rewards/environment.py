@@ -4,7 +4,8 @@ TRL makes an instance for each rollout of a batch, resets it with the columns of
 its public methods as tools, with their docstrings. It would await the rewards of environments one
 by one, so the reward is one function over the batch (`TrlReward`).
 
-Source: TRL 1.16.0, `trl/trainer/grpo_trainer.py` (`_tool_call_loop`, `_calculate_rewards`).
+Source: TRL 1.16.0, `trl/trainer/grpo_trainer.py` (`_tool_call_loop`, `_calculate_rewards`; what
+`reset` returns is added to the last message of the prompt).
 """
 
 from __future__ import annotations
@@ -25,6 +26,12 @@ from passnet.passes.files import Files
 from passnet.train.rewards.batch_rewards import BatchReward
 from passnet.train.rewards.reward import answer_files
 
+STARTED = (
+    "In this attempt the pass folder is not empty at first: it holds {names}. View these files "
+    "before you change them."
+)
+"""The end of the prompt of an attempt that starts from a pass folder."""
+
 
 class PassEnvironment:
     """One rollout; the LLM sees its public methods but `reset` as tools."""
@@ -34,12 +41,20 @@ class PassEnvironment:
         self._judge = judge
         self._session: Session | None = None
 
-    def reset(self, task: str, start: str = "", **_: Any) -> None:
-        """Begin an attempt at a task, with an empty folder or with the answer `start`."""
+    def reset(self, task: str, start: str = "", **_: Any) -> str | None:
+        """Begin an attempt at a task, with an empty folder or with the answer `start`.
+
+        Returns:
+            A text that TRL adds to the prompt, as that says that the folder is empty at first.
+        """
         if task not in self._tasks:
             raise InputError(f"the training data asks for task {task!r}, which no suite here has")
         self._session = Session(self._tasks[task], self._judge)
         self._session.files = answer_files(start) or {}
+        if not self._session.files:
+            return None
+        names = ", ".join(f"`{name}`" for name in sorted(self._session.files))
+        return f"\n\n{STARTED.format(names=names)}"
 
     @property
     def submitted(self) -> Files:
@@ -125,10 +140,11 @@ class RewardedEnvironment(PassEnvironment):
         self._batch = batch
         self._step = 0
 
-    def reset(self, task: str, start: str = "", **_: Any) -> None:
+    def reset(self, task: str, start: str = "", **_: Any) -> str | None:
         """See `PassEnvironment`."""
-        super().reset(task, start)
+        text = super().reset(task, start)
         self._step = self._batch.rollout_step(task, start)
+        return text
 
     async def get_reward(self) -> float | None:
         """Return the reward of the submission; None where it could not be judged."""
