@@ -1,5 +1,7 @@
 """Requests to the reward service: the trials of an answer."""
 
+from functools import cache
+
 from passnet.judge.suite.suite import load_suite, row_of_graph
 from passnet.judge.task import Task
 from passnet.judge.trial import Trial
@@ -12,9 +14,10 @@ class NotJudgedError(RuntimeError):
     """An answer could not be judged: no reward, and not a zero."""
 
 
-def task_named(suite: str, name: str) -> Task:
-    """Return a task of a suite by its name."""
-    return next(task for task in load_suite(suite).tasks if task.name == name)
+@cache
+def suite_tasks(suite: str) -> dict[str, Task]:
+    """Return the tasks of a suite by name; a suite is read once, as that takes a second or two."""
+    return {task.name: task for task in load_suite(suite).tasks}
 
 
 async def judged(

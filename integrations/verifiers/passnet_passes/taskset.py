@@ -11,11 +11,10 @@ import verifiers.v1 as vf
 from passnet.agent.prompt import instruction
 from passnet.agent.trajectories.training_data import ANSWER_FORM
 from passnet.judge.settings import JudgeSettings, RunSettings
-from passnet.judge.suite.suite import load_suite
 from passnet.train.rewards.reward import answer_files, is_correct, task_reward
 from passnet.train.service.client import count_answer, service_address
 from passnet.train.tasks import TRAINING_SUITE
-from passnet_passes.asked import NotJudgedError, judged, task_named
+from passnet_passes.asked import NotJudgedError, judged, suite_tasks
 from passnet_passes.tools import PassState, PassTools, PassToolsConfig
 
 TOOLS_FORM = """
@@ -61,7 +60,7 @@ class PassTask(vf.Task[PassTaskData, PassState, PassTaskConfig]):
         files = files or answer_files(trace.last_reply)
         if not files:
             return 0.0
-        task = task_named(self.data.suite, self.data.task)
+        task = suite_tasks(self.data.suite)[self.data.task]
         trials = await judged(task, files, tools.is_timed, tools.timeout_s, "reward")
         trace.info["statuses"] = [trial.status for trial in trials]
         trace.record_metric("correct", sum(map(is_correct, trials)) / len(trials))
@@ -89,7 +88,7 @@ class PassTaskset(vf.Taskset[PassTask, PassTasksetConfig]):
         """Yield each task with its prompt."""
         settings = RunSettings(JudgeSettings(rules=self.config.rules))  # type: ignore[arg-type]
         form = TOOLS_FORM if self.config.task.with_tools else ANSWER_FORM
-        for task in load_suite(self.config.suite).tasks:
+        for task in suite_tasks(self.config.suite).values():
             prompt = f"{instruction(task, settings).rstrip()}\n{form.rstrip()}"
             data = PassTaskData(
                 name=task.name, prompt=prompt, suite=self.config.suite, task=task.name

@@ -10,7 +10,7 @@ from passnet.agent.attempts.observations import task_score, variant_result
 from passnet.errors import ActionError
 from passnet.passes.files import created, deleted, replaced, view
 from passnet.train.rewards.reward import is_correct
-from passnet_passes.asked import judged, task_named
+from passnet_passes.asked import judged, suite_tasks
 
 
 class PassState(vf.State):
@@ -42,7 +42,7 @@ class PassTools(vf.Toolset[PassToolsConfig, PassState]):
 
     async def setup_task(self, task: vf.TaskData) -> None:
         """Read the task of the rollout."""
-        self._task = task_named(task.suite, task.task)  # type: ignore[attr-defined]
+        self._task = suite_tasks(task.suite)[task.task]  # type: ignore[attr-defined]
 
     @vf.tool
     async def view(self, name: str = "") -> str:
