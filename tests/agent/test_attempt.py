@@ -31,6 +31,14 @@ def test_attempts_of_folders_and_files_come_back_as_they_were(tmp_path: Path) ->
     ]
 
 
+def test_an_attempt_that_a_run_took_over_from_its_part_counts_once(tmp_path: Path) -> None:
+    part = write(tmp_path / "part", ATTEMPT)
+    whole = write(tmp_path / "whole", attempt(number=1), ATTEMPT)
+    assert read_attempts([part, whole]) == [ATTEMPT, attempt(number=1)]
+    again = write(tmp_path / "again", attempt(seed=7))
+    assert len(read_attempts([part, again])) == 2, "another run of the same author"
+
+
 def test_of_an_attempt_made_again_the_last_record_counts(tmp_path: Path) -> None:
     failed = attempt(ending="error", error="no answer")
     assert read_attempts([write(tmp_path, failed, ATTEMPT)]) == [ATTEMPT]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.attempts.attempt import ToolTime
+from passnet.agent.attempts.attempt import Evaluation, ToolTime, VariantResult, best_state
 from passnet.agent.trajectories.stats import AuthorStats, best_so_far, summarise
 from passnet.core.records.serialise import decode, encode
 from passnet.errors import InputError
@@ -25,6 +25,23 @@ def evaluations(*scores: float | None, passing: str = ""):
 
 def test_the_best_so_far_never_falls_and_is_unknown_before_anything_is_timed() -> None:
     assert best_so_far(evaluations(None, 0.5, 2.0, 1.0)) == [None, 0.5, 2.0, 2.0]
+
+
+def test_a_graph_that_was_not_timed_improves_no_curve() -> None:
+    def state(first: float, second: float | None, score: float) -> Evaluation:
+        variants = tuple(
+            VariantResult(
+                name, "unstable" if value is None else "ok", -6, value, value, value, None, {}, ()
+            )
+            for name, value in (("a", first), ("b", second))
+        )
+        return Evaluation(1, {}, variants, score, 1.0, 0.0)
+
+    both = state(2.0, 0.5, 1.0)
+    assert best_so_far([both, state(1.9, None, 1.9)]) == [1.0, 1.0]
+    states = [both, state(2.2, None, 2.2), state(2.1, 0.6, 1.1)]
+    best = best_state([(each.results, each.is_passing) for each in states])
+    assert best == 2 and best_so_far(states) == [1.0, 2.2, 1.1], "its own AS, as in the record"
 
 
 def test_what_was_not_timed_is_missing_from_the_curve_and_counted() -> None:

@@ -1,5 +1,6 @@
 """The records of an attempt: its messages, the result of each state, and its submission."""
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -8,7 +9,7 @@ from typing import Literal, TypeAlias, cast
 
 from passnet.bench.environment import Environment
 from passnet.core.jobs.run_folder import last_records
-from passnet.core.records.serialise import SCHEMA_VERSION
+from passnet.core.records.serialise import SCHEMA_VERSION, encode
 from passnet.errors import InputError
 from passnet.judge.score.es import Score, aggregate, es_by_t
 from passnet.judge.score.status import Status
@@ -286,8 +287,9 @@ def num_flips(evaluations: tuple[Evaluation, ...]) -> int:
 def read_attempts(paths: Sequence[Path]) -> list[Attempt]:
     """Return the attempts of runs, in the order of the paths and of their lines.
 
-    A path is a run folder, or a file of attempts; one that is given twice counts once. The last
-    record of an attempt counts; a torn last line is skipped. Raises InputError for a path without
+    A path is a run folder, or a file of attempts. One that is given twice counts once, and so does
+    an attempt that a run took over from a part. The last record of an attempt counts; a torn last
+    line is skipped. Raises InputError for a path without
     attempts, a line that is none, or another schema version.
     """
     if not paths:
@@ -299,7 +301,12 @@ def read_attempts(paths: Sequence[Path]) -> list[Attempt]:
             missing = f"holds no {ATTEMPTS_FILE}" if path.is_dir() else "no such file"
             raise InputError(f"{path}: {missing}; give the folder of a run of an author")
         files[file.resolve()] = None
-    return [attempt for file in files for attempt in _read_file(file)]
+    attempts = {_digest(attempt): attempt for file in files for attempt in _read_file(file)}
+    return list(attempts.values())
+
+
+def _digest(attempt: Attempt) -> bytes:
+    return hashlib.sha256(encode(attempt)).digest()
 
 
 def _read_file(path: Path) -> list[Attempt]:

@@ -8,9 +8,15 @@ from statistics import geometric_mean
 
 import numpy as np
 
-from passnet.agent.attempts.attempt import UNCHANGED_SCORE, Attempt, Evaluation, num_flips
+from passnet.agent.attempts.attempt import (
+    UNCHANGED_SCORE,
+    Attempt,
+    Evaluation,
+    best_state,
+    num_flips,
+)
 from passnet.errors import InputError
-from passnet.judge.score.es import SEVERE_PENALTY
+from passnet.judge.score.es import SEVERE_PENALTY, Score
 
 FAILED_SCORE = SEVERE_PENALTY
 """The AS of a task without any match, and here of an author who evaluates nothing."""
@@ -44,9 +50,10 @@ class AuthorStats:
         geomean_score: the same as a geometric mean.
         geomean_final_score: AS of the same states measured anew at the end; it is lower, since the
             best of several noisy measurements promises too much.
-        curve: the best AS after 1, 2, 3, ... evaluations, geometric mean over the scored. After its
-            end an attempt keeps its last AS; one without evaluations counts `FAILED_SCORE`. One
-            without a timed evaluation so far is not in the mean; None without any.
+        curve: the AS of the best state after 1, 2, 3, ... evaluations, geometric mean over the
+            scored. After its end an attempt keeps its last AS; one without evaluations counts
+            `FAILED_SCORE`. One without a timed evaluation so far is not in the mean; None without
+            any.
         curve_untimed: the number of attempts left out for that reason.
         flipped_ratio: share of attempts that passed, failed, and passed again.
         flips_per_attempt: their mean number.
@@ -151,17 +158,24 @@ def _summary(attempts: Sequence[Attempt]) -> AuthorStats:
 
 
 def best_so_far(evaluations: Iterable[Evaluation]) -> list[float | None]:
-    """Return the best AS after each evaluation; None while nothing could be timed."""
+    """Return the AS of the best timed state after each evaluation; None while there is none.
+
+    States are compared as for the submission (see `best_state`): a graph that was not timed in one
+    of them decides nothing.
+    """
     bests: list[float | None] = []
-    scores: list[float] = []
+    states: list[tuple[dict[str, Score], bool]] = []
+    scores: list[float | None] = []
     for evaluation in evaluations:
-        scores += [] if evaluation.score is None else [evaluation.score]
-        bests.append(max(scores, default=None))
+        states.append((evaluation.results, evaluation.is_passing and bool(evaluation.results)))
+        scores.append(evaluation.score)
+        best = best_state(states)
+        bests.append(None if best is None else scores[best])
     return bests
 
 
 def learning_curve(attempts: Sequence[Attempt]) -> tuple[tuple[float | None, ...], tuple[int, ...]]:
-    """Return the best AS after 1, 2, 3, ... evaluations, and the number of attempts without one.
+    """Return the AS of the best state after 1, 2, ... evaluations; the number of attempts without.
 
     It is the geometric mean over attempts; after its end an attempt keeps its last.
     """
