@@ -238,6 +238,40 @@ def test_a_file_that_is_not_utf_8_is_named(name: str, folder: Path):
         read_sample(folder)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("model.py", "weight_meta.py", "input_meta.py", "graph_net.json", "graph_hash.txt"),
+        *("input_tensor_constraints.py", "subgraph_sources.json"),
+    ],
+)
+def test_a_link_to_outside_of_a_directory_is_not_read(name: str, folder: Path):
+    files = {
+        "input_meta.py": "",
+        "graph_hash.txt": "0",
+        "input_tensor_constraints.py": "",
+        "subgraph_sources.json": "{}",
+    }
+    for other, text in files.items():
+        (folder / other).write_text(text)
+    read_sample(folder)
+    inside, outside = folder / "inside.txt", folder.with_name(f"{folder.name}-outside.txt")
+    (folder / name).rename(inside)
+    (folder / name).symlink_to(inside)
+    read_sample(folder)
+    inside.rename(outside)
+    (folder / name).unlink()
+    (folder / name).symlink_to(outside)
+    with pytest.raises(GraphError, match=f"^{folder / name}: a link to outside of its folder"):
+        read_sample(folder)
+
+
+def test_a_directory_behind_a_link_is_read(folder: Path):
+    behind = folder.with_name(f"{folder.name}-link")
+    behind.symlink_to(folder)
+    assert read_sample(behind) == read_sample(folder)
+
+
 def test_nothing_of_a_directory_runs(folder: Path, tmp_path: Path):
     marker = tmp_path / "ran"
     touch = f"open({str(marker)!r}, 'w')"

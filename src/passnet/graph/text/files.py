@@ -43,7 +43,11 @@ def find_graphs(root: Path) -> Iterator[Path]:
 
 
 def read_sample(folder: Path) -> GraphSample:
-    """Read a graph directory without executing it; raise GraphError if a file is malformed."""
+    """Read a graph directory without executing it.
+
+    Raises:
+        GraphError: a file is malformed, or is a link to outside of the directory.
+    """
     path = folder / "input_meta.py"
     with gc_paused():
         program = parse_program(_text(folder / "model.py"), str(folder / "model.py"))
@@ -91,12 +95,16 @@ def _in_order(
 
 
 def _text(path: Path) -> str:
+    """Return the text of a file in a stranger's folder."""
+    if os.path.dirname(os.path.realpath(path)) != os.path.realpath(path.parent):  # noqa: PTH120
+        raise GraphError(f"{path}: a link to outside of its folder, not read; copy the file there")
     return read_untrusted_text(path, MAX_TEXT_BYTES, GraphError)
 
 
 def _json(path: Path) -> dict[str, Any]:
+    text = _text(path)
     try:
-        content = json.loads(_text(path))
+        content = json.loads(text)
     except (ValueError, RecursionError) as cause:
         raise GraphError(f"{path}: not JSON: {cause}") from cause
     if not isinstance(content, dict):
