@@ -17,7 +17,14 @@ import msgspec
 
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.data.capture.record import DOMAINS, Domain, library_of, split_entry
-from passnet.data.dataset.store import Occurrence, Provenance, SubgraphRow, graph_of, row_of_graph
+from passnet.data.dataset.store import (
+    Count,
+    Occurrence,
+    Provenance,
+    SubgraphRow,
+    graph_of,
+    row_of_graph,
+)
 from passnet.errors import InputError
 from passnet.graph.text.files import GraphSample
 
@@ -37,7 +44,7 @@ NO_TYPE_FOLDER = "full_graphs"
 
 DOMAIN_TAGS: dict[str, Domain] = {**{name: name for name in DOMAINS}, "computer_vision": "cv"}
 
-_RANGE = re.compile(r"(?P<net>.+)_start(?P<start>\d+)_end(?P<stop>\d+)(_\d+)?")
+_RANGE = re.compile(r"(?P<net>.+)_start(?P<start>\d{1,18})_end(?P<stop>\d{1,18})(_\d+)?")
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -148,7 +155,7 @@ def _net_and_occurrences(sample: GraphSample, path: PurePosixPath) -> tuple[str,
 
 def _sources(sources: dict[str, Any], path: PurePosixPath) -> list[Occurrence]:
     try:
-        ranges = msgspec.convert(sources, dict[str, list[tuple[int, int]]])
+        ranges = msgspec.convert(sources, dict[str, list[tuple[Count, Count]]])
     except msgspec.ValidationError as cause:
         raise InputError(f"{path}: subgraph_sources.json: {cause}") from cause
     return sorted({Occurrence(graph, *ops) for graph in ranges for ops in ranges[graph]})

@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from passnet.core.records.folders import atomic_folder
 from passnet.core.terminal.progress import ProgressStep, no_progress
+from passnet.core.terminal.visible_text import visible
 from passnet.data.dataset.store import (
     MAX_PLACES,
     SUBGRAPHS,
@@ -14,11 +15,11 @@ from passnet.data.dataset.store import (
     SubgraphRow,
     write_dataset,
 )
-from passnet.errors import InputError
+from passnet.errors import InputError, boundary
 from passnet.graph.fx.targets import check_targets
 from passnet.graph.text.files import find_graphs, read_sample
 from passnet_exchange.folders import FACTS_KEY, row_of
-from passnet_exchange.origins import Origin, origin_of, shortened, write_origins
+from passnet_exchange.origins import ORIGINS, Origin, origin_of, shortened, write_origins
 
 DATA_FOLDER = "data"
 """The folder of Parquet files of an exported dataset."""
@@ -82,7 +83,7 @@ def _import_directories(
         except InputError as cause:
             if strict:
                 raise
-            left_out.append(LeftOut(str(path.relative_to(folder)), str(cause)))
+            left_out.append(LeftOut(visible(str(path.relative_to(folder))), str(cause)))
         step(path.name[:40])
     if not same:
         raise InputError(f"{folder}: holds no graph that can be read; {left_out[0].reason}")
@@ -95,13 +96,23 @@ def _import_directories(
 
 
 def _read(path: Path, root: Path) -> tuple[SubgraphRow, Origin | None]:
-    """Return the row of a directory, and its origin if another program wrote it."""
+    """Return the row of a directory, and its origin if another program wrote it.
+
+    Both can be stored; what cannot is an InputError.
+    """
     sample = read_sample(path)
     check_targets(sample.graph.program, str(path / "model.py"))
     relative = PurePosixPath(*path.relative_to(root).parts)
     relative = relative if relative.parts else PurePosixPath(path.resolve().name)
-    row = row_of(sample, relative)
-    return row, None if FACTS_KEY in sample.info else origin_of(sample, relative, row)
+    with boundary(InputError, f"{visible(str(relative))}: cannot be stored"):
+        row = row_of(sample, relative)
+        origin = None if FACTS_KEY in sample.info else origin_of(sample, relative, row)
+        SUBGRAPHS.table([row])
+        ORIGINS.table([] if origin is None else [origin])
+    for place in row.places:
+        if place.start >= place.stop:
+            raise InputError(f"{relative}: ops [{place.start}, {place.stop}) are none")
+    return row, origin
 
 
 def _import_files(files: list[Path], out: Path, step: ProgressStep) -> Imported:

@@ -236,6 +236,41 @@ def test_a_directory_that_cannot_be_read_is_left_out_with_its_reason(tmp_path: P
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
 
+FACTS = {"schema_version": 1, "kinds": [], "variant": "", "original": "", "domain": "cv",
+         "nets": ["a/b"], "num_graphs": 1, "num_places": 1, "places": []}  # fmt: skip
+ODD: dict[str, tuple[dict, dict | None]] = {
+    "a surrogate in the net's name": ({"model_name": "\ud800"}, None),
+    "a surrogate in the info": ({"remark": ["\ud800"]}, {"\udfff": [[0, 1]]}),
+    "a surrogate in the sources": ({}, {"\ud800": [[0, 1]]}),
+    "an op of 100 bits": ({}, {"g": [[0, 2**100]]}),
+    "an op of 64 bits": ({}, {"g": [[0, 2**63]]}),
+    "an op below zero": ({}, {"g": [[-2, -1]]}),
+    "a range without ops": ({}, {"g": [[5, 5]]}),
+    "a count of 70 bits": ({FACTS_KEY: {**FACTS, "num_places": 2**70}}, None),
+    "a count below zero": ({FACTS_KEY: {**FACTS, "num_graphs": -1}}, None),
+}
+
+
+def test_a_directory_that_cannot_be_stored_is_left_out_and_ends_no_import(tmp_path: Path):
+    foreign(tmp_path / "in", "lib/good")
+    for claim, (info, sources) in ODD.items():
+        foreign(tmp_path / "in", f"odd/{claim}", info=info, sources=sources)
+    foreign(tmp_path / "in", "odd/\udcff")
+    imported = import_dataset(tmp_path / "in", tmp_path / "out")
+    left_out = {graph.path: graph.reason for graph in imported.left_out}
+    assert left_out.keys() == {"odd/\\udcff", *(f"odd/{claim}" for claim in ODD)}
+    [row] = rows_of(tmp_path / "out")
+    assert row.nets == ("lib/net",) and verify(tmp_path / "out").ok
+
+
+def test_a_range_of_too_many_digits_is_part_of_a_net_s_name(tmp_path: Path):
+    name = f"net_start{'1' * 5000}_end2"
+    foreign(tmp_path / "in", "lib/long", info={"model_name": name})
+    import_dataset(tmp_path / "in", tmp_path / "out", strict=True)
+    [row] = rows_of(tmp_path / "out")
+    assert row.nets == (f"lib/{name}",) and row.places == (Occurrence(row.full, 0, row.num_ops),)
+
+
 def test_an_empty_folder_is_refused(tmp_path: Path):
     (tmp_path / "in").mkdir()
     with pytest.raises(InputError, match="holds no graph"):

@@ -4,7 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
 
 from passnet.core.records.parquet import Format, Shard, check_shards, write_shards
 from passnet.core.records.serialise import SCHEMA_VERSION, encode, read_json, write_json
@@ -20,14 +22,17 @@ SHARD_NAME = "subgraphs"
 MAX_PLACES = 8
 """The most places that a row names; it counts them all."""
 
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**62)]
+"""A number of ops, graphs or places; a column of a file holds up to 64 bits."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Occurrence:
     """The ops [start, stop) of a captured graph, named by its full fingerprint."""
 
     graph: str
-    start: int
-    stop: int
+    start: Count
+    stop: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +44,8 @@ class Provenance:
     original: str
     domain: Domain
     nets: tuple[str, ...]
-    num_graphs: int
-    num_places: int
+    num_graphs: Count
+    num_places: Count
     places: tuple[Occurrence, ...]
 
 
