@@ -4,6 +4,7 @@ import torch
 
 from passnet.data.capture.trace import Edge, Trace
 from passnet.data.capture.weights import FakeWeights
+from passnet.graph.fx.from_fx import is_fake
 from tests.data.capture import own
 
 
@@ -49,6 +50,38 @@ def test_fake_outputs_have_the_shapes_of_real_ones():
         expected.shape, expected.dtype, expected.stride(),
     )  # fmt: skip
     assert len(trace.edges) == 1
+
+
+class Masked(torch.nn.Module):
+    """A mask of an input, and one that a weight is written into, cross a graph break."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 4)
+
+    def forward(self, x, keep):
+        mask = (1.0 - keep) * -1e5
+        other = torch.zeros(4, 4)
+        other[0] = self.layer.bias
+        y = self.layer(x)
+        torch._dynamo.graph_break()
+        return (y + mask).softmax(-1) + other
+
+
+def test_values_that_depend_on_no_fake_weight_stay_known():
+    weights = FakeWeights()
+    with weights:
+        fake = Masked()
+    keep = torch.ones(4, 4).tril()
+    trace, _ = traced(fake, torch.ones(4, 4), keep)
+    segment = trace.segments[1]
+    names = [node.name for node in segment.module.graph.nodes if node.op == "placeholder"]
+    mask, other, y = (
+        next(value for name, value in zip(names, segment.arguments, strict=True) if word in name)
+        for word in ("mask", "other", "y")
+    )
+    assert is_fake(y) and is_fake(other)
+    assert not is_fake(mask) and mask.equal((1.0 - keep) * -1e5)
 
 
 def test_time_in_dynamo_is_less_than_in_all():

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
@@ -14,6 +15,8 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from passnet.errors import CaptureError, boundary
+from passnet.graph.fx.from_fx import target_name
+from passnet.graph.values.effects import writes_first
 from passnet.inductor.compiler import (
     dynamo_settings,
     graph_breaks,
@@ -130,7 +133,7 @@ class Trace:
             origin = self._origins.get(id(value))
             if origin is not None and origin[0]() is value:
                 self.edges.append(Edge(number, index, *origin[1:]))
-        outputs = _fake_outputs(segment, arguments) or segment.module.forward(*arguments)
+        outputs = _outputs(segment, arguments)
         for index, value in enumerate(outputs):
             if isinstance(value, torch.Tensor):
                 self._origins[id(value)] = (weakref.ref(value), number, index)
@@ -146,21 +149,49 @@ def _shown_break(text: str) -> str:
     )
 
 
-def _fake_outputs(segment: Segment, arguments: tuple[Any, ...]) -> tuple[torch.Tensor, ...] | None:
-    """Return a graph's outputs from the shapes that Dynamo knows; None where it has to run."""
+def _outputs(segment: Segment, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a graph's outputs. Those that depend on fake arguments are fake, in the shapes that
+    Dynamo knows; where it does not know all, or values are known, the graph runs.
+    """
     mode = next((value.fake_mode for value in arguments if isinstance(value, FakeTensor)), None)
     if mode is None:
-        return None
+        return segment.module.forward(*arguments)
     results = next(node for node in segment.module.graph.nodes if node.op == "output").args[0]
-    outputs = []
-    for node in results:
-        traced = node.meta.get("example_value") if isinstance(node, torch.fx.Node) else None
+    unknown = _made_of_fakes(segment.module, arguments)
+    fakes: dict[int, torch.Tensor] = {}
+    for index, node in enumerate(results):
+        traced = node.meta.get("example_value") if node in unknown else None
         if not isinstance(traced, torch.Tensor) or not traced.is_floating_point():
-            return None
+            continue
         shape, stride = tuple(traced.shape), traced.stride()
-        if not all(isinstance(size, int) for size in (*shape, *stride)):
-            return None
-        with mode:
-            output = torch.empty_strided(shape, stride, dtype=traced.dtype)
-            outputs.append(output.requires_grad_(traced.requires_grad))
-    return tuple(outputs)
+        if all(isinstance(size, int) for size in (*shape, *stride)):
+            with mode:
+                output = torch.empty_strided(shape, stride, dtype=traced.dtype)
+                fakes[index] = output.requires_grad_(traced.requires_grad)
+    if len(fakes) == len(results):
+        return tuple(fakes.values())
+    outputs = segment.module.forward(*arguments)
+    return tuple(
+        output if isinstance(output, FakeTensor) else fakes.get(index, output)
+        for index, output in enumerate(outputs)
+    )
+
+
+def _made_of_fakes(
+    module: torch.fx.GraphModule, arguments: Sequence[Any]
+) -> dict[torch.fx.Node, None]:
+    """Return the values of a graph that depend on fake arguments, or on fake tensors it holds."""
+    values = iter(arguments)
+    unknown: dict[torch.fx.Node, None] = {}
+    for node in module.graph.nodes:
+        if node.op in ("placeholder", "get_attr"):
+            is_argument = node.op == "placeholder"
+            value = next(values) if is_argument else attrgetter(str(node.target))(module)
+            is_unknown = isinstance(value, FakeTensor)
+        else:
+            is_unknown = any(used in unknown for used in node.all_input_nodes)
+        if is_unknown:
+            unknown[node] = None
+            if node.op.startswith("call") and writes_first(target_name(node), dict(node.kwargs)):
+                torch.fx.map_arg(node.args[:1], lambda written: unknown.setdefault(written, None))
+    return unknown
