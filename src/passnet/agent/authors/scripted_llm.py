@@ -96,8 +96,8 @@ def _tool_call(identity: str, call: ScriptedCall) -> ToolCall:
     try:
         if isinstance(arguments, str):
             arguments = json.loads(arguments or "{}")
-        problem = None if isinstance(arguments, dict) else "not an object"
+        problem = None if isinstance(arguments, dict) else f"not an object: {call.arguments}"
     except json.JSONDecodeError as cause:
-        problem = f"not JSON: {cause}"
+        problem = f"not JSON ({cause}): {call.arguments}"
     arguments = {} if problem else arguments
     return ToolCall(id=identity, function=call.tool, arguments=arguments, parse_error=problem)
