@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from passnet.data.dataset.licences import MAX_NETS
 from passnet.data.dataset.store import MAX_PLACES, SUBGRAPHS
 
 CARD_FILE = "README.md"
@@ -31,7 +32,7 @@ COLUMNS: Mapping[str, str] = {
     "(`batch=4,sequence=16`); empty for what was captured",
     "original": "`full` of the row that a variant was made of",
     "domain": "of the first net: `nlp`, `cv`, `multimodal`, `audio` or `other`",
-    "nets": f"the nets that it was found in, the first {MAX_PLACES} by name",
+    "nets": f"the nets that it was found in, up to {MAX_NETS}, with one of each licence",
     "num_graphs": "in how many captured graphs it was found",
     "num_places": "in how many places of them",
     "places": f"JSON, the first {MAX_PLACES} of these: the captured graph, and its ops from "

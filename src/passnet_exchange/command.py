@@ -55,7 +55,6 @@ class DatasetExportOptions:
 def export_command(options: DatasetExportOptions) -> None:
     """Write the rows of a dataset in a layout that others read."""
     from passnet.core.terminal.progress import late_progress
-    from passnet.data.dataset.licences import only_under
     from passnet.data.dataset.query import Dataset
     from passnet.data.dataset.splits import read_split
     from passnet_exchange.export import ExportPlan, export_dataset
@@ -64,8 +63,9 @@ def export_command(options: DatasetExportOptions) -> None:
     if options.split is not None and layout != "hf":
         raise InputError("--split is for --layout hf; other layouts have no splits")
     sides = read_split(options.split)[1] if options.split is not None else {}
-    where = only_under(options.source_licenses, options.where)
-    plan = ExportPlan(layout, where, options.name, sides, options.license)
+    plan = ExportPlan(
+        layout, options.where, options.source_licenses, options.name, sides, options.license
+    )
     with Dataset(options.folder, options.limits) as dataset, late_progress() as start:
         export = export_dataset(dataset, out, plan, partial(start, "writing rows"))
     unit = "files" if layout == "hf" else "directories"

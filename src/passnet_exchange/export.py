@@ -33,13 +33,14 @@ RowSamples: TypeAlias = Iterator[tuple[SubgraphRow, list[tuple[Origin | None, Gr
 
 @dataclass(frozen=True, slots=True)
 class ExportPlan:
-    """The rows to export, by an expression of SQL, and their layout. `name` is of the set in the
-    PassNet layout; `name`, `license_name` and the `sides` of rows, by full fingerprint, are for
-    Hugging Face.
+    """The rows to export, by an expression of SQL and the licences of their sources (any without
+    it), and their layout. `name` is of the set in the PassNet layout; `name`, `license_name` and
+    the `sides` of rows, by full fingerprint, are for Hugging Face.
     """
 
     layout: Layout
     where: str | None = None
+    source_licenses: tuple[str, ...] = ()
     name: str = "subgraphs"
     sides: Mapping[str, Side] = field(default_factory=dict)
     license_name: str = "mit"
@@ -67,9 +68,10 @@ def export_dataset(
     Raises:
         InputError: the plan names no row; a row cannot be read, or is in no part of the split.
     """
-    table = dataset.table(plan.where)
+    table = dataset.table(plan.where, licences=plan.source_licenses)
     if not len(table):
         condition = "" if plan.where is None else f" with {plan.where}"
+        condition += f" under {', '.join(plan.source_licenses)}" if plan.source_licenses else ""
         raise InputError(f"{dataset.folder}: has no rows{condition}, nothing to export")
     step = announce(len(table))
     with atomic_folder(out) as partial:

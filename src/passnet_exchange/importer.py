@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from passnet.core.records.folders import atomic_folder
 from passnet.core.terminal.progress import ProgressStep, no_progress
 from passnet.core.terminal.visible_text import visible
+from passnet.data.dataset.licences import named_nets
 from passnet.data.dataset.store import (
     MAX_PLACES,
     SUBGRAPHS,
@@ -139,7 +140,7 @@ def _merged(rows: list[SubgraphRow]) -> SubgraphRow:
         rows[0],
         kinds=tuple(sorted({kind for row in rows for kind in row.kinds})),
         domain=min(rows, key=lambda row: row.nets).domain,
-        nets=tuple(sorted({net for row in rows for net in row.nets})[:MAX_PLACES]),
+        nets=named_nets(net for row in rows for net in row.nets),
         num_graphs=len({occurrence.graph for occurrence in occurrences}),
         num_places=len(occurrences),
         places=tuple(occurrences[:MAX_PLACES]),

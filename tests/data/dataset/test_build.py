@@ -1,6 +1,7 @@
 """From captured graphs to a dataset: every subgraph once, with its places; resumable."""
 
 from dataclasses import replace
+from functools import reduce
 
 import pytest
 
@@ -22,7 +23,9 @@ from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.text.render import render_program
 from tests.bench.runs import passnet
+from tests.data.dataset.rows import TANH, row_of_one_place
 from tests.data.mine.test_fusion import graph
+from tests.graph.programs import graph_of
 
 BLOCK = "a{k} = torch.matmul({x}, w)\nb{k} = torch.relu(a{k})\nc{k} = b{k} * y\n"
 
@@ -109,6 +112,12 @@ def test_a_union_adds_places_and_keeps_the_first():
     assert (both.num_places, both.num_graphs, both.nets) == (10, 2, ("a", "b"))
     assert len(both.places) == 8 and both.places[0] == Occurrence("a", 0, 1)
     assert both == union(row_of("a", 3), row_of("b", 7))
+
+
+def test_a_union_names_a_net_of_each_licence():
+    nets = [*(f"timm/{number}" for number in range(9)), "ultralytics/yolo"]
+    rows = [row_of_one_place(graph_of(TANH, (4,)), nets=(net,)) for net in nets]
+    assert "ultralytics/yolo" in reduce(union, rows).nets
 
 
 def test_every_range_comes_in_the_other_dtypes_too_and_names_its_original():

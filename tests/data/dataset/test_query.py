@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from passnet.core.jobs.process import JobLimits
-from passnet.data.dataset.licences import UNKNOWN, licences_of, only_under
+from passnet.data.dataset.licences import UNKNOWN, licences_of
 from passnet.data.dataset.query import BRIEF, Dataset
 from passnet.data.dataset.store import SUBGRAPHS, read_dataset
 from passnet.data.dataset.verification import verify
@@ -63,13 +63,17 @@ def test_rows_name_the_licences_of_the_libraries_they_come_from(tmp_path: Path):
         assert licences_of(nets[0]) == ["AGPL-3.0", "Apache-2.0"] and licences_of(()) == [UNKNOWN]
 
         def nets_under(licences: list[str], where: str | None = None) -> set[tuple[str, ...]]:
-            return {row.nets for row in dataset.rows(only_under(licences, where))}
+            return {row.nets for row in dataset.rows(where, licences=licences)}
 
         assert nets_under(["Apache-2.0"]) == {nets[1]}
         assert nets_under(["Apache-2.0", "AGPL-3.0"]) == {*nets[:2]}
         assert nets_under(["Apache-2.0"], "true or true -- a remark") == {nets[1]}
         assert nets_under([UNKNOWN], "true") == {*nets[2:]}
         assert len(nets_under([])) == 4
+        for where in ("true) or (true", "true or true) --"):
+            with pytest.raises(InputError, match="columns are"):
+                nets_under(["Apache-2.0"], where)
+        assert not nets_under(["it's none"])
 
 
 SECRET = pa.table({"text": ["a variable of this module"]})

@@ -57,26 +57,25 @@ def query_command(options: DatasetQueryOptions) -> None:
     "'fusible' in kinds and num_ops between 4 and 16 and domain = 'nlp'". Write the column full in
     double quotes.
     """
-    from passnet.data.dataset.licences import only_under
     from passnet.data.dataset.query import BRIEF, QUERIED, Dataset
 
     if options.json and options.csv:
         raise InputError("give --json or --csv, not both")
     columns, limit = options.columns, options.limit
-    where = only_under(options.source_licenses, options.where)
+    where, licences = options.where, options.source_licenses
     names: tuple[str, ...] = BRIEF
     if columns is not None:
         names = QUERIED if columns == "all" else tuple(columns.replace(" ", "").split(","))
     if limit is None and not (options.json or options.csv):
         limit = ROWS_SHOWN
     with Dataset(options.folder, options.limits) as dataset:
-        table = dataset.table(where, names, limit)
+        table = dataset.table(where, names, limit, licences)
         if options.json:
             print_json([_as_json(row) for row in table.to_pylist()])
         elif options.csv:
             _print_csv(table)
         else:
-            _print_rows(table, dataset.count(where), options.wide)
+            _print_rows(table, dataset.count(where, licences), options.wide)
 
 
 def _as_json(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Licences of the libraries that nets were captured from; docs/licences.md takes a position."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 LICENCES: dict[str, str] = {
     **dict.fromkeys(
@@ -25,6 +25,30 @@ UNKNOWN = "not known"
 CHOICES = (*sorted({*LICENCES.values()}), UNKNOWN)
 
 
+MAX_NETS = 8
+"""The most nets that a row names."""
+
+
+def named_nets(nets: Iterable[str]) -> tuple[str, ...]:
+    """Return the nets that a row names: the first of each licence, then the first by name.
+
+    The licences of the named nets are therefore those of all nets.
+
+    Examples:
+        >>> named_nets([*(f"timm/{number}" for number in range(10, 30)), "ultralytics/yolo"])[-2:]
+        ('timm/16', 'ultralytics/yolo')
+    """
+    names = sorted({*nets})
+    first = {licence_of(net): net for net in reversed(names)}
+    others = (net for net in names if net not in first.values())
+    return tuple(sorted([*first.values(), *others][:MAX_NETS]))
+
+
+def licence_of(net: str) -> str:
+    """Return the licence of the library of a net."""
+    return LICENCES.get(net.partition("/")[0], UNKNOWN)
+
+
 def licences_of(nets: Sequence[str]) -> list[str]:
     """Return the licences of the libraries of some nets, once each.
 
@@ -32,7 +56,7 @@ def licences_of(nets: Sequence[str]) -> list[str]:
         >>> licences_of(["timm/vit_tiny", "timm/resnet18", "my_nets.py:make"])
         ['Apache-2.0', 'not known']
     """
-    return sorted({LICENCES.get(net.partition("/")[0], UNKNOWN) for net in nets or ("",)})
+    return sorted({licence_of(net) for net in nets or ("",)})
 
 
 def licence_column() -> str:
@@ -43,10 +67,7 @@ def licence_column() -> str:
     return f"list_sort(list_distinct([{licence} for net in {named}]))"
 
 
-def only_under(licences: Sequence[str], where: str | None) -> str | None:
-    """Return an expression that also asks that all nets of a row are under one of some licences."""
-    if not licences:
-        return where
-    names = ", ".join(f"'{licence}'" for licence in licences)
-    named = f"list_has_all([{names}], licences)"
-    return named if where is None else f"({where}\n) AND {named}"
+def under(licences: Sequence[str]) -> str:
+    """Return an expression of SQL that is true if all nets of a row are under some licences."""
+    names = ", ".join("'" + licence.replace("'", "''") + "'" for licence in licences)
+    return f"list_has_all([{names}], licences)"

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from passnet.core.jobs.process import RECORD_FILE, ROWS_FILE, Job, JobLimits, JobResult, JobRunner
 from passnet.core.records.parquet import shard_path
 from passnet.core.records.serialise import decode, encode, write_json
-from passnet.data.dataset.licences import licence_column
+from passnet.data.dataset.licences import licence_column, under
 from passnet.data.dataset.store import MANIFEST_FILE, SUBGRAPHS, SubgraphRow, read_manifest
 from passnet.errors import InputError, naming, no_such
 
@@ -38,11 +38,11 @@ _GLOB = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query for rows where an expression is true, or for their number; or our own `sql`."""
+    """A query for rows where all of `filters` are true, or for their number; or our own `sql`."""
 
     files: tuple[str, ...]
     memory_mib: int
-    where: str | None = None
+    filters: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
     limit: int | None = None
     sql: str | None = None
@@ -93,33 +93,51 @@ class Dataset:
     def __exit__(self, *_: object) -> None:
         self._runner.close()
 
-    def count(self, where: str | None = None) -> int:
-        """Count the rows for which an expression is true."""
-        return self._ask(where=where).column(0).to_pylist()[0]
+    def count(self, where: str | None = None, licences: Sequence[str] = ()) -> int:
+        """Count the rows for which an expression is true; see `table`."""
+        return self._ask(where, licences).column(0).to_pylist()[0]
 
     def table(
-        self, where: str | None = None, columns: Sequence[str] = COLUMNS, limit: int | None = None
+        self,
+        where: str | None = None,
+        columns: Sequence[str] = COLUMNS,
+        limit: int | None = None,
+        licences: Sequence[str] = (),
     ) -> pa.Table:
-        """Return rows in the order of the dataset, as a table; `where` is an expression of SQL.
-        Raise InputError if it is none, a column is unknown, or the answer takes more than the
-        limits.
+        """Return rows in the order of the dataset, as a table.
+
+        Args:
+            where: an expression of SQL that is true for the rows; all rows without it.
+            columns: their names.
+            limit: the most rows.
+            licences: the only licences that nets of the rows may be under; any without it.
+
+        Raises:
+            InputError: `where` is no expression, a column is unknown, or the answer takes more than
+                the limits.
         """
         unknown = [name for name in columns if name not in QUERIED]
         if unknown:
             raise InputError(no_such("column", unknown[0], QUERIED))
-        return self._ask(where=where, columns=tuple(columns), limit=limit)
+        return self._ask(where, licences, columns=tuple(columns), limit=limit)
 
-    def rows(self, where: str | None = None, limit: int | None = None) -> Iterator[SubgraphRow]:
+    def rows(
+        self, where: str | None = None, limit: int | None = None, licences: Sequence[str] = ()
+    ) -> Iterator[SubgraphRow]:
         """Yield rows as records, in the order of the dataset; see `table`."""
-        return SUBGRAPHS.rows(self.table(where, limit=limit), str(self.folder))
+        table = self.table(where, limit=limit, licences=licences)
+        return SUBGRAPHS.rows(table, str(self.folder))
 
     def run_sql(self, sql: str) -> list[tuple]:
         """Run a query of our own over `subgraphs`; not for text of a user."""
         columns = [column.to_pylist() for column in self._ask(sql=sql).columns]
         return list(zip(*columns, strict=True))
 
-    def _ask(self, where: str | None = None, **details: Any) -> pa.Table:
-        question = Question(self._files, self.limits.memory_mib, where, **details)
+    def _ask(
+        self, where: str | None = None, licences: Sequence[str] = (), **details: Any
+    ) -> pa.Table:
+        filters = ((under(licences),) if licences else ()) + (() if where is None else (where,))
+        question = Question(self._files, self.limits.memory_mib, filters, **details)
         module = "passnet.data.dataset.query"
         payload = encode(question).decode()
         result = self._runner.run(
@@ -169,8 +187,8 @@ def _answer(connection: duckdb.DuckDBPyConnection, question: Question) -> pa.Tab
     if question.sql is not None:
         return connection.execute(question.sql).to_arrow_table(BATCH_ROWS)
     rows = connection.table("subgraphs")
-    if question.where is not None:
-        rows = rows.filter(question.where)
+    for condition in question.filters:  # each is parsed alone, so that none changes another
+        rows = rows.filter(condition)
     if question.columns is None:
         return rows.aggregate("count(*)").to_arrow_table(BATCH_ROWS)
     rows = rows.project(", ".join(f'"{name}"' for name in question.columns))

@@ -11,6 +11,7 @@ from msgspec import Meta
 from passnet.core.records.parquet import Format, Shard, check_shards, write_shards
 from passnet.core.records.serialise import SCHEMA_VERSION, encode, read_json, write_json
 from passnet.data.capture.record import Domain
+from passnet.data.dataset.licences import named_nets
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.spec import Graph, TensorSpec, main_float
@@ -56,8 +57,8 @@ class SubgraphRow:
     `dtype` is that of most float elements of its arguments, or "none". `variant` is the dtype of a
     converted subgraph ("float16"), or the sizes of its net's axes ("batch=4,sequence=16"),
     `original` its captured row's full fingerprint; both are empty for captured rows. `places` are
-    the first few of `num_places` in `num_graphs` captured graphs; `nets` their first few entries;
-    `domain` the first's.
+    the first few of `num_places` in `num_graphs` captured graphs; `nets` are the `named_nets` of
+    their entries; `domain` is the first's.
     """
 
     full: str
@@ -189,14 +190,14 @@ def union(first: SubgraphRow, second: SubgraphRow) -> SubgraphRow:
     """Merge two rows of one subgraph: captured before variants, then by the name of the variant."""
     if bool(first.variant) != bool(second.variant):
         return second if first.variant else first
-    nets = sorted({*first.nets, *second.nets})
+    nets = named_nets((*first.nets, *second.nets))
     variant, original = min((row.variant, row.original) for row in (first, second))
     return replace(
         first if nets and nets[0] in first.nets else second,
         variant=variant,
         original=original,
         kinds=tuple(sorted({*first.kinds, *second.kinds})),
-        nets=tuple(nets[:MAX_PLACES]),
+        nets=nets,
         num_graphs=first.num_graphs + second.num_graphs,
         num_places=first.num_places + second.num_places,
         places=tuple(sorted(first.places + second.places)[:MAX_PLACES]),
@@ -264,7 +265,7 @@ def mined_rows(
     mined: Mined, variant: str, captured: str, domain: Domain, nets: Iterable[str]
 ) -> list[SubgraphRow]:
     """Return the rows of a captured graph's subgraphs, named by `captured` and `variant`."""
-    names = tuple(sorted(nets)[:MAX_PLACES])
+    names = named_nets(nets)
     rows = []
     for full, subgraph in sorted(mined.items()):
         places = tuple(Occurrence(captured, *ops) for ops in sorted(subgraph.ranges))
