@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from passnet.core.records.dtypes import LARGEST, STORAGE, from_storage, storage, to_storage
 from passnet.errors import GraphError
+from passnet.graph.fx.from_fx import spec_from_tensor
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.parse import parse_program
 from passnet.graph.values.inputs import InputKind, make_inputs
@@ -170,6 +171,14 @@ def test_fresh(claim: str):
 
 def test_what_was_never_negative_is_positive():
     assert draw("fresh", mean=0.4, std=0.1, min_val=0.0).min() >= 0.5
+
+
+@pytest.mark.parametrize("values", [torch.linspace(0, 24_000, 201), torch.full((8, 8), 3e4)])
+def test_large_numbers_without_a_negative_mean_are_no_mask(values: torch.Tensor):
+    spec = spec_from_tensor("x", values)
+    program = program_of("y = torch.tanh(x)", params="x", returns="(y,)")
+    [fresh] = make_inputs(Graph(program, (spec,)), "fresh", 0)
+    assert np.unique(fresh).size > 50
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])

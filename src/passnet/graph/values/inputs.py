@@ -26,7 +26,9 @@ MAX_INPUT_BYTES = 16 * 2**30
 """Most memory for the arguments of a graph; the largest public graph takes 11 GB."""
 
 MASK_MAGNITUDE = 1e4
-"""A recorded mean or spread beyond this means an additive mask (0 and minus a huge number)."""
+"""A negative recorded mean means an additive mask (0 and minus a huge number) if it or the spread
+is beyond this.
+"""
 
 MASK_SHARE = 0.25
 TRUE_SHARES = (0.1, 0.9)
@@ -147,7 +149,8 @@ def _differs(spec: TensorSpec, use: Use) -> bool:
 
 def is_additive_mask(spec: TensorSpec, use: Use) -> bool:
     """Return whether a float argument holds 0 and minus a huge number."""
-    return max(abs(spec.mean or 0.0), spec.std or 0.0) > MASK_MAGNITUDE and use.role == "plain"
+    mean = spec.mean or 0.0
+    return mean < 0 and max(-mean, spec.std or 0.0) > MASK_MAGNITUDE and use.role == "plain"
 
 
 def is_scalar(spec: TensorSpec) -> bool:
