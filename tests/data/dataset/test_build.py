@@ -1,10 +1,14 @@
 """From captured graphs to a dataset: every subgraph once, with its places; resumable."""
 
+import shutil
 from dataclasses import replace
 from functools import reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from passnet.core.jobs.process import JobOutcome
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import encode
 from passnet.data.capture.store import GraphRow, GraphSource, write_set
@@ -184,6 +188,31 @@ def test_a_build_gives_the_same_bytes_whatever_happened_on_the_way(tmp_path):
     manifest, files = read_dataset(tmp_path / "one")
     assert manifest == whole
     assert sum(1 for file in files for _ in SUBGRAPHS.read(file)) == whole.num_subgraphs
+
+
+def mine_here(jobs, work, num_workers):
+    """An executor without processes."""
+    for job in jobs:
+        record, rows = mine(job)
+        with TemporaryDirectory() as folder:
+            SUBGRAPHS.write(Path(folder, "rows.parquet"), rows)
+            yield JobOutcome(record, Path(folder, "rows.parquet").read_bytes())
+
+
+HERE = RunPlan(executor=mine_here)
+SINGLE = BuildSettings(kinds=("single",), dtypes=())
+
+
+def test_graphs_whose_rows_are_missing_are_mined_again(tmp_path):
+    source = captured(tmp_path / "in")
+    _, _, whole = build_dataset([source], tmp_path / "one", SINGLE, HERE)
+    parts = sorted((tmp_path / "one" / "parts").iterdir())
+    parts[0].unlink()
+    joining = replace(HERE, parts=(tmp_path / "one",))
+    assert build_dataset([source], tmp_path / "joined", SINGLE, joining)[2] == whole
+    shutil.rmtree(tmp_path / "one" / "parts")
+    assert build_dataset([source], tmp_path / "one", SINGLE, replace(HERE, resume=True))[2] == whole
+    assert sorted((tmp_path / "one" / "parts").iterdir()) == parts
 
 
 def test_a_set_without_graphs_is_an_error(tmp_path):

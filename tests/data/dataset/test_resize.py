@@ -24,6 +24,7 @@ from passnet.data.dataset.resize import (
     mined_part,
     resized,
     size_jobs,
+    sized_part,
 )
 from passnet.data.dataset.stats import stats
 from passnet.data.dataset.store import SUBGRAPHS, graph_of, read_dataset
@@ -129,13 +130,19 @@ def test_a_net_whose_library_is_not_here_is_tried_again(tmp_path):
     counts = count_sized([record])
     assert counts is not None and counts.whole.num_tried == 0
     missing = RunFolder(tmp_path, "", object, "sizes.jsonl", SizedRecord, lambda done: done.key, "")
-    other, _ = resized(replace(job, index=1))
+    other, rows = resized(replace(job, index=1))
     list(missing.keep([JobOutcome(replace(record, key=job.key)), JobOutcome(other)], 0))
+    part = sized_part(tmp_path, other.key)
+    part.parent.mkdir()
+    SUBGRAPHS.write(part, rows)
     tried: list[str] = []
     executor = lambda jobs, work, num_workers: iter(tried.extend(job.key for job in jobs) or ())  # noqa: E731
     plan = RunPlan(executor=executor)
     add_sizes(missing, [row_of("words")], 2, JobLimits(), plan, no_progress)
     assert tried == [job.key]
+    part.unlink()
+    add_sizes(missing, [row_of("words")], 2, JobLimits(), plan, no_progress)
+    assert sorted(tried[1:]) == [job.key, other.key], "the rows of one are missing"
 
 
 def test_records_are_counted_by_library_and_axes_without_sizes_that_nets_do_not_have(tmp_path):

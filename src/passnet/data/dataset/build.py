@@ -17,7 +17,7 @@ from passnet.data.capture.run import collect_rarely
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set, write_result
 from passnet.data.dataset import store
 from passnet.data.dataset.build_records import RECORDS_FILE, SIZES_FILE, MinedRecord, SizedRecord
-from passnet.data.dataset.resize import add_sizes, mined_part, net_of, sized_part
+from passnet.data.dataset.resize import add_sizes, mined_part, net_of, sized_part, whole_records
 from passnet.data.dataset.store import DatasetManifest, Mined, SubgraphRow, mined_as
 from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
 from passnet.data.mine.dtypes import DTYPES, in_dtype
@@ -31,7 +31,7 @@ from passnet.graph.text.files import graph_from_row
 from passnet.graph.text.parse import parse_program
 from passnet.graph.values.cost import missing_kernels
 
-R = TypeVar("R")
+R = TypeVar("R", MinedRecord, SizedRecord)
 
 RUN_FILE = "build.json"
 MAX_REASONS = 20
@@ -110,12 +110,12 @@ def build_dataset(
             to_resize = [own_rows[name] for name in own_rows if resized is None or name in resized]
             add_sizes(sized, to_resize, settings.num_sizes, settings.limits, plan, announce)
         records, sized_records = mined.records(), sized.records()
-        parts = [mined_part(out, name) for name in records]
-        parts += [sized_part(out, key) for key in sized_records]
+        parts = [mined_part(out, name) for name, record in records.items() if record.has_rows]
+        parts += [sized_part(out, key) for key, record in sized_records.items() if record.has_rows]
         for manifest, _ in sets:
             for package, numbers in manifest.versions.items():
                 versions[package].update(numbers)
-        merged = store.merge_subgraphs([part for part in parts if part.exists()], out, versions)
+        merged = store.merge_subgraphs(parts, out, versions)
     return (
         [records[name] for name in sorted(records)],
         [sized_records[key] for key in sorted(sized_records)],
@@ -132,7 +132,7 @@ def _mine_missing(
     announce: Callable[[str, int], ProgressStep],
 ) -> None:
     """Mine the named graphs that a run lacks; the corpus, `rows`, is folded as a whole."""
-    records = run.records()
+    records = whole_records(run, mined_part)
     missing = [name for name in names if name not in records]
     step = announce("mining graphs", len(missing))
     jobs = _jobs(rows, settings) if missing else {}
@@ -175,11 +175,11 @@ def _take_over(
     part_of: Callable[[Path, str], Path],
 ) -> None:
     """Store the results of another run that this one lacks."""
-    records = run.records()
-    lacking = {name: record for name, record in source.records().items() if name not in records}
-    parts = ((record, part_of(source.out, name)) for name, record in lacking.items())
+    records = whole_records(run, part_of)
     outcomes = (
-        JobOutcome(record, part.read_bytes() if part.exists() else None) for record, part in parts
+        JobOutcome(record, part_of(source.out, name).read_bytes() if record.has_rows else None)
+        for name, record in whole_records(source, part_of).items()
+        if name not in records
     )
     for _ in run.keep(outcomes, len(records), lambda record: part_of(run.out, run.key(record))):
         pass

@@ -49,6 +49,11 @@ class MinedRecord:
     unvaried: dict[str, str] = field(default_factory=dict)
     error: str | None = None
 
+    @property
+    def has_rows(self) -> bool:
+        """True if a file holds the graph's rows."""
+        return any(self.found.values())
+
 
 @dataclass(frozen=True, slots=True)
 class MinedCounts:
@@ -85,6 +90,11 @@ class SizedRecord:
     size: str
     graphs: tuple[SizedGraph, ...]
     wall_s: float = 0.0
+
+    @property
+    def has_rows(self) -> bool:
+        """True if a file holds the rows of the net at this size."""
+        return any(graph.num_rows for graph in self.graphs)
 
 
 @dataclass(frozen=True, slots=True)

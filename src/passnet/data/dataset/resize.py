@@ -9,7 +9,7 @@ from functools import partial
 from itertools import zip_longest
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from passnet.core.jobs.process import JobLimits, JobOutcome, JobRunner
 from passnet.core.jobs.run_folder import RunFolder
@@ -20,7 +20,12 @@ from passnet.data.capture.recapture import axis_sizes, fresh_net, recapture_net
 from passnet.data.capture.record import Domain, library_of
 from passnet.data.capture.run import collect_rarely, library_job
 from passnet.data.capture.store import GraphRow, GraphSource, write_result
-from passnet.data.dataset.build_records import SizedGraph, SizedRecord, SizeFailure
+from passnet.data.dataset.build_records import (
+    MinedRecord,
+    SizedGraph,
+    SizedRecord,
+    SizeFailure,
+)
 from passnet.data.dataset.store import SUBGRAPHS, Mined, SubgraphRow, mined_as, mined_rows
 from passnet.data.dataset.variant_sizes import chosen_sizes, name_of
 from passnet.data.dataset.variants import MAX_BYTES, MAX_REASON_CHARACTERS
@@ -29,6 +34,8 @@ from passnet.errors import CaptureError, CutError, GraphError, InputError
 from passnet.graph.canonical import fingerprints
 from passnet.graph.spec import Graph
 from passnet.graph.text.meta import DTYPE_BYTES
+
+R = TypeVar("R", MinedRecord, SizedRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +186,17 @@ def sized_part(out: Path, key: str) -> Path:
     return out / SIZES_FOLDER / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.parquet"
 
 
+def whole_records(
+    run: RunFolder[Any, R, str], part_of: Callable[[Path, str], Path]
+) -> dict[str, R]:
+    """Return the records of a run by name, without those whose rows are missing."""
+    return {
+        name: record
+        for name, record in run.records().items()
+        if not record.has_rows or part_of(run.out, name).is_file()
+    }
+
+
 def add_sizes(
     run: RunFolder[Any, SizedRecord, str],
     rows: Iterable[GraphRow],
@@ -188,7 +206,7 @@ def add_sizes(
     announce: Callable[[str, int], ProgressStep],
 ) -> None:
     """Make the missing rows of the nets of mined graphs at up to `num_sizes` sizes each."""
-    records = run.records()
+    records = whole_records(run, sized_part)
     finished = {
         key
         for key, record in records.items()
