@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from passnet.bench.environment import describe_environment
 from passnet.core.hardware import version_of
 from passnet.core.records.serialise import read_json
 from passnet.core.terminal.progress import progress
@@ -85,6 +86,7 @@ def compare(
         plan.num_drawn,
         plan.is_checked,
         plan.seed,
+        describe_environment() if plan.is_timed else None,
     )
     earlier = earlier_answers(plan.answered, info)
     records: dict[str, list[AnswerRecord]] = {}

@@ -7,7 +7,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias
 
-from passnet.core.jobs.run_folder import RunFolder, unchanged
+from passnet.bench.environment import Environment
+from passnet.bench.run_record import environment_difference
+from passnet.core.jobs.run_folder import RunFolder
 from passnet.errors import InputError, PassnetError
 from passnet.judge.suite.suite import Suite
 from passnet.judge.task import TaskGraph
@@ -36,6 +38,9 @@ class EvaluationInfo:
     is_checked: bool = False
     seed: int = 0
     """The seed of samples; `graphs` holds what else it draws."""
+
+    environment: Environment | None = None
+    """The machine of a timed evaluation."""
 
 
 AnswerKey: TypeAlias = tuple[str, str, str]
@@ -139,7 +144,8 @@ def earlier_answers(folders: Sequence[Path], info: EvaluationInfo) -> dict[Answe
     for folder in folders:
         run = evaluation_run(folder)
         before = run.read_info()
-        if replace(before, graphs=info.graphs, is_timed=info.is_timed, suite=info.suite) != info:
+        names = ("graphs", "is_timed", "suite", "environment")
+        if replace(before, **{name: getattr(info, name) for name in names}) != info:
             raise InputError(
                 f"{folder}: holds answers to another suite, or answers given with other --draw, "
                 "--check, --samples, --free or --seed; give the same"
@@ -167,9 +173,17 @@ def evaluate_system(system: AnsweringSystem, evaluation: AnswerEvaluation) -> li
     again.
     """
     run = evaluation_run(evaluation.out)
-    complaint = f"{evaluation.out}: holds another evaluation; choose another --out"
     keys = {graph.name: (system.name, system.digest, graph.name) for graph in evaluation.graphs}
-    with run.begin(evaluation.info, True, unchanged(complaint)):
+
+    def continued(begun: EvaluationInfo, info: EvaluationInfo) -> EvaluationInfo:
+        if not _can_go_on(begun, info):
+            raise InputError(
+                f"{evaluation.out}: holds another evaluation, or was timed on another machine or "
+                "torch; choose another --out"
+            )
+        return begun
+
+    with run.begin(evaluation.info, True, continued):
         records = {key: r for key, r in run.records().items() if r.verdict != "not judged"}
         judged_before = {}
         if not evaluation.info.is_timed:
@@ -192,6 +206,15 @@ def evaluate_system(system: AnsweringSystem, evaluation: AnswerEvaluation) -> li
                 records[key] = best
                 evaluation.step(f"{system.name}: {best.verdict}")
     return [records[key] for key in keys.values()]
+
+
+def _can_go_on(begun: EvaluationInfo, info: EvaluationInfo) -> bool:
+    before, now = begun.environment, info.environment
+    if replace(begun, environment=now) != info:
+        return False
+    if before is None or now is None:
+        return before is now
+    return environment_difference(before, now) is None
 
 
 def _best_record(

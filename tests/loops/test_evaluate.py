@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from passnet.bench.environment import describe_environment
 from passnet.core.jobs.run_folder import unchanged
 from passnet.core.records.serialise import read_json, write_json
 from passnet.errors import InputError, MeasureError
@@ -130,6 +131,30 @@ def test_an_llm_trained_anew_in_the_same_folder_is_asked_again(tmp_path: Path) -
         )
         verdicts.append(made.verdict)
     assert verdicts == ["correct", "wrong", "wrong"], "the last is in the folder already"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "goes_on"),
+    [("load", 9.0, True), ("cpu", "another", False), ("torch", "2.0", False)],
+)
+def test_a_timed_evaluation_goes_on_only_on_its_kind_of_machine(
+    name: str, value: Any, goes_on: bool, tmp_path: Path
+) -> None:
+    graphs = [g for g in chosen_graphs(load_suite("demo"), 1, None) if g.task == "gelu_tanh"]
+    names, here = tuple(g.name for g in graphs), describe_environment()
+    info = EvaluationInfo("demo", "hash", names, True, environment=here)
+    there = replace(info, environment=replace(here, **{name: value}))
+    system = AnsweringSystem("one", lambda _: [["nonsense"]])
+    before = evaluate_system(system, evaluation(tmp_path, there, graphs, AcceptingDesk()))
+    again = evaluation(tmp_path, info, graphs, AcceptingDesk())
+    if goes_on:
+        assert evaluate_system(system, again) == before
+    else:
+        with pytest.raises(InputError, match="timed on another machine"):
+            evaluate_system(system, again)
+    untimed = evaluation(tmp_path, replace(info, environment=None), graphs, AcceptingDesk())
+    with pytest.raises(InputError, match="holds another evaluation"):
+        evaluate_system(system, untimed)
 
 
 def test_two_systems_of_one_name_are_refused(tmp_path: Path) -> None:
