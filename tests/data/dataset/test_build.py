@@ -215,6 +215,28 @@ def test_graphs_whose_rows_are_missing_are_mined_again(tmp_path):
     assert sorted((tmp_path / "one" / "parts").iterdir()) == parts
 
 
+def test_sets_that_share_a_graph_are_merged_in_any_order(tmp_path):
+    nets = {"one": ("timm/a", "cv"), "two": ("ultralytics/b", "nlp")}
+    sets = [
+        captured(tmp_path / name, [replace(row(net(1), entry), domain=domain)])
+        for name, (entry, domain) in nets.items()
+    ]
+    _, _, first = build_dataset(sets, tmp_path / "out", SINGLE, HERE)
+    _, _, second = build_dataset(sets[::-1], tmp_path / "other", SINGLE, HERE)
+    assert first == second
+    rows = [found for file in read_dataset(tmp_path / "out")[1] for found in SUBGRAPHS.read(file)]
+    assert {(found.nets, found.domain) for found in rows} == {(("timm/a", "ultralytics/b"), "cv")}
+
+
+def test_a_build_is_not_resumed_with_other_content_of_its_graphs(tmp_path):
+    source = captured(tmp_path / "in")
+    build_dataset([source], tmp_path / "out", SINGLE, HERE)
+    more = replace(TWO[0], sources=(*TWO[0].sources, GraphSource("other/net", 0)))
+    write_set(source, [more, TWO[1]], {})
+    with pytest.raises(InputError, match="was built of other graphs"):
+        build_dataset([source], tmp_path / "out", SINGLE, replace(HERE, resume=True))
+
+
 def test_a_set_without_graphs_is_an_error(tmp_path):
     with pytest.raises(InputError, match="holds no graph to mine"):
         build_dataset([captured(tmp_path / "in", [])], tmp_path / "out", SETTINGS)

@@ -1,5 +1,6 @@
 """Builds of datasets: fold the corpus, mine every graph, capture nets at other sizes, merge."""
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode
 from passnet.core.terminal.progress import ProgressStep, no_progress
 from passnet.data.capture.run import collect_rarely
-from passnet.data.capture.store import GRAPHS, GraphRow, read_set, write_result
+from passnet.data.capture.store import GraphRow, merged_rows, read_set, write_result
 from passnet.data.dataset import store
 from passnet.data.dataset.build_records import RECORDS_FILE, SIZES_FILE, MinedRecord, SizedRecord
 from passnet.data.dataset.resize import add_sizes, mined_part, net_of, sized_part, whole_records
@@ -51,7 +52,10 @@ class BuildSettings:
 
 @dataclass(frozen=True, slots=True)
 class BuildInfo:
-    """The inputs of a build; it can be resumed with the same inputs, or with more sizes."""
+    """The inputs of a build; it can be resumed with the same inputs, or with more sizes.
+
+    `shards` are the SHA-256 of the rows of its graphs.
+    """
 
     schema_version: int
     settings: BuildSettings
@@ -76,7 +80,7 @@ def build_dataset(
     announce: Callable[[str, int], ProgressStep] = no_progress,
     resized: Collection[str] | None = None,
 ) -> tuple[list[MinedRecord], list[SizedRecord], DatasetManifest]:
-    """Build a dataset of the subgraphs of sets of captured graphs.
+    """Build a dataset of the subgraphs of sets of captured graphs, which are merged first.
 
     The parts of `plan` are of nets; its workers mine a graph or resize a net at a time. `announce`
     is called with the title and total of each phase, and returns the step to call after each.
@@ -88,10 +92,11 @@ def build_dataset(
             one; or one of `plan.parts` is another one.
     """
     sets = [read_set(folder) for folder in folders]
-    rows = {row.full: row for _, files in sets for file in files for row in GRAPHS.read(file)}
+    rows = {row.full: row for row in merged_rows(file for _, files in sets for file in files)}
     if not rows:
         raise InputError(f"{folders[0]}: holds no graph to mine")
-    info = BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(rows)))
+    digests = (hashlib.sha256(encode(row)).hexdigest() for row in rows.values())
+    info = BuildInfo(SCHEMA_VERSION, settings, tuple(sorted(digests)))
     for part in plan.parts:
         _same_build(part, _mined_run(part).read_info(), info)
     versions: dict[str, set[str]] = defaultdict(set)
