@@ -51,7 +51,7 @@ def judge_job(
 
 
 def _graphs(submission: Submission, suites: Mapping[str, Suite]) -> tuple[SuiteRow, ...]:
-    """Return the graphs of a submission's task: its own, or those of the suite that it names."""
+    """Return the graphs of a submission's task, from the submission or from the named suite."""
     own = submission.graphs if submission.suite is None else ()
     if len(own) > MAX_GRAPHS or len(submission.unseen) > MAX_GRAPHS:
         raise InputError(f"a task may have {MAX_GRAPHS} graphs, and as many in other shapes")
@@ -73,7 +73,7 @@ def _graphs(submission: Submission, suites: Mapping[str, Suite]) -> tuple[SuiteR
 
 
 def _held_out_rows(held_out: Suite | None, graphs: Sequence[SuiteRow]) -> list[SuiteRow]:
-    """Return a suite's graphs of the op sequence of a task; those of its name if there are any."""
+    """Return the held-out graphs with the ops of a task; a task of its name comes first."""
     name, ops = graphs[0].task, graphs[0].op_sequence
     tasks = [task for task in (held_out.tasks if held_out else ()) if task.ops == ops]
     named = [task for task in tasks if task.name == name]

@@ -81,9 +81,7 @@ class JobJudge:
 
 
 class _Budget:
-    """The time of a block in which this process does not wait for its turn; `end` is called once it
-    is over.
-    """
+    """A time limit for a block, without waits for a turn; `end` is called once it is over."""
 
     def __init__(self, seconds: float, end: Callable[[], None]) -> None:
         self._seconds = seconds

@@ -190,7 +190,7 @@ def _within_descriptors(limits: ServiceLimits, num_descriptors: int) -> ServiceL
 
 
 def _emptied(out: Path) -> Path:
-    """Return the folder of temporary files, without those of a service that was killed."""
+    """Empty the folder of temporary files, which a killed service may have left, and return it."""
     scratch = out.resolve() / SCRATCH_FOLDER
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(mode=0o700)

@@ -8,8 +8,7 @@ from passnet.errors import PassFolderError
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.verdict.verdict import Evidence, decide
 from passnet_service.jobs import judge_job
-from passnet_service.judging import JobJudge, judge_one
-from passnet_service.settings import ServiceSettings
+from passnet_service.judging import judge_one
 from tests.train.service.running import submitted
 
 SETTINGS = RunSettings(JudgeSettings(timing=None))
@@ -44,12 +43,3 @@ def test_a_folder_that_vanishes_is_a_fault_of_ours_and_an_unusable_one_does_not_
     assert [trial.status for trial in wrong.trials] == ["compile_error"] and wrong.is_final
     lost = judge_one(ScriptedDesk(tmp_path, True, raises), JOB)
     assert lost.fault is not None and not lost.is_final and lost.trials == ()
-
-
-@pytest.mark.slow
-def test_a_judge_whose_files_have_vanished_makes_new_ones_for_its_next_job(tmp_path):
-    with JobJudge(ServiceSettings(SETTINGS, "direct"), str(tmp_path)) as own:
-        for folder in tmp_path.glob("passnet-judge-*"):
-            shutil.rmtree(folder)
-        judged = own.judge(JOB)
-    assert judged.fault is None and [trial.status for trial in judged.trials] == ["ok"]

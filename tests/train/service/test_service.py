@@ -1,6 +1,8 @@
 """The service as a whole, with the judge and its sandbox at work."""
 
+import asyncio
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -13,11 +15,16 @@ from urllib.parse import urlsplit
 import pytest
 
 from passnet.core.jobs.children import descendants
+from passnet.core.records.serialise import encode
 from passnet.errors import InputError
-from passnet.judge.settings import RunSettings
+from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import make_suite, row_of_graph
 from passnet.train.service.client import ServiceDesk, judge_all_now
 from passnet.train.service.submission import Submission
+from passnet_service.jobs import judge_job
+from passnet_service.judges import ProcessJudge
+from passnet_service.judging import JobJudge
+from passnet_service.settings import ServiceSettings, parse_devices
 from tests.bench.runs import passnet
 from tests.judge.folders import GOOD, small_graph
 from tests.processes import runs, wait_until, zombies
@@ -107,6 +114,7 @@ def test_sigterm_ends_the_service_and_its_judges(tmp_path):
         wait_until(lambda: not any(map(runs, judges)), "a judge outlives its service")
 
 
+UNTIMED = ServiceSettings(RunSettings(JudgeSettings(timing=None)), "direct")
 SLEEPS = "\nimport time\ntime.sleep(3600)\n"
 
 
@@ -143,6 +151,35 @@ def test_an_ended_judge_leaves_no_process_and_no_folder(tmp_path):
         assert not folder.exists()
     files = [path for path in (tmp_path / "out").iterdir() if path.is_file()]
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600} and len(files) > 2
+
+
+@pytest.mark.slow
+def test_the_end_of_a_judge_leaves_another_of_the_same_device_alone(tmp_path):
+    devices = enumerate(parse_devices("cpu:0,cpu:0"))
+    one, two = (ProcessJudge(*each, UNTIMED, tmp_path) for each in devices)
+    job = encode(judge_job(submitted(is_timed=False), {}, None))
+
+    async def run():
+        await asyncio.gather(one.open(), two.open())
+        folders = set(tmp_path.glob("*/passnet-judge-*"))
+        await one.close()
+        left = {folder for folder in folders if folder.is_dir()}
+        judged = await two.judge(job)
+        await two.close()
+        return folders, left, judged
+
+    folders, left, judged = asyncio.run(run())
+    assert len(folders) == 2 and len(left) == 1 and one.name != two.name
+    assert judged.fault is None and [trial.status for trial in judged.trials] == ["ok"]
+
+
+@pytest.mark.slow
+def test_a_judge_whose_files_have_vanished_makes_new_ones_for_its_next_job(tmp_path):
+    with JobJudge(UNTIMED, str(tmp_path)) as own:
+        for folder in tmp_path.glob("passnet-judge-*"):
+            shutil.rmtree(folder)
+        judged = own.judge(judge_job(submitted(is_timed=False), {}, None))
+    assert judged.fault is None and [trial.status for trial in judged.trials] == ["ok"]
 
 
 @pytest.mark.slow

@@ -106,7 +106,7 @@ class ServiceStatus:
 
 @dataclass(frozen=True, slots=True)
 class AnswerCount:
-    """The place of an answer among those of a training that have asked for a reward."""
+    """The place of an answer among the rewarded answers of a training."""
 
     num_before: int
     """Answers counted before it, also before a restart of the service or of the trainer."""
