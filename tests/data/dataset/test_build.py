@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 from functools import reduce
+from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,7 +20,14 @@ from passnet.data.dataset.build import (
     mine,
 )
 from passnet.data.dataset.build_records import read_mined_records
-from passnet.data.dataset.store import SUBGRAPHS, Occurrence, SubgraphRow, read_dataset, union
+from passnet.data.dataset.store import (
+    SUBGRAPHS,
+    Occurrence,
+    SubgraphRow,
+    merge_subgraphs,
+    read_dataset,
+    union,
+)
 from passnet.data.mine.dtypes import DTYPES
 from passnet.data.mine.folding import FoldingPlan
 from passnet.data.mine.subgraphs import SUBGRAPH_KINDS
@@ -27,7 +35,7 @@ from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.text.render import render_program
 from tests.bench.runs import passnet
-from tests.data.dataset.rows import TANH, row_of_one_place
+from tests.data.dataset.rows import ONE, OTHER, TANH, row_of_one_place
 from tests.data.mine.test_fusion import graph
 from tests.graph.programs import graph_of
 
@@ -116,6 +124,25 @@ def test_a_union_adds_places_and_keeps_the_first():
     assert (both.num_places, both.num_graphs, both.nets) == (10, 2, ("a", "b"))
     assert len(both.places) == 8 and both.places[0] == Occurrence("a", 0, 1)
     assert both == union(row_of("a", 3), row_of("b", 7))
+
+
+def test_a_place_of_a_variant_at_several_sizes_counts_once(tmp_path):
+    whole = row_of_one_place(graph_of(TANH, (4,)), original=ONE, variant="batch=4")
+    one, two = Occurrence(ONE, 0, 1), Occurrence(ONE, 5, 6)
+    rows = [
+        replace(whole, places=(one,)),
+        replace(whole, variant="batch=4,side=8", places=(one, two), num_places=2),
+        replace(whole, variant="batch=4,side=9", places=(Occurrence(OTHER, 0, 1),)),
+    ]
+    for order in permutations(rows):
+        paths = [tmp_path / f"{number}.parquet" for number in range(3)]
+        for path, found in zip(paths, order, strict=True):
+            SUBGRAPHS.write(path, [found])
+        merge_subgraphs(paths, tmp_path, {})
+        [file] = read_dataset(tmp_path)[1]
+        [merged] = SUBGRAPHS.read(file)
+        assert (merged.num_graphs, merged.num_places, merged.variant) == (2, 3, "batch=4")
+        assert merged.places == (one, two, Occurrence(OTHER, 0, 1))
 
 
 def test_a_union_names_a_net_of_each_licence():

@@ -47,6 +47,7 @@ CHANGES: dict[str, tuple[Callable[[SubgraphRow], SubgraphRow], str]] = {
     "a net twice": (lambda row: replace(row, nets=("a", "a")), "wrong nets"),
     "a variant of nothing": (lambda row: replace(row, variant="float16"), "wrong original"),
     "fewer places than named": (lambda row: replace(row, num_places=1), "wrong places"),
+    "a place twice": (lambda row: replace(row, places=(row.places[0],) * 2), "wrong places"),
     "fewer graphs than named": (lambda row: replace(row, num_graphs=1), "wrong places"),
     "a range without ops": (
         lambda row: replace(row, places=(replace(row.places[0], stop=0),)),

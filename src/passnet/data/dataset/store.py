@@ -177,13 +177,36 @@ class RowCounts:
 def merge_subgraphs(
     paths: Iterable[Path], out: Path, versions: Mapping[str, Iterable[str]]
 ) -> DatasetManifest:
-    """Write one dataset with each subgraph of some files once; places must differ, and add up."""
+    """Write one dataset with each subgraph of some files once; equal places count once.
+
+    The rows of the files name all their places.
+    """
     merged: dict[str, SubgraphRow] = {}
+    varied: Ranges = defaultdict(set)
     for path in sorted(paths):
         for row in SUBGRAPHS.read(path):
+            if row.variant:  # a net at two sizes may have it at the same place
+                row = _at_new_places(row, varied)
             row = replace(row, places=row.places[:MAX_PLACES])
             merged[row.full] = union(merged[row.full], row) if row.full in merged else row
     return write_dataset(out, merged.values(), versions)
+
+
+Ranges: TypeAlias = dict[tuple[str, str], set[tuple[int, int]]]
+"""The places of a row in a captured graph, by the full fingerprints of both."""
+
+
+def _at_new_places(row: SubgraphRow, known: Ranges) -> SubgraphRow:
+    """Return a row without the known places, and add its others to them."""
+    graphs = {place.graph for place in row.places if (row.full, place.graph) not in known}
+    new = tuple(
+        place
+        for place in row.places
+        if (place.start, place.stop) not in known[row.full, place.graph]
+    )
+    for place in new:
+        known[row.full, place.graph].add((place.start, place.stop))
+    return replace(row, num_graphs=len(graphs), num_places=len(new), places=new)
 
 
 def union(first: SubgraphRow, second: SubgraphRow) -> SubgraphRow:

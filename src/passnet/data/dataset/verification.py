@@ -203,7 +203,8 @@ def row_error(row: SubgraphRow) -> str | None:
         return text if text.startswith(where) else f"{where}: {text}"
     ops = op_sequence(graph.program)
     graphs = {occurrence.graph for occurrence in row.places}
-    places_agree = len(row.places) <= row.num_places and len(graphs) <= row.num_graphs
+    places_agree = len({*row.places}) == len(row.places) <= row.num_places
+    places_agree = places_agree and len(graphs) <= row.num_graphs
     places_agree = places_agree and all(0 <= place.start < place.stop for place in row.places)
     wrong = [
         name
