@@ -173,6 +173,24 @@ def test_what_was_never_negative_is_positive():
     assert draw("fresh", mean=0.4, std=0.1, min_val=0.0).min() >= 0.5
 
 
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64])
+@pytest.mark.parametrize("share", [0.125, 0.75])
+@pytest.mark.parametrize("kind", ["recorded", "fresh"])
+def test_a_large_mask_is_true_about_as_often_as_at_capture(kind, share, dtype):
+    values = torch.arange(4096).reshape(1, -1) < share * 4096
+    spec = spec_from_tensor("x", values.to(dtype))
+    program = program_of("y = torch.sum(x)", params="x", returns="(y,)")
+    [drawn] = make_inputs(Graph(program, (spec,)), kind, 0)
+    assert abs(float(np.mean(drawn)) - share) < 0.03
+
+
+def test_a_mask_that_was_all_true_is_all_true_as_recorded():
+    spec = spec_from_tensor("x", torch.ones(2, 128, dtype=torch.bool))
+    program = program_of("y = torch.sum(x)", params="x", returns="(y,)")
+    [drawn] = make_inputs(Graph(program, (spec,)), "recorded", 0)
+    assert np.all(drawn)
+
+
 @pytest.mark.parametrize("values", [torch.linspace(0, 24_000, 201), torch.full((8, 8), 3e4)])
 def test_large_numbers_without_a_negative_mean_are_no_mask(values: torch.Tensor):
     spec = spec_from_tensor("x", values)

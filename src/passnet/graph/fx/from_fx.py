@@ -140,6 +140,7 @@ def spec_from_tensor(
     """Return a tensor's spec, with statistics if it, or its `sample`, has values.
 
     Floats get mean and deviation, integers their range and, when few, values; scalars keep theirs.
+    Masks, booleans and integers of two values, get a mean too, which gives the share of true.
     Infinities, as of masks and limits, count as the largest finite numbers.
     """
     dtype = str(value.dtype).removeprefix("torch.")
@@ -160,6 +161,9 @@ def spec_from_tensor(
             mean, std = _mean_and_std(tensor.double())
         else:
             low, high = int(tensor.min()), int(tensor.max())
+            if tensor.dtype is torch.bool or high - low == 1:
+                share = int((tensor == high).count_nonzero()) / tensor.numel()
+                mean = low + share if high > low else float(low)
         if not shape or (not is_real and tensor.numel() <= MAX_DATA_ELEMENTS):
             data = tuple(tensor.reshape(-1).tolist())
             if is_real and not math.isfinite(data[0]):

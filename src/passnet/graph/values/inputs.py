@@ -238,14 +238,18 @@ def _is_whole(dtype: str) -> bool:
 
 
 def _whole(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Generator) -> Array:
-    """Return integers or booleans, uniform in their range; fresh masks as in `_mask`."""
+    """Return integers or booleans, uniform in their range; masks true about as often as recorded,
+    fresh ones as in `_mask`.
+    """
     if kind != "recorded" and use.is_pinned and spec.data:
         return random.permutation(_stored(spec).reshape(-1)).reshape(spec.shape)
     low, high = integer_range(spec, use, kind)
     if kind != "recorded" and high - low == 1:
         return (_mask(spec, low, random) + np.int64(low)).astype(storage(spec.dtype))
-    if spec.dtype == "bool":
-        return random.random(spec.shape, dtype=np.float32) < 0.5
+    if spec.dtype == "bool" or (high - low == 1 and spec.mean is not None):
+        share = 0.5 if spec.mean is None else spec.mean - low
+        mask = random.random(spec.shape, dtype=np.float32) < share
+        return mask if spec.dtype == "bool" else (mask + np.int64(low)).astype(storage(spec.dtype))
     return random.integers(low, high, spec.shape, dtype=storage(spec.dtype), endpoint=True)
 
 
@@ -286,6 +290,8 @@ def _mask(spec: TensorSpec, low: int, random: np.random.Generator) -> Array:
     share: float = 0.5
     if spec.data:
         share = sum(value > low for value in spec.data) / len(spec.data)
+    elif spec.mean is not None:
+        share = spec.mean - low
     elif spec.min_val is not None and spec.min_val == spec.max_val:
         share = float(spec.min_val > low)
     mask = random.random(spec.num_elements, dtype=np.float32) < np.clip(share, *TRUE_SHARES)
