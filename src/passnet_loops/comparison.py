@@ -71,7 +71,7 @@ def compare(
 
     Raises:
         InputError: A checkpoint or the training data learned from a task of the suite, or was not
-            checked against it.
+            checked against it; or the answers to judge again are those of other systems.
     """
     systems = systems_of(suite, checkpoints, plan)
     graphs = chosen_graphs(suite, plan.per_task, plan.num_tasks, plan.seed)
@@ -89,6 +89,12 @@ def compare(
         describe_environment() if plan.is_timed else None,
     )
     earlier = earlier_answers(plan.answered, info)
+    named = {(system.name, system.digest) for system in systems}
+    if plan.answered and named.isdisjoint(key[:2] for key in earlier):
+        raise InputError(
+            f"{', '.join(map(str, plan.answered))}: holds no answer of these systems, by name and "
+            "weights; leave --answers out"
+        )
     records: dict[str, list[AnswerRecord]] = {}
     with (
         open_judge(TimingPlan() if plan.is_timed else None) as judge,

@@ -16,7 +16,7 @@ from passnet.judge.task import Task, TaskGraph
 from passnet.judge.trial import Trial
 from passnet.passes.files import Files
 from passnet_loops.checkpoint import INFO_FILE, MODEL_FOLDER, TrainInfo
-from passnet_loops.comparison import check_unseen, seeds_together, systems_of
+from passnet_loops.comparison import check_unseen, compare, seeds_together, systems_of
 from passnet_loops.data.build import write_rows
 from passnet_loops.data.examples import TrainingRow
 from passnet_loops.data.row_judge import AnswerJudge
@@ -131,6 +131,19 @@ def test_an_llm_trained_anew_in_the_same_folder_is_asked_again(tmp_path: Path) -
         )
         verdicts.append(made.verdict)
     assert verdicts == ["correct", "wrong", "wrong"], "the last is in the folder already"
+
+
+def test_answers_of_other_weights_are_not_judged_again(tmp_path: Path) -> None:
+    suite = only_tasks(load_suite("demo"), ("gelu_tanh",))
+    folder = checkpoint(tmp_path / "sft", b"new", suite)
+    info = EvaluationInfo(suite.name, suite.content_hash, (), False)
+    run = evaluation_run(tmp_path / "before")
+    with run.begin(info, False, unchanged("")), run.recorder(0) as put:
+        put(replace(record("sft", 0, True), digest="of the old weights"))
+    plan = EvaluationPlan(answered=(run.out,))
+    with pytest.raises(InputError, match="before: holds no answer of these systems"):
+        compare(suite, [folder], tmp_path / "out", plan)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
