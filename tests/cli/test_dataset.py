@@ -52,6 +52,14 @@ def test_query_says_what_is_wrong_with_a_filter(folder: Path):
     assert run("query", folder / "none").exit_code == 2
 
 
+def test_a_number_of_sizes_without_sizes_is_refused(tmp_path: Path):
+    out = tmp_path / "out"
+    done = run("build", tmp_path, "--out", out, "--num-sizes", 3)
+    assert done.exit_code == 2 and "--num-sizes goes with --sizes" in done.stderr
+    assert "--num-sizes" not in run("build", tmp_path, "--out", out).stderr
+    assert "--num-sizes" not in run("build", tmp_path, "--out", out, "--sizes").stderr
+
+
 def test_stats_are_tables_json_or_a_page(folder: Path, tmp_path: Path):
     assert "rows (distinct subgraphs)" in run("stats", folder).stdout
     assert json.loads(run("stats", folder, "--json").stdout)["num_places"] == 27

@@ -1,7 +1,7 @@
 """Training data.
 
-build, mining, rare_ops,     rows from graphs of a dataset,
-examples                     more of those with rare ops
+build, mining, examples      rows from graphs of a dataset
+rare_ops                     more rows of rare ops
 judge_rows, row_judge        rows judged
 own_answers, training_rows   answers of a checkpoint, and rows as tokens
 """

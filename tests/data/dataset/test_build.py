@@ -19,7 +19,8 @@ from passnet.data.dataset.build import (
     build_dataset,
     mine,
 )
-from passnet.data.dataset.build_records import read_mined_records
+from passnet.data.dataset.build_records import SizedGraph, SizedRecord, read_mined_records
+from passnet.data.dataset.resize import SizeJob
 from passnet.data.dataset.store import (
     SUBGRAPHS,
     Occurrence,
@@ -262,6 +263,26 @@ def test_a_build_is_not_resumed_with_other_content_of_its_graphs(tmp_path):
     write_set(source, [more, TWO[1]], {})
     with pytest.raises(InputError, match="was built of other graphs"):
         build_dataset([source], tmp_path / "out", SINGLE, replace(HERE, resume=True))
+
+
+def resize_nothing(jobs, work, num_workers):
+    """An executor that mines, and makes records of nets at other sizes without rows."""
+    yield from mine_here([job for job in jobs if isinstance(job, MiningJob)], work, num_workers)
+    for job in jobs:
+        if isinstance(job, SizeJob):
+            graphs = tuple(SizedGraph(found.full, cause="other_graph") for found in job.graphs)
+            yield JobOutcome(SizedRecord(job.key, job.entry, {}, "", graphs))
+
+
+def test_graphs_to_resize_are_added_to_those_that_were(tmp_path):
+    one = row(net(3), "lib/one")
+    other = replace(row(net(2), "lib/one"), sources=(GraphSource("lib/one", 1),))
+    source = captured(tmp_path / "in", [one, other])
+    settings, plan = replace(SINGLE, num_sizes=1), RunPlan(executor=resize_nothing)
+    for names, expected in (({one.full}, {one.full}), ({other.full}, {one.full, other.full})):
+        _, [record], _ = build_dataset([source], tmp_path / "out", settings, plan, resized=names)
+        assert {graph.graph for graph in record.graphs} == expected
+        plan = replace(plan, resume=True)
 
 
 def test_a_set_without_graphs_is_an_error(tmp_path):

@@ -54,7 +54,7 @@ def jobs_of(name: str, folder, num_sizes: int = 3) -> tuple[list[SizeJob], dict]
     part = mined_part(folder, target.full)
     part.parent.mkdir(exist_ok=True)
     SUBGRAPHS.write(part, rows)
-    jobs = size_jobs([target], num_sizes, folder, ())
+    jobs = size_jobs([target], num_sizes, folder, {})
     return list(jobs.values()), {found.full: found for found in rows}
 
 
@@ -143,6 +143,22 @@ def test_a_net_whose_library_is_not_here_is_tried_again(tmp_path):
     part.unlink()
     add_sizes(missing, [row_of("words")], 2, JobLimits(), plan, no_progress)
     assert sorted(tried[1:]) == [job.key, other.key], "the rows of one are missing"
+
+
+def test_a_net_is_made_again_where_more_of_its_graphs_are_wanted(tmp_path):
+    words = row_of("words")
+    first, second = words, replace(row_of("rms"), sources=(replace(words.sources[0], number=1),))
+    for target in (first, second):
+        _, rows = mine(MiningJob(target, (), ("single",)))
+        part = mined_part(tmp_path, target.full)
+        part.parent.mkdir(exist_ok=True)
+        SUBGRAPHS.write(part, rows)
+    [[key, _]] = size_jobs([first], 1, tmp_path, {}).items()
+    assert not size_jobs([first], 1, tmp_path, {key: {first.full}})
+    [[again, job]] = size_jobs([first, second], 1, tmp_path, {key: {first.full}}).items()
+    assert again == key and {graph.full for graph in job.graphs} == {first.full, second.full}
+    mined_part(tmp_path, second.full).unlink()
+    assert not size_jobs([first, second], 1, tmp_path, {key: {first.full}}), "it has no rows"
 
 
 def test_records_are_counted_by_library_and_axes_without_sizes_that_nets_do_not_have(tmp_path):

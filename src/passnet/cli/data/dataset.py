@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from passnet.cli.data import dataset_files, dataset_rows
 from passnet.cli.terminal import fields as opt
@@ -114,6 +115,12 @@ def _build_settings(options: DatasetBuildOptions) -> BuildSettings:
     kinds, dtypes = options.kinds, options.dtypes
     if "none" in dtypes and len(dtypes) > 1:
         raise InputError(f"--dtype {' '.join(dtypes)}: none goes with no other dtype")
+    context = click.get_current_context()
+    if (
+        not options.sizes
+        and context.get_parameter_source("num_sizes") is ParameterSource.COMMANDLINE
+    ):
+        raise InputError("--num-sizes goes with --sizes; add it to make other sizes")
     return BuildSettings(
         kinds=tuple(kind for kind in SUBGRAPH_KINDS if kind in kinds or not kinds),
         dtypes=tuple(dtype for dtype in DTYPES if dtype in dtypes or not dtypes),
@@ -141,8 +148,8 @@ def _build_lines(
         causes = ", ".join(f"{count} {cause}" for cause, count in counts_sized.causes.items())
         yield (
             f"at other sizes {whole.num_made} of {whole.num_tried} graphs of "
-            f"{counts_sized.num_nets} nets, with {whole.num_rows} subgraphs; not made: "
-            f"{causes or 'none'}; `passnet dataset stats {out}` has more"
+            f"{counts_sized.num_nets} nets, with {whole.num_rows} subgraphs over all sizes; "
+            f"not made: {causes or 'none'}; `passnet dataset stats {out}` has more"
         )
 
 

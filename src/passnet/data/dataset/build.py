@@ -84,7 +84,8 @@ def build_dataset(
 
     The parts of `plan` are of nets; its workers mine a graph or resize a net at a time. `announce`
     is called with the title and total of each phase, and returns the step to call after each.
-    `resized` are the captured graphs, by full fingerprint, to make at other sizes; all without it.
+    `resized` are the captured graphs, by full fingerprint, to make at other sizes, with those that
+    the folder has at other sizes already; all without it.
     Returns the records of all graphs and of all nets at other sizes, and the dataset.
 
     Raises:
@@ -112,7 +113,11 @@ def build_dataset(
         }
         _mine_missing(mined, rows, own_rows, settings, plan, announce)
         if settings.num_sizes:
-            to_resize = [own_rows[name] for name in own_rows if resized is None or name in resized]
+            to_resize = [*own_rows.values()]
+            if resized is not None:  # a net's graphs are made together, also those made before
+                before = sized.records().values()
+                names = {*resized, *(graph.graph for record in before for graph in record.graphs)}
+                to_resize = [row for row in to_resize if row.full in names]
             add_sizes(sized, to_resize, settings.num_sizes, settings.limits, plan, announce)
         records, sized_records = mined.records(), sized.records()
         parts = [mined_part(out, name) for name, record in records.items() if record.has_rows]

@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
@@ -208,9 +208,8 @@ def add_sizes(
     """Make the missing rows of the nets of mined graphs at up to `num_sizes` sizes each."""
     records = whole_records(run, sized_part)
     finished = {
-        key
+        key: {graph.graph for graph in record.graphs if graph.cause != "no_library"}
         for key, record in records.items()
-        if all(graph.cause != "no_library" for graph in record.graphs)
     }
     jobs = size_jobs(rows, num_sizes, run.out, finished)
     step = announce("making other sizes", len(jobs))
@@ -221,21 +220,30 @@ def add_sizes(
 
 
 def size_jobs(
-    rows: Iterable[GraphRow], num_sizes: int, out: Path, finished: Collection[str]
+    rows: Iterable[GraphRow], num_sizes: int, out: Path, finished: Mapping[str, Set[str]]
 ) -> dict[str, SizeJob]:
-    """Return the unfinished jobs by key; libraries take turns, so a part is representative."""
+    """Return the jobs by key that have more graphs than the `finished` ones of that key.
+
+    Libraries take turns, so that a part is representative.
+    """
     nets: dict[tuple[str, bool], list[tuple[GraphRow, int]]] = defaultdict(list)
     for row in sorted(rows, key=attrgetter("full")):
         if source := net_of(row):
             nets[source.entry, source.train].append((row, source.number))
     jobs: dict[str, SizeJob] = {}
     for entry, train in in_turns(nets):
+        numbered = nets[entry, train]
         empty = [SizeJob(entry, train, index, ()) for index in range(num_sizes)]
-        missing = [job for job in empty if job.key not in finished]
-        numbered = nets[entry, train] if missing else ()
+        done = [finished.get(job.key, frozenset()) for job in empty]
+        if all({row.full for row, _ in numbered} <= names for names in done):
+            continue
         graphs = [_captured(row, number, mined_part(out, row.full)) for row, number in numbered]
-        if with_rows := tuple(graph for graph in graphs if graph.subgraphs):
-            jobs |= {job.key: replace(job, graphs=with_rows) for job in missing}
+        with_rows = tuple(graph for graph in graphs if graph.subgraphs)
+        jobs |= {
+            job.key: replace(job, graphs=with_rows)
+            for job, names in zip(empty, done, strict=True)
+            if not {graph.full for graph in with_rows} <= names
+        }
     return jobs
 
 
