@@ -115,11 +115,8 @@ def _build_settings(options: DatasetBuildOptions) -> BuildSettings:
     kinds, dtypes = options.kinds, options.dtypes
     if "none" in dtypes and len(dtypes) > 1:
         raise InputError(f"--dtype {' '.join(dtypes)}: none goes with no other dtype")
-    context = click.get_current_context()
-    if (
-        not options.sizes
-        and context.get_parameter_source("num_sizes") is ParameterSource.COMMANDLINE
-    ):
+    source = click.get_current_context().get_parameter_source("num_sizes")
+    if source is ParameterSource.COMMANDLINE and not options.sizes:
         raise InputError("--num-sizes goes with --sizes; add it to make other sizes")
     return BuildSettings(
         kinds=tuple(kind for kind in SUBGRAPH_KINDS if kind in kinds or not kinds),
