@@ -67,10 +67,18 @@ def sample_of(row: SubgraphRow) -> GraphSample:
 
 
 def name_of(row: SubgraphRow) -> str:
-    """Return the name of a row's directory: net, range, and the start of its fingerprint."""
-    net = plain_name(split_entry(row.nets[0])[1] if row.nets else "") or "graph"
-    ops = f"_start{row.places[0].start}_end{row.places[0].stop}" if row.places else ""
-    return f"{net[:80]}{ops}_{row.full[:16]}"
+    """Return the name of a row's directory: net, range, and the start of its fingerprint.
+
+    A row of several nets does not say which of them has a range; the name has none then.
+    """
+    has_range = row.places and len(row.nets) < 2
+    ops = f"_start{row.places[0].start}_end{row.places[0].stop}" if has_range else ""
+    return f"{_net_folder(row)}{ops}_{row.full[:16]}"
+
+
+def _net_folder(row: SubgraphRow) -> str:
+    """Return a row's first net, as the name of a folder."""
+    return (plain_name(split_entry(row.nets[0])[1] if row.nets else "") or "graph")[:80]
 
 
 def library_folder(row: SubgraphRow) -> str:
@@ -91,11 +99,9 @@ def plain_name(name: str) -> str:
 def passnet_folder(row: SubgraphRow, name: str, type_folder: str) -> PurePosixPath:
     """Return the path of a row in the PassNet layout: bucket 0 if captured, 1 to 9 for variants."""
     bucket = 0 if not row.variant else 1 + int(row.full[:8], 16) % 9
-    library, folder = library_folder(row), name_of(row)
-    net = folder.split("_start")[0]
     return PurePosixPath(
-        "graphs", name, type_folder, plain_name(row.dtype), str(bucket), "samples", library, net,
-        "_decomposed", folder,
+        "graphs", name, type_folder, plain_name(row.dtype), str(bucket),
+        "samples", library_folder(row), _net_folder(row), "_decomposed", name_of(row),
     )  # fmt: skip
 
 

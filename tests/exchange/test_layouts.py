@@ -20,7 +20,7 @@ from passnet.errors import GraphError, InputError
 from passnet.graph.text.files import GraphSample, find_graphs, read_sample, write_sample
 from passnet_exchange.card import COLUMNS, CardFacts, card
 from passnet_exchange.export import Exported, ExportPlan, Layout, export_dataset
-from passnet_exchange.folders import FACTS_KEY, plain_name
+from passnet_exchange.folders import FACTS_KEY, name_of, passnet_folder, plain_name
 from passnet_exchange.importer import Imported, import_dataset
 from passnet_exchange.origins import Origin, folder_of, read_origins, write_origins
 from tests.data.dataset.rows import CHAIN, RELU, ROWS, TANH, in_order, write
@@ -73,6 +73,14 @@ def test_a_graph_directory_says_what_graphnet_asks_for(tmp_path: Path):
         "model.py", "weight_meta.py", "input_meta.py", "input_tensor_constraints.py",
         "graph_net.json", "graph_hash.txt", "subgraph_sources.json",
     }  # fmt: skip
+
+
+def test_a_directory_of_several_nets_names_no_range_of_one():
+    row = ROWS[0]
+    assert row.nets == ("lib/one", "lib/two") and row.places
+    assert name_of(row) == f"one_{row.full[:16]}"
+    path = passnet_folder(row, "set", "fusible_subgraphs")
+    assert path.parts[-5:] == ("samples", "lib", "one", "_decomposed", name_of(row))
 
 
 def test_a_task_is_the_graphs_of_one_op_sequence_and_type(tmp_path: Path):
