@@ -173,6 +173,14 @@ def test_what_was_never_negative_is_positive():
     assert draw("fresh", mean=0.4, std=0.1, min_val=0.0).min() >= 0.5
 
 
+def test_the_limit_of_memory_is_on_what_drawing_takes():
+    """A boolean takes a byte, and a random number in between takes more."""
+    program = program_of("y = torch.sum(x)", params="x", returns="(y,)")
+    graph = Graph(program, (TensorSpec("x", (2**33,), "bool"),))
+    with pytest.raises(GraphError, match="drawing the arguments takes .* bytes, more than"):
+        make_inputs(graph, "fresh", 0)
+
+
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64])
 @pytest.mark.parametrize("share", [0.125, 0.75])
 @pytest.mark.parametrize("kind", ["recorded", "fresh"])

@@ -22,8 +22,14 @@ REPLAY_SPREAD = 0.2
 REPLAY_LIMIT = 100.0
 """Constants of the published replay: `randn * std * 0.2 + mean`, clamped to [-100, 100]."""
 
-MAX_INPUT_BYTES = 16 * 2**30
-"""Most memory for the arguments of a graph; the largest public graph takes 11 GB."""
+MAX_INPUT_BYTES = 32 * 2**30
+"""Most memory while the arguments of a graph are drawn; those of the largest public graph take 11
+GB themselves.
+"""
+DRAW_BYTES = 40
+"""Memory per element that an argument takes while it is drawn, on top of its values; of structured
+values, only those of float64 take more (64).
+"""
 
 MASK_MAGNITUDE = 1e4
 """A negative recorded mean means an additive mask (0 and minus a huge number) if it or the spread
@@ -64,8 +70,11 @@ def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
     if len(graph.tensors) != len(graph.program.params):
         raise GraphError("the graph has no shapes and dtypes for its arguments")
     num_bytes = sum(spec.num_elements * storage(spec.dtype).itemsize for spec in graph.tensors)
+    num_bytes += DRAW_BYTES * max((spec.num_elements for spec in graph.tensors), default=0)
     if num_bytes > MAX_INPUT_BYTES:
-        raise GraphError(f"the arguments take {num_bytes} bytes, more than {MAX_INPUT_BYTES}")
+        raise GraphError(
+            f"drawing the arguments takes {num_bytes} bytes, more than {MAX_INPUT_BYTES}"
+        )
     uses = find_uses(graph)
     values: list[InputValue] = []
     for index, (param, spec) in enumerate(zip(graph.program.params, graph.tensors, strict=True)):
