@@ -18,9 +18,9 @@ import msgspec
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.data.capture.record import DOMAINS, Domain, library_of, split_entry
 from passnet.data.dataset.store import (
-    Count,
     Occurrence,
     Provenance,
+    StoredInt,
     SubgraphRow,
     graph_of,
     row_of_graph,
@@ -161,7 +161,7 @@ def _net_and_occurrences(sample: GraphSample, path: PurePosixPath) -> tuple[str,
 
 def _sources(sources: dict[str, Any], path: PurePosixPath) -> list[Occurrence]:
     try:
-        ranges = msgspec.convert(sources, dict[str, list[tuple[Count, Count]]])
+        ranges = msgspec.convert(sources, dict[str, list[tuple[StoredInt, StoredInt]]])
     except msgspec.ValidationError as cause:
         raise InputError(f"{path}: subgraph_sources.json: {cause}") from cause
     return sorted({Occurrence(graph, *ops) for graph in ranges for ops in ranges[graph]})

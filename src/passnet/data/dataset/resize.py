@@ -222,9 +222,9 @@ def add_sizes(
 def size_jobs(
     rows: Iterable[GraphRow], num_sizes: int, out: Path, finished: Mapping[str, Set[str]]
 ) -> dict[str, SizeJob]:
-    """Return the jobs by key that have more graphs than the `finished` ones of that key.
+    """Return the unfinished jobs by key; libraries take turns, so a part is representative.
 
-    Libraries take turns, so that a part is representative.
+    A job is unfinished if it has a graph that is not among the `finished` ones of its key.
     """
     nets: dict[tuple[str, bool], list[tuple[GraphRow, int]]] = defaultdict(list)
     for row in sorted(rows, key=attrgetter("full")):

@@ -23,7 +23,7 @@ SHARD_NAME = "subgraphs"
 MAX_PLACES = 8
 """The most places that a row names; it counts them all."""
 
-Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**62)]
+StoredInt: TypeAlias = Annotated[int, Meta(ge=0, le=2**62)]
 """A number of ops, graphs or places; a column of a file holds up to 64 bits."""
 
 
@@ -32,8 +32,8 @@ class Occurrence:
     """The ops [start, stop) of a captured graph, named by its full fingerprint."""
 
     graph: str
-    start: Count
-    stop: Count
+    start: StoredInt
+    stop: StoredInt
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Provenance:
     original: str
     domain: Domain
     nets: tuple[str, ...]
-    num_graphs: Count
-    num_places: Count
+    num_graphs: StoredInt
+    num_places: StoredInt
     places: tuple[Occurrence, ...]
 
 
