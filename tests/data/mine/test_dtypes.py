@@ -98,6 +98,29 @@ def test_a_literal_beyond_the_dtype_becomes_its_largest_number():
     assert in_dtype(Graph(wide, specs), "float16").program.ops[1].args[2] == -3.4028234663852886e38
 
 
+NUMBERS = {
+    "y = a.masked_fill(b, -1000000)": -65504,
+    "y = torch.clamp(a, max=100000)": 65504,
+    "y = 100000 * a": 65504,
+    "y = torch.full_like(a, 100000)": 65504,
+    "y = torch.where(b, a, -1000000)": -65504,
+}
+
+
+@pytest.mark.parametrize("line", NUMBERS)
+def test_an_integer_to_compute_with_is_clamped_too(line):
+    specs = (TensorSpec("a", (2, 3), "float32"), TensorSpec("b", (2, 3), "bool"))
+    [op] = in_dtype(Graph(program_of(line, returns="(y,)"), specs), "float16").program.ops
+    numbers = [arg for arg in (*op.args, *dict(op.kwargs).values()) if type(arg) is int]
+    assert numbers == [NUMBERS[line]]
+
+
+@pytest.mark.parametrize("line", ["y = a.expand(100000, 3)", "y = a[slice(0, 100000)]"])
+def test_a_size_and_an_index_are_not_clamped(line):
+    graph = graph_of(program_of(line, params="a", returns="(y,)"), (1, 3))
+    assert in_dtype(graph, "float16").program == graph.program
+
+
 def test_in_a_half_graph_literals_of_its_dtype_follow_and_float32_stays():
     program = program_of(
         "x = a.to(torch.float32)", "y = x.to(torch.bfloat16)", "z = y @ b", returns="(z,)"

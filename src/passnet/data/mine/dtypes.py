@@ -1,8 +1,9 @@
 """Graphs in another floating-point dtype: ops, their order and the data flow stay; no casts."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ import torch.fx
 from torch.fx.node import map_aggregate
 
 from passnet.core.records.dtypes import LARGEST
-from passnet.data.mine.literals import map_op, with_ops
+from passnet.data.mine.literals import map_arg, map_op, with_ops
 from passnet.errors import GraphError
 from passnet.graph.fx.build import build
 from passnet.graph.spec import Arg, Graph, Op, TorchName, main_float, retarget
@@ -70,7 +71,7 @@ def in_dtype(graph: Graph, dtype: str, float32_norms: frozenset[str] = FLOAT32_N
 
     Arguments of the main dtype change, but for parameters of `float32_norms`, which become float32,
     and for arguments that meet a value of another dtype in an op of `MATCHED`, which take that. A
-    literal beyond the largest number of the dtype that an op computes in becomes that number, as
+    number beyond the largest of the dtype that an op computes in becomes the largest, as
     `torch.finfo(x.dtype).min` in a net does. In a graph of a half dtype, dtype literals of it
     follow; those of float32 stay, as `x.to(torch.float32)` may be there for precision. Captures of
     the net in both dtypes tell more; see `literals.adopt_literals`.
@@ -91,10 +92,7 @@ def in_dtype(graph: Graph, dtype: str, float32_norms: frozenset[str] = FLOAT32_N
     )
     run = _run(Graph(program, tensors), float32_norms)
     tensors = tuple(replace(spec, dtype=run.dtypes.get(spec.name, spec.dtype)) for spec in tensors)
-    ops = [
-        map_op(op, partial(_within, largest=run.limits.get(index, math.inf)))
-        for index, op in enumerate(program.ops)
-    ]
+    ops = [_within(op, run.limits.get(index, math.inf)) for index, op in enumerate(program.ops)]
     converted = Graph(with_ops(program, ops), tensors)
     infer_shapes(converted, "graph")
     return converted
@@ -134,10 +132,12 @@ class _FakeRun(torch.fx.Interpreter):
             self._argument[n] = self._argument[first]
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         dtypes = [dtype for dtype in map(self._dtype, n.all_input_nodes) if dtype is not None]
-        within = partial(_within, largest=LARGEST[dtypes[0]] if dtypes else math.inf)
-        if map_op(op, within) != op:
-            self.limits[index] = LARGEST[dtypes[0]]
-            args, kwargs = map_aggregate(args, within), map_aggregate(kwargs, within)
+        largest = LARGEST[dtypes[0]] if dtypes else math.inf
+        if _within(op, largest) != op:
+            self.limits[index] = largest
+            clamp = partial(_clamped, op.target, largest=largest)
+            args = tuple(map_aggregate(arg, clamp(place)) for place, arg in enumerate(args))
+            kwargs = {name: map_aggregate(arg, clamp(name)) for name, arg in kwargs.items()}
         return getattr(self, n.op)(n.target, args, kwargs)
 
     def _suit_norm(self, op: Op, node: torch.fx.Node) -> None:
@@ -193,8 +193,37 @@ def _run(graph: Graph, float32_norms: frozenset[str]) -> _FakeRun:
     return run
 
 
-def _within(arg: Any, largest: float) -> Any:
-    """Clamp a finite number to the largest one; return everything else as it is."""
-    if isinstance(arg, float) and math.isfinite(arg) and abs(arg) > largest:
-        return math.copysign(largest, arg)
-    return arg
+def _within(op: Op, largest: float) -> Op:
+    """Return an op with its numbers clamped to the largest one; sizes and indices stay."""
+    clamp = partial(_clamped, op.target, largest=largest)
+    args = tuple(map_arg(arg, clamp(place)) for place, arg in enumerate(op.args))
+    kwargs = tuple((name, map_arg(arg, clamp(name))) for name, arg in op.kwargs)
+    return replace(op, args=args, kwargs=kwargs)
+
+
+def _clamped(target: str, place: int | str, largest: float) -> Callable[[Any], Any]:
+    """Return a clamp for finite numbers in an argument; integers are numbers in some places."""
+    kinds = (int, float) if place in _number_places(target) else (float,)
+
+    def clamp(arg: Any) -> Any:
+        if type(arg) in kinds and math.isfinite(arg) and abs(arg) > largest:
+            return type(arg)(math.copysign(largest, arg))
+        return arg
+
+    return clamp
+
+
+@cache
+def _number_places(target: str) -> frozenset[int | str]:
+    """Return the positions and names of arguments that are numbers to compute with."""
+    name = last_name(target)
+    if target.startswith("operator."):
+        return frozenset({"getitem": (), "setitem": (2,)}.get(name, (0, 1)))
+    return frozenset(
+        place
+        for schema in torch._C._jit_get_schemas_for_operator(f"aten::{name}")
+        if any("Tensor" in str(argument.type) for argument in schema.arguments)
+        for position, argument in enumerate(schema.arguments)
+        if str(argument.type) in ("number", "Scalar", "Optional[number]", "Optional[Scalar]")
+        for place in (position, argument.name)
+    )
