@@ -41,6 +41,12 @@ CONFIGS = {
         "num_classes": 7,
         "pretrained_cfg": {"input_size": [3, 96, 96]},
     },
+    "timm/dropping": {"architecture": "resnet10t", "model_args": {"drop_rate": 0.25}},
+    "timm/reads-a-file": {
+        "architecture": "resnet10t",
+        "model_args": {"checkpoint_path": "/home/me/private.pth"},
+    },
+    "timm/odd": {"architecture": "resnet10t", "model_args": {"pretrained_cfg": {"file": "x"}}},
     "timm/unheard-of": {"architecture": "unheard_of_net"},
     "acme/no-config": None,
 }
@@ -128,6 +134,11 @@ def test_a_timm_repository_is_built_by_timm(server):
     assert net.domain == "cv"
 
 
+def test_settings_of_an_architecture_are_taken_from_its_repository(server):
+    with FakeWeights():
+        assert hub.build("timm/dropping").module.drop_rate == 0.25
+
+
 def test_only_configurations_are_asked_for(server):
     with FakeWeights():
         for repository in ("acme/small-bert", "timm/resnet10t.test", "acme/native-bert"):
@@ -144,6 +155,8 @@ def test_only_configurations_are_asked_for(server):
         ("acme/own-code", "code of its own"),
         ("acme/unheard-of", "model_type 'unheard-of'"),
         ("acme/untyped", "model_type None"),
+        ("timm/reads-a-file", "has checkpoint_path in model_args, and resnet10t has no such"),
+        ("timm/odd", "has pretrained_cfg in model_args"),
         ("timm/unheard-of", "architecture 'unheard_of_net'"),
         ("not/a/name", "give owner/name"),
     ],

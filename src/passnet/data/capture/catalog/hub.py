@@ -1,10 +1,13 @@
 """Repositories of the Hugging Face hub, by their `config.json`; none of their code is run."""
 
+import inspect
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import torch
 
 from passnet.core.records.untrusted import read_untrusted, read_untrusted_text
 from passnet.data.capture.catalog import timm, transformers
@@ -127,9 +130,26 @@ def _timm_net(repository: str, settings: dict[str, Any]) -> Net:
             "installed does not know; a newer one may"
         )
     options = dict(settings.get("model_args") or {})
+    if unknown := options.keys() - _timm_settings(library, name):
+        raise InputError(
+            f"{CONFIG} of {repository} has {', '.join(sorted(unknown))} in model_args, and {name} "
+            "has no such setting; write a function that returns the net, and give "
+            "path/to/file.py:function"
+        )
     if "num_classes" in settings:
         options["num_classes"] = settings["num_classes"]
     net = library.create_model(name, pretrained=False, **options).eval()
     input_size = (settings.get("pretrained_cfg") or {}).get("input_size")
     task = "image-classification" if net.num_classes else "image-feature-extraction"
     return timm.net_of(net, input_size, task)
+
+
+def _timm_settings(library: Any, name: str) -> set[str]:
+    """Return the settings that an architecture and its parts take. Those of `create_model` itself
+    are left out: they read weights from local files.
+    """
+    entry = library.model_entrypoint(name)
+    parts = vars(sys.modules[entry.__module__]).values()
+    nets = [part for part in parts if isinstance(part, type) and issubclass(part, torch.nn.Module)]
+    taken = {key for part in (entry, *nets) for key in inspect.signature(part).parameters}
+    return taken - set(inspect.signature(library.create_model).parameters)
