@@ -176,6 +176,11 @@ def dies():
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
+def dies_about_memory_format():
+    os.write(2, b"y = x.contiguous(memory_format=torch.channels_last)\nno GPU here\n")
+    os._exit(3)
+
+
 def hangs():
     time.sleep(1000)
 

@@ -41,6 +41,11 @@ def test_a_crash_is_a_record(worker):
     assert "signal 11" in str(record.error)
 
 
+def test_a_crash_whose_log_has_the_word_memory_is_no_lack_of_it(worker):
+    record = capture_isolated(worker, f"{HERE}:dies_about_memory_format", SETTINGS).record
+    assert record.cause == "crash" and "no GPU here" in str(record.error)
+
+
 def test_a_hang_is_a_record(worker):
     limits = JobLimits(1.0, 4096)
     record = capture_isolated(worker, f"{HERE}:hangs", replace(SETTINGS, limits=limits)).record

@@ -187,11 +187,15 @@ def collect_rarely() -> None:
     gc.set_threshold(1_000_000)
 
 
+_OUT_OF_MEMORY = re.compile(r"MemoryError|bad_alloc|(?i:(can't|cannot) allocate|out of) memory")
+"""Words of Python, C++, torch and the OS for memory that cannot be had."""
+
+
 def _failure(result: JobResult) -> tuple[CaptureFailure, str]:
     end, limits = result.end, result.job.limits
     if end.timed_out:
         return "timeout", result.failure
-    if end.peak_mib > 0.9 * limits.memory_mib or "memory" in result.log[-2000:].lower():
+    if end.peak_mib > 0.9 * limits.memory_mib or _OUT_OF_MEMORY.search(result.log[-2000:]):
         return "out_of_memory", f"more than {limits.memory_mib} MiB"
     ending = f"signal {end.signal}" if end.signal else f"exit status {end.status}"
     return "crash", f"its process ended with {ending}: {result.log[-MAX_LOG_CHARACTERS:]}"
