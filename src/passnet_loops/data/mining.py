@@ -33,7 +33,7 @@ SHARE_ACROSS = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A subgraph of a captured graph, in which ops may have been exchanged."""
+    """A subgraph of a captured graph, maybe with exchanged ops."""
 
     graph: Graph
     is_exchanged: bool = False

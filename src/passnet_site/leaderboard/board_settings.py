@@ -14,9 +14,10 @@ is measured again, and not what it is compared with."""
 
 
 def board_settings(given: RunSettings) -> RunSettings:
-    """Return the judge's own settings with what makes another board of a run's.
+    """Return the judge's own settings on the board of a run.
 
-    These are device, rules, memory order, threads, held-out shapes, and the time of a measurement.
+    The run decides device, rules, memory order, threads, held-out shapes, and the time of a
+    measurement.
     """
     judge, timing = given.judge, given.judge.timing
     own = JudgeSettings(
@@ -29,14 +30,14 @@ def board_settings(given: RunSettings) -> RunSettings:
 
 
 def shared_settings(given: RunSettings) -> RunSettings:
-    """Return the settings of a run without those that runs of one board need not share."""
+    """Return the settings of a run with the judge's own where runs of one board may differ."""
     own = JudgeSettings()
     free = {name: getattr(own, name) for name in _FREE}
     return replace(given, judge=replace(given.judge, **free), sandbox="none")
 
 
 def changed_settings(given: RunSettings) -> Iterator[str]:
-    """Yield the settings in which a run's judge was another than that of its board, with values."""
+    """Yield the settings of a run's judge that differ from its board's, with values."""
     own, found = board_settings(given).judge, shared_settings(given).judge
     for here, there in ((found, own), (found.timing, own.timing)):
         for each in fields(here) if here is not None and there is not None else ():

@@ -49,7 +49,7 @@ class WorkerRecord:
         expected: Seen,
         forms: tuple[Sequence[OutputForm], Sequence[OutputForm]],
     ) -> None:
-        """Compare what a look saw with what the oracle has there; `forms` are those of both."""
+        """Compare the outputs that a look saw with the oracle's; `forms` are of both."""
         for actual, right in zip(results.calls, expected.calls, strict=True):
             self.comparison = worse(self.comparison, _compare_call(fresh, look, actual, right))
             if actual.whole is None or right.whole is None:
@@ -67,7 +67,7 @@ class WorkerRecord:
             self.note([finding("static_buffer", text)])
 
     def rounds_ms(self, empty_ns: float, num_calls: int) -> Rounds:
-        """Return the times of a call in all rounds, without those of an empty burst."""
+        """Return the times of a call in all rounds, less the time of an empty burst."""
         per_call_ns = num_calls * NS_PER_MS
         first, second = (
             [max((pair[turn] - empty_ns) / per_call_ns, SHORTEST_MS) for pair in self.bursts_ns]

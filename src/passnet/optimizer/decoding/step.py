@@ -126,7 +126,7 @@ class DecoderStep(torch.nn.Module):
 
     @property
     def num_first(self) -> int:
-        """The number of arguments before those of layers."""
+        """The number of arguments before the layers' own."""
         return 2 + self.keeps + 2 * len(self.kinds) + self.masks_source
 
     def forward(
