@@ -66,8 +66,8 @@ def finite_outputs(graph: Graph) -> list[torch.Tensor]:
 def missing_kernels(graph: Graph) -> dict[int, str]:
     """Return the ops, by number, that the CPU does not implement in their dtypes, with the reason.
 
-    Of the calls of an op in the same dtypes, the smallest is run alone, on zeros. An op that is too
-    large in all of its calls counts as implemented.
+    Of the calls of an op in the same dtypes, ranks and modes, the smallest is run alone, on zeros.
+    An op that is too large in all of its calls counts as implemented.
     """
     calls = _Calls(graph)
     reasons: dict[int, str] = {}
@@ -88,8 +88,9 @@ def missing_kernels(graph: Graph) -> dict[int, str]:
 
 
 class _Calls(torch.fx.Interpreter):
-    """A run under fake tensors that keeps the calls of each op in the same dtypes: the bytes of
-    values, the FLOPs, the number of the op, its node and the arguments.
+    """A run under fake tensors that keeps the calls of each op in the same dtypes, ranks and modes
+    (words and truth values): the bytes of values, the FLOPs, the number of the op, its node and the
+    arguments.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -115,7 +116,9 @@ class _Calls(torch.fx.Interpreter):
             num_bytes = sum(tensor.numel() * tensor.element_size() for tensor in values)
             num_flops = self.counter.get_total_flops() - before
             call = (num_bytes, num_flops, n.meta["custom"]["op"], n, arguments)
-            kind = (n.op, n.target, *(tensor.dtype for tensor in values))
+            forms = [(tensor.dtype, tensor.ndim) for tensor in values]
+            modes = [leaf for leaf in tree_leaves(arguments) if isinstance(leaf, (str, bool))]
+            kind = (n.op, n.target, *forms, *n.kwargs, *modes)
             self.by_kind.setdefault(kind, []).append(call)
         return value
 
