@@ -93,7 +93,7 @@ def torch_minor_version() -> str:
 
 
 def version_of(package: str, absent: str = "unknown") -> str:
-    """Return the version of an installed package, without importing it, or a word for none."""
+    """Return the version of an installed package, without importing it, or `absent`."""
     try:
         return version(package)
     except PackageNotFoundError:
