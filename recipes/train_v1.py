@@ -11,12 +11,15 @@ made of:
 
 import argparse
 import hashlib
+import inspect
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+
+import torch
 
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import make_folder
@@ -31,12 +34,14 @@ from passnet.data.dataset.store import (
     row_of_graph,
     write_dataset,
 )
-from passnet.data.mine.literals import map_op, with_ops
+from passnet.data.mine.literals import map_arg, with_ops
 from passnet.errors import GraphError, InputError
 from passnet.graph.canonical import fingerprints
-from passnet.graph.spec import Arg, Graph
+from passnet.graph.spec import Arg, Graph, Op, Slice
+from passnet.graph.spec import Sequence as Parts
 from passnet.graph.text.files import graph_from_row
 from passnet.graph.text.meta import input_mib
+from passnet.graph.values.effects import last_name
 from passnet.graph.values.fake import infer_shapes
 from passnet.judge.suite.shipped import shipped_suites
 from passnet.judge.suite.suite import read_suite_keys
@@ -152,7 +157,7 @@ def other_sizes(graph: Graph) -> Mapping[str, Graph]:
 
 
 def with_size(graph: Graph, old: int, new: int) -> Graph:
-    """Return a graph with one size exchanged for another, in shapes and in integers of its ops.
+    """Return a graph with one size exchanged for another, in shapes and in sizes that ops name.
 
     Raises:
         GraphError: its ops do not take these shapes, or an argument has fixed values.
@@ -161,18 +166,73 @@ def with_size(graph: Graph, old: int, new: int) -> Graph:
     def changed(arg: Arg) -> Arg:
         return new if type(arg) is int and arg == old else arg
 
+    def resized(op: Op) -> Op:
+        if op.target in ("operator.getitem", "operator.setitem"):
+            index = _with_bounds(op.args[1], changed)
+            return replace(op, args=(op.args[0], index, *op.args[2:]))
+        places = _size_places(op)
+        args = tuple(map_arg(arg, changed) if place in places else arg
+                     for place, arg in enumerate(op.args))  # fmt: skip
+        kwargs = tuple((name, map_arg(arg, changed) if name in SIZE_ARGUMENTS else arg)
+                       for name, arg in op.kwargs)  # fmt: skip
+        return replace(op, args=args, kwargs=kwargs)
+
     tensors = []
     for spec in graph.tensors:
         shape = tuple(new if size == old else size for size in spec.shape)
         if shape != spec.shape and spec.data is not None:
             raise GraphError(f"{spec.name} has fixed values")
         tensors.append(replace(spec, shape=shape))
-    ops = [map_op(op, changed) for op in graph.program.ops]
+    ops = [resized(op) for op in graph.program.ops]
     other = Graph(with_ops(graph.program, ops), tuple(tensors))
     infer_shapes(other, "a subgraph at another size")
     if fingerprints(other).structure != fingerprints(graph).structure:
         raise GraphError("another structure")
     return other
+
+
+SIZE_ARGUMENTS = frozenset([
+    "size", "sizes", "shape", "output_size", "normalized_shape", "split_size", "split_sizes",
+    "split_size_or_sections", "start", "end", "length", "num_classes",
+])  # fmt: skip
+"""Names of arguments of ops that hold sizes, or bounds of a range within one."""
+
+
+def _with_bounds(index: Arg, changed: Callable[[Arg], Arg]) -> Arg:
+    """Return an index with the bounds of its slices changed; numbers and steps stay."""
+    if isinstance(index, Parts):
+        return replace(index, items=tuple(_with_bounds(part, changed) for part in index.items))
+    if isinstance(index, Slice):
+        return replace(index, start=changed(index.start), stop=changed(index.stop))
+    return index
+
+
+def _size_places(op: Op) -> set[int]:
+    """Return the positions of a call's arguments that hold sizes. Sizes that are not in a list, as
+    in `x.view(2, -1)`, go on to the last argument.
+    """
+    places: set[int] = set()
+    for place, is_list in _size_parameters(op.target):
+        if place < len(op.args):
+            is_apart = is_list and not isinstance(op.args[place], Parts)
+            places |= {*range(place, len(op.args))} if is_apart else {place}
+    return places
+
+
+@cache
+def _size_parameters(target: str) -> frozenset[tuple[int, bool]]:
+    """Return the positions of sizes in an op's signatures, and whether several make a list."""
+    name = last_name(target)
+    function = getattr(torch.nn.functional, name, None)
+    if target.startswith("torch.nn.functional.") and inspect.isfunction(function):
+        names = enumerate(inspect.signature(function).parameters)
+        return frozenset((place, False) for place, name in names if name in SIZE_ARGUMENTS)
+    return frozenset(
+        (place, argument.name in ("size", "shape") and str(argument.type) == "List[int]")
+        for schema in torch._C._jit_get_schemas_for_operator(f"aten::{name}")
+        for place, argument in enumerate(schema.arguments)
+        if argument.name in SIZE_ARGUMENTS
+    )
 
 
 if __name__ == "__main__":

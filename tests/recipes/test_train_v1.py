@@ -42,6 +42,32 @@ def test_a_size_of_fixed_values_or_of_a_product_stays():
         with_size(graph(plain, data=(1.0,) * 64), 64, 128)
 
 
+CONSTANTS = {
+    "y = x.pow(2)": "x.pow(2)",
+    "y = x * 2": "x * 2",
+    "y = torch.softmax(x, 2)": "torch.softmax(x, 2)",
+    "y = x.permute(2, 0, 1)": "x.permute(2, 0, 1)",
+    "y = x[slice(None, None, 2)]": "slice(None, None, 2)",
+}
+SIZES = {
+    "y = x.reshape(2, -1)": "x.reshape(4, -1)",
+    "y = x.new_zeros((2, 8))": "x.new_zeros((4, 8))",
+    "y = torch.full((2, 8), 2)": "torch.full((4, 8), 2)",
+    "y = x[slice(0, 2)]": "slice(0, 4",
+    "y = x.narrow(0, 0, 2)": "x.narrow(0, 0, 4)",
+    "y = x.expand(2, 8, 64)": "x.expand(4, 8, 64)",
+}
+
+
+@pytest.mark.parametrize("line", CONSTANTS | SIZES)
+def test_numbers_that_are_no_sizes_stay(line):
+    text = (
+        "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, x, weight):\n"
+        f"        {line}\n        return (y,)\n"
+    )
+    assert (CONSTANTS | SIZES)[line] in render_program(with_size(graph(text), 2, 4).program)
+
+
 def test_dtypes_are_those_that_the_ops_take():
     made = dict(other_dtypes(graph()))
     assert sorted(made) == ["bfloat16", "float16"]
