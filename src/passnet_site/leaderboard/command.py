@@ -138,7 +138,7 @@ def verify_command(options: LeaderboardVerifyOptions) -> None:
     from passnet_site.pages.measured import KnownSuites
 
     known = KnownSuites(options.suites)
-    facts = []
+    facts: list[dict[str, object]] = []
     for folder in entry_folders(options.leaderboard, options.names):
         try:
             entry, trials = read_entry(folder)
