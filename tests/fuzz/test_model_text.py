@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -124,8 +125,12 @@ def test_what_is_no_file_is_refused(tmp_path: Path):
         path = folder / name
         content = path.read_bytes() if path.exists() else None
         path.unlink(missing_ok=True)
-        path.symlink_to("/dev/zero")
+        os.mkfifo(path)
         with pytest.raises(GraphError, match=f"{name}: not a file"):
+            read_sample(folder)
+        path.unlink()
+        path.symlink_to("/dev/zero")
+        with pytest.raises(GraphError, match=f"{name}: a link to outside"):
             read_sample(folder)
         path.unlink()
         if content is not None:
