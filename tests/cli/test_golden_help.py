@@ -11,6 +11,7 @@ import click
 from click.testing import CliRunner
 
 from passnet.cli import main
+from passnet.cli.agent import agent
 from tests.conftest import ROOT
 
 GOLDEN = ROOT / "tests" / "golden" / "help.txt"
@@ -36,3 +37,8 @@ def test_the_help_of_all_commands_is_as_it_was() -> None:
     lines = (GOLDEN.read_text().splitlines(), text.splitlines())
     diff = "\n".join(difflib.unified_diff(*lines, "tests/golden/help.txt", "now", lineterm="", n=1))
     assert not diff, f"\n{diff}\nread the docstring of this file to accept the new texts"
+
+
+def test_a_command_that_is_called_by_itself_has_the_same_help() -> None:
+    for command in (agent, agent.commands["run"]):
+        assert "-h, --help" in CliRunner().invoke(command, ["-h"]).output

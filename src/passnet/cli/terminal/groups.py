@@ -1,7 +1,7 @@
 """Groups of commands to which other packages add theirs, by entry points."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -15,7 +15,12 @@ ENTRY_POINTS = "passnet.commands"
 
 
 class AskingCommand(click.Command):
-    """A command that offers similar options for an unknown one."""
+    """A command that offers similar options for an unknown one, and help by `-h` too."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # of its own, as click keeps the names from its first context
+        self.context_settings.setdefault("help_option_names", ["-h", "--help"])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words of the command."""
