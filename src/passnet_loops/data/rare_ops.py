@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 from passnet.data.mine.literals import with_ops
 from passnet.graph.spec import Arg, Graph, Op, Ref
@@ -89,7 +90,8 @@ def _pool(op: Op, target: str, draw: random.Random, num_args: int) -> Op | None:
     return replace(op, target=target, args=op.args[:num_args], kwargs=())
 
 
-Exchange = Callable[[Op, str, random.Random], Op | None]
+Exchange: TypeAlias = Callable[[Op, str, random.Random], Op | None]
+"""Returns a call of a target in the place of an op; None if it cannot take its arguments."""
 
 _ALL_TOTAL = (*_TOTAL.split(), *_ALONG, "torch.roll", "torch.tril", "torch.triu")
 _KINDS: tuple[tuple[Sequence[str], Exchange], ...] = (
