@@ -59,3 +59,15 @@ def test_an_endpoint_goes_with_an_llm_that_has_one(settings: LlmSettings, text: 
 
     with pytest.raises(InputError, match=text):
         open_llms(settings)
+
+
+@pytest.mark.parametrize(
+    "url", ["https://me:secret@host/v1", "https://host/v1?api_key=secret", "http://h/?sig=secret"]
+)
+def test_no_key_is_in_an_address_that_records_name(url: str, tmp_path: Path) -> None:
+    text = refused(tmp_path / "out", "--llm", "openai/x", "--base-url", url)
+    assert "give the key in the environment" in text and "secret" not in text
+    assert LlmSettings("openai/x", ("https://host/v1?api-version=2",))
+    assert "Invalid IPv6" in refused(
+        tmp_path / "out", "--llm", "openai/x", "--base-url", "http://["
+    )

@@ -1,8 +1,11 @@
 """Settings of attempts: the author, its limits, and the judge."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
 
+from passnet.errors import InputError, boundary
 from passnet.judge.candidate import CallMode
 from passnet.judge.settings import JudgeSettings, RunSettings
 
@@ -34,7 +37,11 @@ class AgentLimits:
 
 @dataclass(frozen=True)
 class LlmSettings:
-    """An LLM and how it is asked."""
+    """An LLM and how it is asked.
+
+    Raises:
+        InputError: an address of an endpoint holds a password or a key.
+    """
 
     name: str
     """Name for Inspect, `provider/name`; `scripted` or `scripted/FILE` plays a script."""
@@ -56,6 +63,22 @@ class LlmSettings:
     """Take these US dollars for a million tokens in and out, where Inspect knows no price."""
     emulates_tools: bool = field(default=False, metadata={"option": "emulate-tools"})
     """Describe the tools in the text, for endpoints without tool calls."""
+
+    def __post_init__(self) -> None:
+        if any(map(_holds_secret, self.base_urls)):
+            raise InputError(
+                "--base-url holds a password or a key, which records would name; give the key in "
+                "the environment, as OPENAI_API_KEY"
+            )
+
+
+_SECRET = re.compile(r"key|token|secret|password|signature|\bsig\b", re.IGNORECASE)
+
+
+def _holds_secret(url: str) -> bool:
+    with boundary(InputError, "--base-url"):
+        parts = urlsplit(url)
+    return "@" in parts.netloc or any(_SECRET.search(name) for name, _ in parse_qsl(parts.query))
 
 
 @dataclass(frozen=True)
