@@ -78,7 +78,7 @@ def passnet_backend(
     compiled, reports = compile_graph(
         module, example_inputs, passes, residual, options.get("observer"), is_judged
     )
-    if original is not None:
+    if original is not None and (residual != "eager" or any(each.num_matches for each in reports)):
         compiled = apart_call(original, compiled)
     log_reports(reports)
     if options.get("report"):

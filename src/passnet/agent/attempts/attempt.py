@@ -289,8 +289,8 @@ def read_attempts(paths: Sequence[Path]) -> list[Attempt]:
 
     A path is a run folder, or a file of attempts. One that is given twice counts once, and so does
     an attempt that a run took over from a part. The last record of an attempt counts; a torn last
-    line is skipped. Raises InputError for a path without
-    attempts, a line that is none, or another schema version.
+    line is skipped. Raises InputError for a path without attempts, a line that is none, or another
+    schema version.
     """
     if not paths:
         raise InputError("give a run folder with attempts")

@@ -164,7 +164,7 @@ def _written_values(node: torch.fx.Node, call: CanonicalCall) -> list[torch.fx.N
     if arguments.get("training") is True or arguments.get("use_input_stats") is True:
         for name in ("running_mean", "running_var"):
             torch.fx.map_arg(arguments.get(name), values.append)
-    if call.label.endswith("embedding") and arguments.get("max_norm") is not None:
+    if arguments.get("max_norm") is not None:  # of an embedding or a bag, which renorms its rows
         torch.fx.map_arg(arguments.get("weight"), values.append)
     return [*values, *_written_by_schema(node)]
 

@@ -150,10 +150,7 @@ def _unbound(node: torch.fx.Node) -> list[_Bound]:
     positional = [(str(index), _plain(value)) for index, value in enumerate(node.args)]
     is_index = node.target in (operator.getitem, operator.setitem)
     if is_index and len(node.args) > 1 and isinstance(node.args[1], list):
-        positional[1] = (
-            "rows",
-            positional[1][1],
-        )  # `x[[0, 1]]` are two rows, `x[0, 1]` is a number
+        positional[1] = ("rows", positional[1][1])  # as of `x[[0, 1]]`; `x[0, 1]` is a number
     named = [(name, _plain(value)) for name, value in sorted(node.kwargs.items())]
     return [(name, value, value) for name, value in positional + named]
 
