@@ -151,6 +151,17 @@ def test_authors_and_llms_are_kept_apart_and_in_order() -> None:
     assert [author.name for author in stats] == ["compiler", "llm open/one", "llm open/two"]
 
 
+def test_suites_are_kept_apart_and_named_where_there_are_several() -> None:
+    two = [attempt(suite_hash="1" * 64), attempt(suite="zoo", final_score=1.0)]
+    first, second = summarise(two)
+    assert (first.num_attempts, second.num_attempts) == (1, 1)
+    assert (first.solved_ratio, second.solved_ratio) == (1.0, 0.0)
+    assert second.name == f"{summarise(two[1:])[0].name}, zoo"
+    again = [*two, attempt(suite_hash="2" * 64)]
+    assert [stats.name.split(", ")[1] for stats in summarise(again)][-1] == "zoo"
+    assert sum("(11111111)" in stats.name for stats in summarise(again)) == 1
+
+
 def test_no_attempts_are_refused() -> None:
     with pytest.raises(InputError, match="no attempts"):
         summarise([])

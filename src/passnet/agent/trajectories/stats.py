@@ -34,12 +34,13 @@ class Overhead:
 
 @dataclass(frozen=True)
 class AuthorStats:
-    """The statistics of one author, with one LLM or none.
+    """The statistics of one author, with one LLM or none, on one suite.
 
     Attempts that ended in an error count in `num_attempts` and `endings`, but in no score. Turns,
     tokens, seconds and bad actions (calls of tools that could not be done) are totals.
 
     Args:
+        suite: the suite, if attempts on several are summarised.
         num_scored: attempts without an error.
         num_submitted: scored attempts that submitted something.
         num_untimed: scored attempts whose submission could not be timed at the end.
@@ -67,6 +68,7 @@ class AuthorStats:
 
     author: str
     llm: str | None
+    suite: str | None
     num_attempts: int
     num_tasks: int
     num_scored: int
@@ -95,27 +97,39 @@ class AuthorStats:
 
     @property
     def name(self) -> str:
-        """Return the author, with the LLM if that says more."""
-        return self.author if self.llm in (None, self.author) else f"{self.author} {self.llm}"
+        """Return the author, with the LLM and the suite if they say more."""
+        name = self.author if self.llm in (None, self.author) else f"{self.author} {self.llm}"
+        return name if self.suite is None else f"{name}, {self.suite}"
 
 
 def summarise(attempts: Sequence[Attempt]) -> list[AuthorStats]:
-    """Return the statistics of every author, by author and LLM; InputError without attempts."""
+    """Return the statistics of every author on every suite, by author, LLM and suite.
+
+    A suite of the same name and other content is another. InputError without attempts.
+    """
     if not attempts:
         raise InputError("there are no attempts to summarise")
-    groups: dict[tuple[str, str], list[Attempt]] = defaultdict(list)
+    groups: dict[tuple[str, str, str, str], list[Attempt]] = defaultdict(list)
     for attempt in attempts:
-        groups[attempt.author, attempt.llm or ""].append(attempt)
-    return [_summary(groups[key]) for key in sorted(groups)]
+        key = attempt.author, attempt.llm or "", attempt.suite, attempt.suite_hash
+        groups[key].append(attempt)
+    suites = {(suite, content) for _, _, suite, content in groups}
+    num_named = Counter(suite for suite, _ in suites)
+    stats = []
+    for key in sorted(groups):
+        suite, content = key[2:]
+        name = suite if num_named[suite] == 1 else f"{suite} ({content[:8]})"
+        stats.append(_summary(groups[key], name if len(suites) > 1 else None))
+    return stats
 
 
-def _summary(attempts: Sequence[Attempt]) -> AuthorStats:
+def _summary(attempts: Sequence[Attempt], suite: str | None) -> AuthorStats:
     scored = [attempt for attempt in attempts if attempt.ending != "error"]
     submitted = [attempt for attempt in scored if attempt.best is not None]
     timed = [attempt for attempt in scored if attempt.untimed is None]
     solved = [attempt for attempt in timed if (attempt.final_score or 0.0) > UNCHANGED_SCORE]
     tasks, tasks_scored, tasks_timed, tasks_solved = (
-        {(attempt.suite_hash, attempt.task) for attempt in group}
+        {attempt.task for attempt in group}
         for group in (attempts, scored, timed, solved)
     )
     num_tasks_known = len(tasks) - len(tasks_scored - tasks_timed)
@@ -129,6 +143,7 @@ def _summary(attempts: Sequence[Attempt]) -> AuthorStats:
     return AuthorStats(
         author=attempts[0].author,
         llm=attempts[0].llm,
+        suite=suite,
         num_attempts=len(attempts),
         num_tasks=len(tasks),
         num_scored=len(scored),
