@@ -74,6 +74,12 @@ def test_recorded_floats_without_statistics_are_narrow_around_zero():
     assert abs(values.mean()) < 0.01 and abs(values.std() - 0.2) < 0.01
 
 
+def test_recorded_floats_that_must_be_positive_are_so_unless_others_were_recorded():
+    values = draw("recorded", "y = x.rsqrt()")
+    assert values.min() >= 0.5 and values.max() <= 1.5
+    assert draw("recorded", "y = x.rsqrt()", mean=0.0, std=1.0).min() < 0
+
+
 def test_recorded_floats_are_clamped_to_a_hundred():
     values = draw("recorded", mean=0.0, std=1e4)
     assert (values.min(), values.max()) == (-100, 100)

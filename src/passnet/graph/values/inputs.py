@@ -60,7 +60,8 @@ MIN_ROWS = 4
 def make_inputs(graph: Graph, kind: InputKind, seed: int) -> list[InputValue]:
     """Return values for the arguments of a graph, in order; equal for equal seeds and numpy.
 
-    `recorded` follows the published replay. `fresh` betrays no statistic of the capture: normal
+    `recorded` follows the published replay, except where nothing is recorded for an argument that
+    must be positive. `fresh` betrays no statistic of the capture: normal
     activations with every fourth row small, weights scaled by 1/sqrt(fan-in), affine parameters
     around 1 and 0, variances within [0.5, 1.5], masks a quarter masked; integers within the size
     they index and the recorded range, reordered where `Use.is_pinned`. `extreme` has large and
@@ -177,7 +178,7 @@ def _value(spec: TensorSpec, use: Use, kind: InputKind, random: np.random.Genera
     if spec.dtype.startswith("complex"):
         parts = random.standard_normal((2, *spec.shape))
         return (parts[0] + 1j * parts[1]).astype(storage(spec.dtype))
-    if kind == "recorded":
+    if kind == "recorded" and (spec.mean is not None or use.role != "positive"):
         return _recorded(spec, random)
     return _fresh(spec, use, random, ROWS.get(kind))
 
