@@ -266,6 +266,26 @@ def test_a_link_to_outside_of_a_directory_is_not_read(name: str, folder: Path):
         read_sample(folder)
 
 
+def test_a_snapshot_of_the_hub_is_read_and_links_past_its_blobs_are_not(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+):
+    """The hub's cache holds links from `snapshots` to `blobs`."""
+    cache = tmp_path_factory.mktemp("cache")
+    blobs, snapshot = cache / "blobs", cache / "snapshots" / "1f" / "graph"
+    snapshot.mkdir(parents=True)
+    blobs.mkdir()
+    expected = read_sample(folder)
+    for number, file in enumerate(sorted(folder.iterdir())):
+        (blobs / str(number)).write_bytes(file.read_bytes())
+        (snapshot / file.name).symlink_to(f"../../../blobs/{number}")
+    assert read_sample(snapshot) == expected
+    elsewhere = cache / "elsewhere"
+    blobs.rename(elsewhere)
+    blobs.symlink_to(elsewhere)
+    with pytest.raises(GraphError, match="a link to outside of its folder"):
+        read_sample(snapshot)
+
+
 def test_a_directory_behind_a_link_is_read(folder: Path):
     behind = folder.with_name(f"{folder.name}-link")
     behind.symlink_to(folder)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from passnet.core.records.parquet_pages import unpacked_bytes
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, replacing
-from passnet.core.records.untrusted import open_untrusted, untrusted_digest
+from passnet.core.records.untrusted import check_link, open_untrusted, untrusted_digest
 from passnet.errors import InputError, boundary
 
 T = TypeVar("T")
@@ -278,8 +278,7 @@ def shard_path(folder: Path, shard: Shard, manifest: str) -> Path:
         raise InputError(f"{folder / manifest}: {shard.file[:99]!r} is no file name in its folder")
     if not file.is_file():
         raise InputError(f"{file}: missing, though {manifest} names it")
-    if file.resolve().parent != folder.resolve():
-        raise InputError(f"{file}: a link to outside of its folder, not read; copy the file there")
+    check_link(file)
     return file
 
 

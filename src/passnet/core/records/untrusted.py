@@ -45,6 +45,21 @@ def open_untrusted(
     raise error(f"{shown}: {complaint}, not read")
 
 
+def check_link(path: Path, error: type[InputError] = InputError) -> None:
+    """Raise `error` for a link to outside of its folder, such as to a file of the user's.
+
+    Files of the Hugging Face Hub's cache are links from `snapshots` to the `blobs` beside it:
+    https://huggingface.co/docs/huggingface_hub/guides/manage-cache. These are followed.
+    """
+    # Path.resolve raises an error for a link that leads to itself.
+    folder = Path(os.path.realpath(path.parent))
+    leads_to = Path(os.path.realpath(path)).parent
+    blobs = [above.parent / "blobs" for above in folder.parents if above.name == "snapshots"]
+    if leads_to not in (folder, *blobs):
+        shown = visible(str(path))
+        raise error(f"{shown}: a link to outside of its folder, not read; copy the file there")
+
+
 def _complaint(status: os.stat_result, most_bytes: int) -> str | None:
     if not stat.S_ISREG(status.st_mode):
         return "not a file"

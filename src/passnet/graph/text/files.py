@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from passnet.core.records.serialise import decode
-from passnet.core.records.untrusted import read_untrusted_text
+from passnet.core.records.untrusted import check_link, read_untrusted_text
 from passnet.errors import GraphError
 from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.meta import check_arguments, check_spec, parse_meta, render_meta
@@ -96,8 +96,7 @@ def _in_order(
 
 def _text(path: Path) -> str:
     """Return the text of a file in a stranger's folder."""
-    if os.path.dirname(os.path.realpath(path)) != os.path.realpath(path.parent):  # noqa: PTH120
-        raise GraphError(f"{path}: a link to outside of its folder, not read; copy the file there")
+    check_link(path, GraphError)
     return read_untrusted_text(path, MAX_TEXT_BYTES, GraphError)
 
 
