@@ -129,8 +129,7 @@ def _summary(attempts: Sequence[Attempt], suite: str | None) -> AuthorStats:
     timed = [attempt for attempt in scored if attempt.untimed is None]
     solved = [attempt for attempt in timed if (attempt.final_score or 0.0) > UNCHANGED_SCORE]
     tasks, tasks_scored, tasks_timed, tasks_solved = (
-        {attempt.task for attempt in group}
-        for group in (attempts, scored, timed, solved)
+        {attempt.task for attempt in group} for group in (attempts, scored, timed, solved)
     )
     num_tasks_known = len(tasks) - len(tasks_scored - tasks_timed)
     curve, curve_untimed = learning_curve(scored)
