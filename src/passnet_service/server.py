@@ -201,12 +201,10 @@ def _kept_token(out: Path) -> str:
     """Return the token in a folder, made if there is none; only its owner can read it."""
     path = out / TOKEN_FILE
     if not path.exists() or path.stat().st_size == 0:  # emptied by a full disk or a power cut
-        with replacing(path) as partial:
-            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
-            with os.fdopen(descriptor, "w") as stream:
-                stream.write(secrets.token_urlsafe(32) + "\n")
-                stream.flush()
-                os.fsync(descriptor)
+        with replacing(path, PRIVATE) as partial, partial.open("w") as stream:
+            stream.write(secrets.token_urlsafe(32) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
     return path.read_text(encoding="utf-8").strip()
 
 

@@ -48,3 +48,21 @@ def prepare(argument: str) -> None:
 def prepare_for_ever(argument: str) -> None:
     Path(argument).write_text(str(os.getpid()))
     time.sleep(60)
+
+
+def leaves_a_pipe(payload: str, folder: Path) -> None:
+    writes(payload, folder)
+    (folder / ROWS_FILE).unlink()
+    os.mkfifo(folder / ROWS_FILE)
+
+
+def leaves_a_long_log(payload: str, folder: Path) -> None:
+    writes(payload, folder)
+    os.ftruncate(1, 2**40)
+    os.lseek(1, 0, os.SEEK_END)
+    print("the end", flush=True)
+
+
+def leaves_a_huge_record(payload: str, folder: Path) -> None:
+    with (folder / RECORD_FILE).open("wb") as stream:
+        stream.truncate(2**40)

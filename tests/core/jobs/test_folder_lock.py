@@ -72,3 +72,15 @@ def test_a_file_system_without_locks_goes_without(
     monkeypatch.setattr(fcntl, "flock", refuse)
     with folder_lock(tmp_path), folder_lock(tmp_path):
         pass
+
+
+def test_a_planted_link_is_no_lock_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    victim, folder = tmp_path / "victim", tmp_path / "run"
+    victim.write_text("precious")
+    folder.mkdir()
+    for plant in (Path.symlink_to, Path.hardlink_to):
+        plant(folder / LOCK_FILE, victim)
+        with pytest.raises(InputError, match="remove it"), folder_lock(folder):
+            pass
+        assert victim.read_text() == "precious"
+        (folder / LOCK_FILE).unlink()

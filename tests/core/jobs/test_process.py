@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from passnet.core.jobs.process import Job, JobLimits, JobRunner
+from passnet.core.jobs.process import (
+    MAX_LOG_BYTES,
+    MAX_RESULT_BYTES,
+    Job,
+    JobLimits,
+    JobRunner,
+)
 from passnet.errors import InputError, WorkerError
 
 HERE = "tests.core.jobs.failing_jobs"
@@ -79,3 +85,18 @@ def test_a_job_leaves_no_folder_behind(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     runner.run(job("dies"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_in_place_of_rows_is_a_failure_and_does_not_hang(runner: JobRunner) -> None:
+    result = runner.run(job("leaves_a_pipe"))
+    assert result.outcome(dict[str, object]) is None
+    assert result.failure == "rows.parquet: not a file, not read"
+
+
+def test_what_a_job_leaves_takes_no_more_memory_than_is_allowed(runner: JobRunner) -> None:
+    result = runner.run(job("leaves_a_long_log"))
+    assert result.outcome(dict[str, object]) is not None
+    assert len(result.log) <= MAX_LOG_BYTES and result.log.endswith("the end")
+    result = runner.run(job("leaves_a_huge_record"))
+    assert result.outcome(dict[str, object]) is None
+    assert result.failure == f"record.json: larger than {MAX_RESULT_BYTES} bytes, not read"

@@ -9,6 +9,7 @@ import pytest
 
 from passnet.core.jobs.process import JobOutcome
 from passnet.core.jobs.run_folder import RunFolder, unchanged, used_runs
+from passnet.core.records.serialise import pack_lines
 from passnet.errors import InputError, WorkerError
 from tests.faults import limited_files
 
@@ -137,3 +138,17 @@ def test_a_record_that_does_not_fit_is_taken_back(tmp_path: Path) -> None:
     with limited_files(room), pytest.raises(InputError, match=r"records.jsonl: File too large"):
         list(run.keep([JobOutcome(Record("b"))], 1))
     assert list(run.records()) == ["a"] and run.records_path.read_bytes().endswith(b"\n")
+
+
+def test_a_packed_run_is_as_good_as_another(tmp_path: Path) -> None:
+    run = folder_of(tmp_path)
+    begin(run, Info(1), False)
+    list(run.keep([JobOutcome(Record("a")), JobOutcome(Record("b", "failed"))], 0))
+    pack_lines(run.records_path)
+    assert run.held() == "2 nets"
+    run.forget(lambda record: record.status == "failed")
+    assert list(run.records()) == ["a"] and run.held() == "1 net"
+    pack_lines(run.records_path)
+    (tmp_path / run.info_file).unlink()
+    with pytest.raises(InputError, match=r"holds records.jsonl but no run.json"):
+        begin(run, Info(1), False)

@@ -1,8 +1,12 @@
 """Folders that are written whole or not at all."""
 
+import os
 from pathlib import Path
 
+import pytest
+
 from passnet.core.records.folders import atomic_folder
+from passnet.errors import InputError
 
 
 def test_what_lies_beside_a_folder_stays(tmp_path: Path) -> None:
@@ -14,3 +18,41 @@ def test_what_lies_beside_a_folder_stays(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "a.txt").read_text() == "a"
     assert {path.name for path in tmp_path.iterdir()} == {"out", "out.partial", "out.new"}
     assert (tmp_path / "out.partial" / "mine.txt").read_text() == "mine"
+
+
+def test_of_two_at_a_time_the_first_is_whole_and_the_second_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with (
+        pytest.raises(InputError, match="out: already exists"),
+        atomic_folder(out) as second,
+    ):
+        (second / "1").write_text("second")
+        with atomic_folder(out) as first:
+            (first / "1").write_text("first")
+            assert second.exists()
+            (second / "2").write_text("second")
+    assert {path.name: path.read_text() for path in out.iterdir()} == {"1": "first"}
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_what_a_kill_has_left_is_removed_and_what_is_in_use_or_a_link_stays(
+    tmp_path: Path,
+) -> None:
+    out, mine = tmp_path / "out", tmp_path / "mine"
+    mine.mkdir()
+    left, link = (tmp_path / f".out.{name}.passnet-partial" for name in ("left", "link"))
+    left.mkdir()
+    link.symlink_to(mine)
+    with atomic_folder(tmp_path / "out") as used:
+        for path in (left, link, used):
+            os.utime(path, (0, 0), follow_symlinks=False)
+        with atomic_folder(out):
+            assert used.exists() and mine.exists() and link.is_symlink()
+            assert not left.exists()
+        out.rmdir()
+
+
+def test_the_current_folder_is_no_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="name a new folder"), atomic_folder(Path()):
+        pass

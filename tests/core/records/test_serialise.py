@@ -1,12 +1,16 @@
 """Records: strict when read, finite when written, and whole after a kill."""
 
+import gzip
 import math
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from passnet.core.records.serialise import (
+    MAX_LINE_BYTES,
+    MAX_UNPACKED_BYTES,
     LineWriter,
     decode,
     drop_torn_line,
@@ -16,7 +20,9 @@ from passnet.core.records.serialise import (
     packed,
     read_json,
     read_lines,
+    replacing,
     write_json,
+    write_text,
 )
 from passnet.errors import InputError
 
@@ -201,3 +207,36 @@ def test_a_json_file_is_replaced_whole(tmp_path: Path):
     path.write_text("{")
     with pytest.raises(InputError, match=f"^{path}: not a valid Outer"):
         read_json(path, Outer)
+
+
+def test_a_packed_file_that_unpacks_to_too_much_is_not_read(tmp_path: Path):
+    path = tmp_path / "lines"
+    line = encode(RECORD) + b" " * (MAX_LINE_BYTES - 1000) + b"\n"
+    with gzip.open(packed(path), "wb", compresslevel=1) as stream:
+        for _ in range(MAX_UNPACKED_BYTES // len(line) + 1):
+            stream.write(line)
+    with pytest.raises(InputError, match=r"lines.gz: unpacks to more than \d+ bytes, not read"):
+        list(read_lines(path, Outer))
+
+
+def test_a_file_is_replaced_by_several_at_a_time_and_each_content_is_whole(tmp_path: Path):
+    path = tmp_path / "record.json"
+    with replacing(path) as first:
+        first.write_text("first")
+        with replacing(path) as second:
+            second.write_text("second")
+        assert path.read_text() == "second"
+    assert path.read_text() == "first" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_planted_link_is_not_followed_and_the_file_has_its_mode(tmp_path: Path):
+    path, victim = tmp_path / "record.json", tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "record.json.partial").symlink_to(victim)
+    path.symlink_to(victim)
+    write_text(path, "text")
+    assert victim.read_text() == "precious"
+    assert path.read_text() == "text" and not path.is_symlink()
+    with replacing(path, 0o600) as partial:
+        partial.write_text("secret")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600

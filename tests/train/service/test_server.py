@@ -7,7 +7,7 @@ import pytest
 from passnet_service.server import MIN_TOKEN_CHARACTERS, TOKEN_FILE, _kept_token
 
 
-@pytest.mark.parametrize("left", [(), (TOKEN_FILE,), (f"{TOKEN_FILE}.partial",)])
+@pytest.mark.parametrize("left", [(), (TOKEN_FILE,)])
 def test_a_token_is_made_unless_there_is_a_whole_one_and_is_kept_then(tmp_path, left):
     for name in left:
         (tmp_path / name).touch(0o600)

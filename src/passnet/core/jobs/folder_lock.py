@@ -4,6 +4,7 @@ import errno
 import os
 import shlex
 import socket
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,9 @@ from passnet.core.records.serialise import decode, encode
 from passnet.errors import InputError, naming
 
 LOCK_FILE = "run.lock"
+
+_MAX_BYTES = 2**16
+"""Length of what is read of a lock file."""
 
 _WITHOUT_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 """Errors of file systems without locks, such as some network mounts."""
@@ -59,12 +63,21 @@ def _locked(path: Path) -> int:
     import fcntl  # not on Windows, where runs can be read
 
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        except OSError as cause:
+            if cause.errno == errno.ELOOP:
+                raise InputError(f"{path}: a link, not a lock; remove it") from cause
+            raise
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+            os.close(descriptor)
+            raise InputError(f"{path}: a link or no file, so not a lock; remove it")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as cause:
             with os.fdopen(descriptor, "rb") as stream:
-                raise InputError(_complaint(path.parent, stream.read())) from cause
+                raise InputError(_complaint(path.parent, stream.read(_MAX_BYTES))) from cause
         except OSError as cause:
             if cause.errno not in _WITHOUT_LOCKS:
                 os.close(descriptor)

@@ -28,7 +28,8 @@ from passnet.core.jobs.children import (
     python_environment,
 )
 from passnet.core.records.serialise import decode, encode
-from passnet.errors import WorkerError
+from passnet.core.records.untrusted import open_untrusted, read_untrusted
+from passnet.errors import InputError, WorkerError
 
 R = TypeVar("R")
 
@@ -38,6 +39,8 @@ ROWS_FILE = "rows.parquet"
 POLL_S = 0.01
 MAX_REASON_CHARACTERS = 200
 MAX_LOG_BYTES = 1 << 20
+MAX_RESULT_BYTES = 1 << 30
+"""Largest record, and largest file of rows, that a job may leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +161,12 @@ class JobRunner:
                     f"{folder.parent}: a job cannot write its results there; make room, or set "
                     "TMPDIR to another folder"
                 )
-            record, rows = (_content(folder / file) for file in (RECORD_FILE, ROWS_FILE))
-            log = (_content(folder / LOG_FILE) or b"")[-MAX_LOG_BYTES:]
-            return JobResult(job, end, record, rows, log.decode(errors="replace").strip())
+            log = _log_end(folder / LOG_FILE)
+            try:
+                record, rows = (_content(folder / file) for file in (RECORD_FILE, ROWS_FILE))
+            except InputError as cause:  # it left something else than files
+                record, rows, log = None, None, str(cause).replace(f"{folder}/", "")
+            return JobResult(job, end, record, rows, log)
 
     def start(self, prepare: str, argument: str = "") -> None:
         """Let the parent prepare for jobs already."""
@@ -203,7 +209,15 @@ class JobRunner:
 
 
 def _content(path: Path) -> bytes | None:
-    return path.read_bytes() if path.exists() else None
+    return read_untrusted(path, MAX_RESULT_BYTES) if path.exists() else None
+
+
+def _log_end(path: Path) -> str:
+    """Return the end of a log; empty for a log that the job has removed or replaced."""
+    with suppress(InputError), open_untrusted(path, sys.maxsize) as stream:
+        stream.seek(max(0, stream.seek(0, os.SEEK_END) - MAX_LOG_BYTES))
+        return stream.read(MAX_LOG_BYTES).decode(errors="replace").strip()
+    return ""
 
 
 def main() -> None:

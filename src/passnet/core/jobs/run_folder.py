@@ -76,7 +76,7 @@ class RunFolder(Generic[I, R, K]):
             info = continued(begun, info)
             if info == begun:
                 return
-        elif self.records_path.exists():
+        elif serialise.has_lines(self.records_path):
             raise InputError(
                 f"{self.out}: holds {self.records_file} but no {self.info_file}; choose another "
                 "--out"
@@ -86,8 +86,8 @@ class RunFolder(Generic[I, R, K]):
     def held(self) -> str | None:
         """Return the number of records on disk in words ("1 captured net"); None without any."""
         try:
-            count = self.records_path.read_bytes().count(b"\n")
-        except OSError:
+            count = serialise.num_lines(self.records_path)
+        except (OSError, InputError):
             return None
         return f"{count} {self.holds[: None if count > 1 else -1]}" if count else None
 
@@ -101,7 +101,8 @@ class RunFolder(Generic[I, R, K]):
 
     def forget(self, is_stale: Callable[[R], bool]) -> None:
         """Remove stale records, so that their items run again."""
-        if self.records_path.exists():
+        if serialise.has_lines(self.records_path):
+            serialise.unpack_lines(self.records_path)
             remaining = [record for record in self.records().values() if not is_stale(record)]
             lines = b"".join(serialise.encode(record) + b"\n" for record in remaining)
             serialise.replace_file(self.records_path, lines)

@@ -3,9 +3,11 @@
 import atexit
 import getpass
 import os
+import secrets
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -26,21 +28,49 @@ def check_free(out: Path) -> None:
         raise InputError(f"{out}: already exists; remove it, or choose another --out")
 
 
+def is_inner(name: str) -> bool:
+    """Return whether a foreign name is a path within the folder that it is joined to.
+
+    Examples:
+        >>> [is_inner(name) for name in ("a b/c", "", "/a", "a/../../b", "a//b", "a\\0b")]
+        [True, False, False, False, False, False]
+    """
+    return name.isprintable() and {"", ".", ".."}.isdisjoint(name.split("/"))
+
+
+def below(folder: Path, name: str) -> Path:
+    """Return the path of a foreign name within a folder; raise InputError if it leaves that."""
+    if not is_inner(name):
+        raise InputError(f"{name[:99]!r} is no name of a file or folder within {folder}")
+    return folder / name
+
+
 _PARTIAL = ".passnet-partial"
 """What the name of an unfinished folder ends with; what a kill left of one is removed."""
+
+_LEAST_AGE_S = 60.0
+"""Age at which an unfinished folder without a lock is left over; a new one is about to get its."""
 
 
 @contextmanager
 def atomic_folder(out: Path) -> Iterator[Path]:
-    """Yield a folder that becomes `out` if the block succeeds; raise InputError if it cannot."""
+    """Yield a folder that becomes `out` if the block succeeds; raise InputError if it cannot.
+
+    Each process fills a folder of its own beside `out`; the first one that is done makes `out`.
+    """
     check_free(out)
-    partial = out.with_name(out.name + _PARTIAL)
+    if not out.name:
+        raise InputError(f"{out}: name a new folder, or an empty one from outside")
+    partial = out.with_name(f".{out.name}.{secrets.token_hex(8)}{_PARTIAL}")
+    lock = None
     try:
         with naming(out):
-            if partial.exists():
-                shutil.rmtree(partial)
-            partial.mkdir(parents=True)
+            out.parent.mkdir(parents=True, exist_ok=True)
+            _remove_left(out)
+            partial.mkdir()
+            lock = _locked(partial)
             yield partial
+            check_free(out)
             if out.exists():
                 out.rmdir()
             partial.replace(out)
@@ -48,6 +78,35 @@ def atomic_folder(out: Path) -> Iterator[Path]:
         raise InputError(os_error_sentence(cause).replace(str(partial), str(out))) from cause
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _remove_left(out: Path) -> None:
+    """Remove unfinished folders of `out` whose processes have ended, and which hold no lock."""
+    for path in out.parent.iterdir():
+        if path.name.startswith(f".{out.name}.") and path.name.endswith(_PARTIAL):
+            with suppress(OSError):  # another process removes it, or it is nobody's to remove
+                status = path.lstat()
+                is_old = time.time() - status.st_mtime > _LEAST_AGE_S
+                if status.st_uid == _user() and is_old and (lock := _locked(path)) is not None:
+                    shutil.rmtree(path, ignore_errors=True)
+                    os.close(lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """Lock a folder until its descriptor is closed; None where that cannot be, or one has it."""
+    if os.name != "posix":
+        return None
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
 
 
 def cache_folder(name: str) -> Path:

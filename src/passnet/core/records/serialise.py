@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 import os
+import secrets
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,7 +28,7 @@ MAX_LINES = 2**24
 MAX_LINES_BYTES = 2**33
 MAX_UNPACKED_BYTES = 2**28
 """Limits of a JSON-lines file: its longest line, its lines, its size on disk, and the size to which
-its gzip copy unpacks where it is appended to."""
+its gzip copy unpacks."""
 
 _BLOCK_BYTES = 2**16
 
@@ -69,6 +70,20 @@ def read_lines(path: Path, kind: type[T], skip_torn: bool = False) -> Iterator[T
     With `skip_torn`, also skip an unfinished last line. An invalid line is an InputError.
     """
     where = visible(str(path))
+    for number, line in _numbered_lines(path):
+        if line.strip() and not (skip_torn and not line.endswith(b"\n")):
+            yield decode(line, kind, f"{where}:{number}")
+
+
+def num_lines(path: Path) -> int:
+    """Return the number of whole lines of a JSON-lines file, or of its gzip copy."""
+    return sum(line.endswith(b"\n") for _, line in _numbered_lines(path))
+
+
+def _numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the number, from 1, and the text of each line within the limits."""
+    where = visible(str(path))
+    unpacked_bytes = 0
     try:
         with open_lines(path) as stream:
             for number in count(1):
@@ -76,10 +91,12 @@ def read_lines(path: Path, kind: type[T], skip_torn: bool = False) -> Iterator[T
                 if len(line) > MAX_LINE_BYTES or number > MAX_LINES:
                     limits = f"{MAX_LINE_BYTES} bytes a line or {MAX_LINES} lines"
                     raise InputError(f"{where}:{number}: more than {limits}, not read")
+                if isinstance(stream, gzip.GzipFile):
+                    unpacked_bytes += len(line)
+                    _check_unpacked(path, unpacked_bytes)
                 if not line:
                     return
-                if line.strip() and not (skip_torn and not line.endswith(b"\n")):
-                    yield decode(line, kind, f"{where}:{number}")
+                yield number, line
     except (OSError, EOFError, zlib.error) as cause:
         if is_exhausted(cause):
             raise
@@ -117,10 +134,15 @@ def unpack_lines(path: Path) -> None:
     if not path.exists() and packed(path).is_file():
         with open_lines(path) as stream:
             content = stream.read(MAX_UNPACKED_BYTES + 1)
-        if len(content) > MAX_UNPACKED_BYTES:
-            raise InputError(f"{packed(path)}: unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+        _check_unpacked(path, len(content))
         replace_file(path, content)
         packed(path).unlink()
+
+
+def _check_unpacked(path: Path, num_bytes: int) -> None:
+    if num_bytes > MAX_UNPACKED_BYTES:
+        shown = visible(str(packed(path)))
+        raise InputError(f"{shown}: unpacks to more than {MAX_UNPACKED_BYTES} bytes, not read")
 
 
 class LineWriter:
@@ -205,15 +227,22 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield the path of a file that becomes `path` if the block succeeds; an OSError names it."""
+def replacing(path: Path, mode: int = 0o666) -> Iterator[Path]:
+    """Yield the path of an empty file that becomes `path` if the block succeeds.
+
+    It lies beside `path`, under a random name, so that several processes can replace `path` at a
+    time. `mode` holds its permissions, less those of the umask. An OSError names `path`.
+    """
     check_replaceable(path)
-    partial = path.with_suffix(path.suffix + ".partial")
+    partial = path.with_name(f".{secrets.token_hex(8)}.partial")
     try:
         with naming(path):
+            os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
             yield partial
             partial.replace(path)
-    except BaseException:
+    except BaseException as cause:
+        if isinstance(cause, OSError) and cause.filename == str(partial):
+            cause.filename = str(path)
         with suppress(OSError):  # what is left of it takes room; there may be nothing
             partial.unlink()
         raise
