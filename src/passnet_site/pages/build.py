@@ -1,7 +1,7 @@
 """A site of runs, runs of authors, entries of a leaderboard, studies and a dataset."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt, read_attempts
 from passnet.bench.profiling.run import RECORDS_FILE
 from passnet.bench.published import PUBLISHED_FILE, PublishedRun, read_published
 from passnet.core.records.folders import atomic_folder
-from passnet.core.records.serialise import SCHEMA_VERSION, has_lines, write_json
+from passnet.core.records.serialise import SCHEMA_VERSION, has_lines, read_json, write_json
 from passnet.data.dataset.stats import Stats
 from passnet.errors import InputError
 from passnet.judge.suite.suite import Suite
@@ -58,6 +58,9 @@ class SiteRecord:
     num_studies: int
     num_files: int
     num_bytes: int
+    files: tuple[str, ...] = ()
+    """The files that passnet wrote, relative to the site; all others are kept by the next site."""
+
     schema_version: int = SCHEMA_VERSION
 
 
@@ -116,6 +119,8 @@ def build_site(
 ) -> SiteRecord:
     """Write a site, all of it or nothing, in place of an earlier site.
 
+    Files of the folder that the earlier site did not write are kept.
+
     Args:
         parts: parts of the site.
         out: folder of the site.
@@ -123,8 +128,14 @@ def build_site(
         step: called with the name of every written board, task and attempt.
 
     Raises:
-        InputError: `out` holds something that is no site, or cannot be written.
+        InputError: `out` holds something that is no site, or a foreign file that the new site would
+            overwrite, or cannot be written.
     """
+    out = out.resolve()  # a link stays, and the folder that it leads to is replaced
+    old = out.with_name(f"{out.name}.passnet-old")
+    if old.exists() and not out.exists():
+        old.replace(out)  # the process that replaced it was killed between its two renames
+    shutil.rmtree(old, ignore_errors=True)
     is_site = (out / SITE_FILE).is_file()
     if out.exists() and any(out.iterdir() if out.is_dir() else [out]) and not is_site:
         raise InputError(f"{out}: is there already, and no site; choose another --out")
@@ -132,10 +143,54 @@ def build_site(
     shutil.rmtree(fresh, ignore_errors=True)
     with atomic_folder(fresh) as folder:
         record = _write(parts, folder, title, step)
-    if out.exists():
-        shutil.rmtree(out)
-    fresh.replace(out)
+        if is_site:
+            _keep_others(out, folder)
+    try:
+        if out.exists():
+            out.replace(old)
+        fresh.replace(out)
+    except BaseException:
+        if old.exists() and not out.exists():
+            old.replace(out)
+        raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
     return record
+
+
+def _keep_others(site: Path, fresh: Path) -> None:
+    """Copy what a site did not write itself, such as `.git` and `CNAME`, into a fresh one.
+
+    Raises:
+        InputError: the fresh site has another file of the same name.
+    """
+    written = {Path(name) for name in read_json(site / SITE_FILE, SiteRecord).files}
+    folders = {parent for name in written for parent in name.parents}
+    for path in _others(site, written, folders):
+        target = fresh / path.relative_to(site)
+        if target.exists():
+            raise InputError(
+                f"{path}: was not written by `passnet report` of this version, and a file of the "
+                "new site has its name; remove it, or choose another --out"
+            )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir() and not path.is_symlink():
+            shutil.copytree(path, target, symlinks=True)
+        else:
+            shutil.copy2(path, target, follow_symlinks=False)
+
+
+def _others(site: Path, written: Set[Path], folders: Set[Path]) -> Iterator[Path]:
+    """Yield the files and whole folders of a site that are none of those that it wrote."""
+    pending = [site]
+    while pending:
+        for path in sorted(pending.pop().iterdir()):
+            name = path.relative_to(site)
+            if name in folders and path.is_dir() and not path.is_symlink():
+                pending.append(path)
+            elif name not in written:
+                yield path
 
 
 def _write(parts: SiteParts, folder: Path, title: str, step: Callable[[str], None]) -> SiteRecord:
@@ -174,6 +229,7 @@ def _write(parts: SiteParts, folder: Path, title: str, step: Callable[[str], Non
         len(parts.studies),
         num_files=len(files) + 1,
         num_bytes=sum(path.stat().st_size for path in files),
+        files=(*sorted(path.relative_to(folder).as_posix() for path in files), SITE_FILE),
     )
     write_json(folder / SITE_FILE, record)
     return record

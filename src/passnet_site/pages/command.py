@@ -20,7 +20,7 @@ class ReportOptions:
     paths: tuple[Path, ...] = opt.argument(nargs=-1, required=False)
 
     out: Path
-    """Write the site to this folder; a site in it is replaced."""
+    """Write the site to this folder; a site in it is replaced, and files of others are kept."""
 
     title: str = "Leaderboard"
     """Give the site this headline."""

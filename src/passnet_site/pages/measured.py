@@ -28,6 +28,9 @@ SOURCE_SUFFIXES = (".py", ".json", ".h", ".hpp", ".cpp", ".cu", ".cuh", ".md", "
 MAX_FOLDER_CHARACTERS = 200_000
 """Most characters of a pass folder that a page shows."""
 
+MAX_FILE_CHARACTERS = 50_000
+"""Most characters of one of its files, so that it leaves room for others."""
+
 Sources: TypeAlias = Mapping[str, str]
 """The texts of the files of a pass folder, by their names."""
 
@@ -138,19 +141,20 @@ def _sources(
 
 
 def read_sources(folder: Path) -> dict[str, str]:
-    """Read the text files of a pass folder, up to the size that a page shows."""
+    """Read the text files of a pass folder; what is cut of one is said at its end."""
     assert is_pass_folder(folder), "the folder was found as one"
     sources: dict[str, str] = {}
     remaining = MAX_FOLDER_CHARACTERS
     for path in sorted(folder.rglob("*")):
         if path.suffix not in SOURCE_SUFFIXES or not path.is_file() or path.is_symlink():
             continue
+        limit = min(remaining, MAX_FILE_CHARACTERS)
         with open_untrusted(path, MAX_HASHED_BYTES) as stream:
-            text = stream.read(remaining).decode(errors="replace")
-        sources[str(path.relative_to(folder))] = text
+            text = stream.read(limit).decode(errors="replace")
         remaining -= len(text)
-        if remaining <= 0:
-            break
+        num_over = path.stat().st_size - limit
+        over = f"\n… {num_over:,} more bytes are not shown" if num_over > 0 else ""
+        sources[str(path.relative_to(folder))] = text + over
     return sources
 
 

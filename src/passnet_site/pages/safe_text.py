@@ -13,6 +13,10 @@ from passnet.core.records.serialise import encode
 from passnet.core.terminal.visible_text import visible
 
 _COLOURS = {"light": "xcode", "dark": "github-dark"}
+MAX_DIFF_LINES = 2_000
+"""Most lines, before and after, that are compared, which takes up to cubic time; a longer file is
+shown as gone and new."""
+
 _SAFE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
 
 
@@ -70,5 +74,9 @@ def folder_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     for name in sorted({*before, *after}):
         if before.get(name) != after.get(name):
             old, new = (files.get(name, "").splitlines() for files in (before, after))
-            parts += unified_diff(old, new, f"{name} before", f"{name} after", lineterm="")
+            pairs = (
+                [(old, new)] if len(old) + len(new) <= MAX_DIFF_LINES else [(old, []), ([], new)]
+            )
+            for pair in pairs:
+                parts += unified_diff(*pair, f"{name} before", f"{name} after", lineterm="")
     return "\n".join(parts)

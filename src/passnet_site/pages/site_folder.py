@@ -53,7 +53,7 @@ class SiteFolder:
     def write_page(
         self, page: str, template: str, data: Mapping[str, Any] | None = None, **facts: Any
     ) -> None:
-        """Write a page and its script, if it has tables or charts.
+        """Write a page, and its script unless `data` is None.
 
         Args:
             page: path in the site, NAME.html.
@@ -65,7 +65,7 @@ class SiteFolder:
         root = "../" * (len(path.parts) - 1)
         target = self.out / page
         target.parent.mkdir(parents=True, exist_ok=True)
-        if data:
+        if data is not None:
             text = "".join(script(name, value) for name, value in data.items())
             write_text(target.with_suffix(".js"), text)
         rendered = render(
@@ -75,7 +75,7 @@ class SiteFolder:
             site=self,
             policy=content_policy(),
             version=__version__,
-            own_script=path.with_suffix(".js").name if data else None,
+            own_script=None if data is None else path.with_suffix(".js").name,
             has_charts=any("kind" in value for value in (data or {}).values()),
             **facts,
         )

@@ -2,24 +2,26 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Message
 from passnet.bench.environment import Gpu
 from passnet.bench.scores import read_rows, score_rows
-from passnet.core.records.serialise import LineWriter
+from passnet.core.records.serialise import LineWriter, read_json, write_json
 from passnet.errors import InputError
 from passnet.judge.timing.roofline import Roofline
 from passnet.judge.verdict.findings import CATALOGUE
 from passnet.train.rewards.samples import SAMPLES_FILE, Sample
 from passnet_site.pages.board_pages import line_table
 from passnet_site.pages.boards import board_scores, boards_of
-from passnet_site.pages.build import build_site, read_parts
-from passnet_site.pages.measured import KnownSuites, MeasuredRun, read_run
-from tests.agent.attempts import MACHINE
+from passnet_site.pages.build import SITE_FILE, SiteRecord, build_site, read_parts
+from passnet_site.pages.measured import KnownSuites, MeasuredRun, read_run, read_sources
+from tests.agent.attempts import MACHINE, attempt
 from tests.pages.site.runs import (
     HOSTILE,
     hostile_suite,
@@ -235,10 +237,73 @@ def test_a_site_is_replaced_and_nothing_else_is(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is there already, and no site"):
         build_site(parts, tmp_path / "other", "A")
     first = build_site(parts, tmp_path / "out", "A")
-    (tmp_path / "out" / "stale.html").write_text("old")
+    study = read_parts([write_hostile_study(tmp_path / "study")], None, [], None)
+    build_site(study, tmp_path / "out", "A")
+    assert (tmp_path / "out" / "studies").is_dir() and not (tmp_path / "out" / "tasks").exists()
     assert build_site(parts, tmp_path / "out", "A") == first
-    assert not (tmp_path / "out" / "stale.html").exists()
+    assert not (tmp_path / "out" / "studies").exists()
     assert sum(path.is_file() for path in (tmp_path / "out").rglob("*")) == first.num_files
+
+
+def test_files_that_a_site_did_not_write_are_kept_by_the_next_one(tmp_path: Path) -> None:
+    parts = read_parts([write_hostile_study(tmp_path / "study")], None, [], None)
+    out = tmp_path / "out"
+    build_site(parts, out, "A")
+    mine = [out / ".git" / "HEAD", out / "CNAME", out / "studies" / "notes" / "a.txt"]
+    for path in mine:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(path.name)
+    (out / "latest").symlink_to("studies")
+    for _ in range(2):
+        build_site(parts, out, "B")
+    assert [path.read_text() for path in mine] == ["HEAD", "CNAME", "a.txt"]
+    assert (out / "latest").is_symlink()
+    site = read_json(out / SITE_FILE, SiteRecord)
+    write_json(out / SITE_FILE, replace(site, files=site.files[1:]))
+    with pytest.raises(InputError, match="remove it, or choose another --out"):
+        build_site(parts, out, "C")
+    assert "B" in (out / "index.html").read_text() and mine[0].exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "study"]
+
+
+def test_a_site_that_cannot_be_put_in_place_leaves_the_old_one(tmp_path: Path) -> None:
+    parts = read_parts([write_hostile_study(tmp_path / "study")], None, [], None)
+    out, old = tmp_path / "out", tmp_path / "out.passnet-old"
+    build_site(parts, out, "A")
+    out.replace(old)  # as a kill between the two renames leaves it
+    (old / "CNAME").write_text("mine")
+    (tmp_path / "link").symlink_to("out")
+    build_site(parts, tmp_path / "link", "B")
+    assert (tmp_path / "link").is_symlink() and (out / "CNAME").read_text() == "mine"
+    assert "B" in (out / "index.html").read_text() and not old.exists()
+
+
+def test_large_files_of_a_pass_folder_leave_room_for_the_others(tmp_path: Path) -> None:
+    folder = tmp_path / "passes"
+    shutil.copytree("examples/passes/rms_norm", folder)
+    (folder / "A_long.txt").write_text("x" * 500_000)
+    sources = read_sources(folder)
+    assert all(sources[path.name] == path.read_text() for path in folder.glob("*.py"))
+    assert sources["A_long.txt"].endswith("\n… 450,000 more bytes are not shown")
+    for number in range(9):
+        (folder / f"A_{number}.txt").write_text("x" * 60_000)
+    assert {path.name for path in folder.iterdir()} == {*read_sources(folder)}
+    assert all("not shown" in text for text in read_sources(folder).values())
+
+
+def test_the_rest_of_a_long_message_goes_where_its_beginning_is(tmp_path: Path) -> None:
+    message = Message("assistant", "word " * 6000 + "the very last", reasoning="hm")
+    (tmp_path / "attempts").mkdir()
+    with LineWriter(tmp_path / "attempts" / ATTEMPTS_FILE) as writer:
+        writer.write(attempt(messages=(message,), evaluations=(), best=None))
+    parts = read_parts([tmp_path / "attempts"], None, [], None)
+    build_site(parts, tmp_path / "out", "A")
+    [path] = (tmp_path / "out" / "attempts").glob("0000-*.html")
+    tags = Page(path).tags
+    [chunk] = [own["data-chunk"] for tag, own in tags if tag == "button" and "data-chunk" in own]
+    assert f'data-cut="{chunk}" tabindex="0">word word' in path.read_text()
+    assert (path.parent / f"{chunk}.js").exists()
+    assert any("site.js" in (own.get("src") or "") for tag, own in tags if tag == "script")
 
 
 def test_what_is_no_run_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 import json
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passnet.pages.site.text import coloured
+from passnet.pages.site.text import LEXERS, coloured
 from passnet_site.pages.safe_text import file_stem, folder_diff, script
 from passnet_site.pages.table_spec import ColumnSpec, table_spec
 from tests.pages.site.runs import HOSTILE
@@ -52,6 +53,23 @@ def test_source_is_coloured_as_text() -> None:
     found = coloured("a.py", f"x = 1  # {HOSTILE}")
     assert '<span class="c1">' in found and "<script" not in found and "<img" not in found
     assert "<script" not in coloured("a.unknown", HOSTILE)
+
+
+PIECES = ("\n ", 'R"(', '"""', "'", "/*", "\\", "#\n", '"\\', "a", "@")
+
+
+@pytest.mark.parametrize("lexer", dict.fromkeys(LEXERS.values()))
+def test_colours_take_linear_time_on_texts_that_make_other_lexers_quadratic(lexer: type) -> None:
+    for piece in PIECES:
+        text = piece * (100_000 // len(piece))  # minutes for each piece where it is quadratic
+        tokens = lexer(stripnl=False, ensurenl=False).get_tokens(text)
+        assert sum(len(token) for _, token in tokens) == len(text)
+
+
+def test_long_files_are_shown_as_gone_and_new_as_their_diff_takes_cubic_time() -> None:
+    old, new = ("\n".join(str(i * step % 997) for i in range(40_000)) for step in (1, 7))
+    found = folder_diff({"a.py": old}, {"a.py": new}).splitlines()
+    assert found.count("-5") + found.count("+5") >= 80
 
 
 def test_a_diff_tells_new_changed_and_gone_files() -> None:

@@ -458,7 +458,9 @@ const PASSNET = (() => {
         const tag = document.createElement("script");
         tag.src = `${name}.js`;
         tag.addEventListener("load", () => {
-          button.closest("li").querySelector("pre.text:not(details.call pre)").textContent = values.get(name);
+          const cut = document.querySelector(`[data-cut="${name}"]`);
+          cut.textContent = values.get(name);
+          cut.closest("details").open = true;
           button.remove();
         });
         document.head.append(tag);
