@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from passnet.core.records.folders import atomic_folder
+from passnet.core.records.folders import atomic_folder, below
 from passnet.core.records.parquet import split_rows
 from passnet.core.terminal.progress import ProgressStep, no_progress
 from passnet.data.dataset.query import Dataset
@@ -102,8 +102,8 @@ def _graphnet(samples: RowSamples, out: Path) -> int:
     for row, directories in samples:
         for origin, sample in directories:
             own = PurePosixPath(folders.library_folder(row), folders.name_of(row))
-            path = own if origin is None else folder_of(origin)
-            write_sample(out / path, sample)
+            path = below(out, str(own)) if origin is None else out / folder_of(origin)
+            write_sample(path, sample)
         num_written += len(directories)
     return num_written
 
@@ -119,7 +119,7 @@ def _passnet(samples: RowSamples, out: Path, name: str) -> tuple[int, int]:
             first = folders.passnet_folder(row, name, type_folder)
             for number, (_, sample) in enumerate(directories):
                 path = first if not number else first.with_name(f"{first.name}_{number}")
-                write_sample(out / path, sample)
+                write_sample(below(out, str(path)), sample)
                 graphs.setdefault(row.full, []).append(path)
             num_written += len(directories)
     for (type_folder, _), graphs in tasks.items():
@@ -132,7 +132,7 @@ def _write_task(out: Path, tasks: PurePosixPath, graphs: Mapping[str, list[PureP
     ids = sorted(graphs)
     name = hashlib.sha256("\n".join(ids).encode()).hexdigest()
     task = tasks / name[:2] / name[2:4] / name
-    folder = out / task
+    folder = below(out, str(task))
     (folder / "pass_dir").mkdir(parents=True)
     lines = [f"{path}\n" for graph_id in ids for path in graphs[graph_id]]
     (folder / "graph_list.txt").write_text("".join(lines))

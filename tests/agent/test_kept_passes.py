@@ -7,6 +7,7 @@ import pytest
 
 from passnet.agent.attempts.attempt import Attempt
 from passnet.agent.run import write_passes
+from passnet.errors import InputError
 from passnet.judge.trial import Trial
 from passnet.passes.files import read_files
 from tests.agent.attempts import attempt, different, evaluation, folder
@@ -87,3 +88,19 @@ def test_files_of_the_folder_that_gives_way_are_gone(tmp_path: Path) -> None:
     first = untimed(0, evaluations=(evaluation(2, None, **more),))
     last = timed(1, 1.5)
     assert kept_of(tmp_path, first, last) == last.files
+
+
+def test_files_that_no_attempt_wrote_stay(tmp_path: Path) -> None:
+    first, last = untimed(0), timed(1, 1.5)
+    write_passes(tmp_path, [first])
+    (tmp_path / "relu" / "mine.txt").write_text("a note of the user")
+    write_passes(tmp_path, [first, last])
+    assert read_files(tmp_path / "relu") == {**last.files, "mine.txt": "a note of the user"}
+    write_passes(tmp_path, [different(1, best=None)], earlier=[last])
+    assert [path.name for path in (tmp_path / "relu").iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("task", ["../relu", "/tmp/relu", ".", ""])
+def test_no_passes_are_written_outside_of_their_folder(task: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no name of a file or folder within"):
+        write_passes(tmp_path / "passes", [replace(timed(0, 1.5), task=task)])

@@ -98,3 +98,14 @@ def test_a_run_of_another_machine_does_not_go_on_here_and_is_no_part(
     other = replace(settings, seed=1)
     with pytest.raises(InputError, match="another suite or other settings"):
         run_agent(RELU, other, tmp_path / "run", RunPlan(resume=True), program=nothing)
+
+
+def test_attempts_of_a_part_at_tasks_that_the_suite_lacks_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "letter.txt").write_text("of the user")
+    own, foreign = made(0), replace(made(1), task=str(tmp_path / "elsewhere"))
+    settings = begun(tmp_path / "part", own, foreign)
+    plan = RunPlan(parts=(tmp_path / "part",))
+    kept = run_agent(RELU, settings, tmp_path / "run", plan, program=nothing)
+    assert [(attempt.task, attempt.number) for attempt in kept] == [("relu", 0), ("relu", 1)]
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["letter.txt"]

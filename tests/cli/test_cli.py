@@ -66,6 +66,13 @@ def test_graph_show_prints_arguments_and_shapes(folder: Path) -> None:
     assert "tmp_1 = torch.relu(tmp_0)   # float32[64, 64]" in done.stdout
 
 
+def test_graphs_of_nested_folders_are_drawn_in_folders(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "a", tmp_path / "nested" / "b" / "c")
+    shown = passnet("suite", "show", tmp_path / "nested", "--svg", tmp_path / "svg")
+    assert shown.returncode == 0, shown.stderr
+    assert (tmp_path / "svg" / "b" / "c.svg").is_file()
+
+
 @pytest.mark.slow
 def test_suites_are_listed_shown_and_drawn(tmp_path: Path) -> None:
     listed = passnet("suite", "list", "demo", "--json")

@@ -363,3 +363,19 @@ def test_origins_are_read_for_the_rows_wanted(tmp_path: Path):
     write_origins(tmp_path / "d", origins)
     assert read_origins(tmp_path / "d", ["b", "c"]) == {"b": [origins[1]]}
     assert read_origins(tmp_path, ["b"]) == {}
+
+
+@pytest.mark.parametrize("layout", ["graphnet", "passnet"])
+def test_a_row_whose_fingerprint_is_no_hash_is_refused(layout: Layout, tmp_path: Path):
+    folder = write(tmp_path / "data", [replace(ROWS[0], full="/../../../../up")])
+    with pytest.raises(InputError, match=r"full is '/\.\./\.\./\.\./\.\./up', and no hash"):
+        export(folder, tmp_path / "a" / "out", ExportPlan(layout))
+    assert not list(tmp_path.rglob("model.py"))
+
+
+@pytest.mark.parametrize("name", ["../../../up", "/tmp/up", "a/../../.."])
+def test_an_export_under_a_name_that_leaves_its_folder_is_refused(name: str, tmp_path: Path):
+    folder = write(tmp_path / "data")
+    with pytest.raises(InputError, match="is no name of a file or folder within"):
+        export(folder, tmp_path / "out", ExportPlan("passnet", name=name))
+    assert not list(tmp_path.rglob("model.py"))

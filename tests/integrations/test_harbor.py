@@ -121,7 +121,7 @@ def test_settings_without_times_are_refused(tmp_path: Path) -> None:
 
 def test_two_tasks_of_one_name_for_harbor_are_refused(tmp_path: Path) -> None:
     graphs = [
-        TaskGraph(name, f"{name}-0", SUITE.tasks[0].graphs[0].graph) for name in ("a b", "a/b")
+        TaskGraph(name, f"{name}-0", SUITE.tasks[0].graphs[0].graph) for name in ("a b", "a  b")
     ]
     with pytest.raises(InputError, match="two tasks would both be named a-b"):
         export_harbor(make_suite("s", graphs), tmp_path / "out", PLAN)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -26,6 +27,7 @@ from passnet.bench.run_record import environment_difference
 from passnet.core.jobs.actors import run_actors
 from passnet.core.jobs.run_folder import RunFolder
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
+from passnet.core.records.folders import below
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import AuthorError, InputError, boundary
 from passnet.judge.desk.desk import JudgeDesk
@@ -183,7 +185,6 @@ class _AttemptLog:
         self._progress = progress
         self._lock = threading.Lock()
         self._refusals: list[OSError | InputError] = []
-        write_passes(folder, list(attempts.values()), self._is_guarded)
 
     def is_done(self, task: str, number: int) -> bool:
         """Return whether there is such an attempt, and it did not end in an error."""
@@ -195,9 +196,10 @@ class _AttemptLog:
         with self._lock:
             try:
                 self._record(attempt)
+                earlier = self.attempts.get((attempt.task, attempt.number))
                 self.attempts[attempt.task, attempt.number] = attempt
                 rivals = [each for each in self.attempts.values() if each.task == attempt.task]
-                write_passes(self._folder, rivals, self._is_guarded)
+                write_passes(self._folder, rivals, self._is_guarded, (earlier,) if earlier else ())
             except (OSError, InputError) as cause:
                 self._refusals.append(cause)
                 raise
@@ -215,32 +217,45 @@ def _opened_log(
 ) -> Iterator[_AttemptLog]:
     names = {task.name for task in suite.tasks}
     attempts = {key: attempt for key, attempt in run.records().items() if attempt.task in names}
-    run.take(others, attempts, _is_done)
+    earlier = list(attempts.values())
+    run.take((attempt for attempt in others if attempt.task in names), attempts, _is_done)
     with run.recorder(sum(map(_is_done, attempts.values()))) as record:
         log = _AttemptLog(info, run.out / PASSES_FOLDER, attempts, record, plan.progress)
+        write_passes(
+            run.out / PASSES_FOLDER, list(attempts.values()), info.settings.is_guarded, earlier
+        )
         for attempt in attempts.values():
             if plan.shard.has(attempt.task) and _is_done(attempt):
                 plan.progress(attempt)
         yield log
 
 
-def write_passes(folder: Path, attempts: Sequence[Attempt], is_guarded: bool = False) -> None:
-    """Write the best pass folder of each task of some attempts, and delete other files there.
+def write_passes(
+    folder: Path,
+    attempts: Sequence[Attempt],
+    is_guarded: bool = False,
+    earlier: Iterable[Attempt] = (),
+) -> None:
+    """Write the best pass folder of each task of some attempts; delete files of the others there.
 
-    One that was not timed does not count if `is_guarded`.
+    One that was not timed does not count if `is_guarded`. `earlier` attempts gave way to others of
+    the same number; only their files matter.
     """
     by_task: dict[str, list[Attempt]] = {attempt.task: [] for attempt in attempts}
+    names: dict[str, set[str]] = {task: set() for task in by_task}
+    for attempt in chain(attempts, earlier):
+        names.get(attempt.task, set()).update(attempt.files)
     for attempt in attempts:
         if attempt.best is not None and not (is_guarded and attempt.last_score is None):
             by_task[attempt.task].append(attempt)
     for task, rivals in by_task.items():
         best = best_state([(rival.last_results, rival.is_right) for rival in rivals])
         files = {} if best is None else rivals[best].files
-        target = folder / task
+        target = below(folder, task)
         if files:
             write_files(files, target)
         for file in target.iterdir() if target.is_dir() else ():
-            if file.is_file() and file.name not in files:
+            if file.is_file() and file.name in names[task] and file.name not in files:
                 file.unlink()
         if not files:
             with suppress(OSError):  # there is none, or it holds what is not ours

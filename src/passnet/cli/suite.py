@@ -84,6 +84,7 @@ class SuiteShowOptions:
 @opt.command("show", suite_group)
 def show_command(options: SuiteShowOptions) -> None:
     """Print the tasks of a suite: their ops, graphs and arguments; with --svg, draw the graphs."""
+    from passnet.core.records.folders import below
     from passnet.core.records.serialise import make_folder, write_text
     from passnet.pages.figures.drawing import draw
     from passnet.pages.figures.layout import ABSENT, has_dot
@@ -103,7 +104,9 @@ def show_command(options: SuiteShowOptions) -> None:
         print_notes([ABSENT])
     for graph in graphs:
         notes = _op_notes(graph, options.times, options.fusion)
-        write_text(options.svg / f"{graph.name}.svg", draw(graph.graph, graph.name, notes))
+        path = below(options.svg, f"{graph.name}.svg")
+        make_folder(path.parent)
+        write_text(path, draw(graph.graph, graph.name, notes))
     say(f"{len(graphs)} graphs are drawn in {options.svg}", err=options.json)
 
 

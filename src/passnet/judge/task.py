@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from passnet.core.records.folders import is_inner
+from passnet.errors import SuiteError
 from passnet.graph.canonical import op_sequence
 from passnet.graph.spec import Graph
 
@@ -33,10 +35,24 @@ class TaskGraph:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Graphs for one pass folder to serve; they share one op sequence."""
+    """Graphs for one pass folder to serve; they share one op sequence.
+
+    Files and folders are named after tasks and graphs: a task has the name of a file, and a graph
+    that of a path within a folder. Raises SuiteError for another name.
+    """
 
     name: str
     graphs: tuple[TaskGraph, ...]
+
+    def __post_init__(self) -> None:
+        if not is_inner(self.name) or "/" in self.name:
+            raise SuiteError(f"{self.name[:99]!r} is no name of a task: give that of a file")
+        for graph in self.graphs:
+            if not is_inner(graph.name):
+                raise SuiteError(
+                    f"task {self.name}: {graph.name[:99]!r} is no name of a graph: give that of a "
+                    "file, or a path within a folder"
+                )
 
     @property
     def ops(self) -> tuple[str, ...]:

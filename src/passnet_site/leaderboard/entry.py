@@ -10,6 +10,7 @@ from pathlib import Path
 from passnet.bench.in_nets import PassesInNets
 from passnet.bench.run_record import BenchRunInfo
 from passnet.bench.scores import CandidateScore, Row, score_rows, untimed_candidates
+from passnet.core.records.folders import below
 from passnet.core.records.parquet import FileLimits, Format
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.core.records.untrusted import untrusted_digest
@@ -171,8 +172,9 @@ def _copy_passes(root: Path, target: Path, suite: Suite, candidate: str) -> None
         shutil.copytree(root, target, symlinks=True, ignore=skipped)
         return
     for task in suite.tasks:
-        if (root / task.name / LIST_FILE).is_file():
-            shutil.copytree(root / task.name, target / task.name, symlinks=True, ignore=skipped)
+        source = below(root, task.name)
+        if (source / LIST_FILE).is_file():
+            shutil.copytree(source, below(target, task.name), symlinks=True, ignore=skipped)
 
 
 def read_entry(folder: Path) -> tuple[LeaderboardEntry, list[Trial]]:

@@ -16,7 +16,14 @@ from passnet.graph.spec import Graph, TensorSpec
 from passnet.graph.text.files import GraphSample, write_sample
 from passnet.graph.values.inputs import make_inputs
 from passnet.judge.suite.shipped import shipped_suites
-from passnet.judge.suite.suite import Suite, load_suite, make_suite, write_suite
+from passnet.judge.suite.suite import (
+    SUITES,
+    Suite,
+    load_suite,
+    make_suite,
+    row_of_graph,
+    write_suite,
+)
 from passnet.judge.task import NetSource, TaskGraph
 from tests.graph.programs import graph_of, program_of
 
@@ -105,6 +112,31 @@ def test_two_graphs_of_one_name_are_refused():
     graphs = [TaskGraph(task, "same", graph_of(TANH)) for task in ("one", "two")]
     with pytest.raises(SuiteError, match="suite small holds two graphs named same"):
         make_suite("small", graphs)
+
+
+NO_FILES = ("", ".", "..", "../up", "/root", "a/../../up", "a//b", "a/", "a\0b", "a\nb", "a\x1b")
+
+
+@pytest.mark.parametrize(
+    ("task", "name"), [*((name, "g") for name in (*NO_FILES, "a/b")), *(("t", n) for n in NO_FILES)]
+)
+def test_names_that_lead_out_of_a_folder_are_refused_made_or_read(
+    task: str, name: str, tmp_path: Path
+):
+    graph = TaskGraph(task, name, graph_of(TANH))
+    with pytest.raises(SuiteError, match="is no name of a"):
+        make_suite("s", [graph])
+    SUITES.write(tmp_path / "s.parquet", [row_of_graph(graph)])
+    with pytest.raises(SuiteError, match="is no name of a"):
+        load_suite(str(tmp_path / "s.parquet"))
+
+
+def test_graphs_in_nested_folders_are_named_by_their_paths(tmp_path: Path):
+    for folder in ("a", "b/c", "b/two\nlines"):
+        write_sample(tmp_path / folder, GraphSample(graph_of(TANH), {}, "", None, None))
+    found = load_suite(str(tmp_path))
+    assert [graph.name for graph in found.graphs] == ["a", "b/c"]
+    assert found.notes == ("left out: 'b/two\\nlines' is no name of a graph; rename its folder",)
 
 
 def test_graphs_of_one_task_with_other_ops_are_refused():

@@ -29,10 +29,14 @@ HOSTILE = (
 """What would run, break out, or steer, if it were taken for more than text."""
 
 
+HOSTILE_TASK = "task " + "".join(a for a in HOSTILE if a.isprintable() and a != "/")
+"""As hostile as the name of a task can be."""
+
+
 def hostile_suite(num_graphs: int = 4, name: str = "hostile") -> Suite:
     """A suite with two tasks, one of them and its graphs with a hostile name."""
     graphs = []
-    for task in ("add_relu", f"task {HOSTILE}"):
+    for task in ("add_relu", HOSTILE_TASK):
         for number in range(num_graphs):
             dtype = ("float32", "bfloat16")[number % 2]
             graph = small_graph((8, 8 * (number + 1)), dtype).graph

@@ -4,6 +4,7 @@ Equal rows and an equal pyarrow give equal bytes. Files are replaced whole, and 
 are unpacked if they would be too large.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -21,6 +22,7 @@ from passnet.core.records.untrusted import check_link, open_untrusted, untrusted
 from passnet.errors import InputError, boundary
 
 T = TypeVar("T")
+_HASH = re.compile(r"[0-9a-f]+")
 
 VERSION_KEY = b"passnet_schema_version"
 CONTENT_KEY = b"passnet_content_version"
@@ -79,8 +81,9 @@ class FileLimits:
 class Format(Generic[T]):
     """The Parquet format for rows of one dataclass, `kind`.
 
-    `rows_name` names the rows in errors: "captured graphs". `hashes` are fields that neither repeat
-    nor shrink, packed for quick reading. Files beyond `limits` are refused.
+    `rows_name` names the rows in errors: "captured graphs". `hashes` are fields of hexadecimal
+    digits, which neither repeat nor shrink, packed for quick reading. Files beyond `limits` are
+    refused.
     """
 
     kind: type[T]
@@ -197,6 +200,9 @@ class Format(Generic[T]):
             name: _from_column(values[name], kind, f"{where}: {name}")
             for name, kind in self._types.items()
         }
+        for name in self.hashes:
+            if columns[name] is not None and _HASH.fullmatch(columns[name]) is None:
+                raise InputError(f"{where}: {name} is {columns[name][:80]!r}, and no hash")
         return self.kind(**columns)
 
 

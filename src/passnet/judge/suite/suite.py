@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from passnet.core.records.folders import is_inner
 from passnet.core.records.parquet import FileLimits, Format
 from passnet.core.records.serialise import decode, encode
 from passnet.data.dataset.splits import Leak, RowKeys, SuiteKeys, leaks
@@ -67,7 +68,8 @@ SUITES: Format[SuiteRow] = Format(
 def make_suite(name: str, graphs: Sequence[TaskGraph]) -> Suite:
     """Return the suite of some subgraphs, tasks and graphs in the given order.
 
-    Raises SuiteError without graphs, for two of one name, or a task of different ops.
+    Raises SuiteError without graphs, for a name that `Task` refuses, for two graphs of one name, or
+    a task of different ops.
     """
     if not graphs:
         raise SuiteError(f"suite {name} holds no graph")
@@ -193,7 +195,10 @@ def _suite_of_folder(path: Path) -> Suite:
             continue
         ops = "\n".join(op_sequence(graph.program))
         task = f"ops_{hashlib.sha256(ops.encode()).hexdigest()[:8]}"
-        name = str(folder.relative_to(path)) if folder != path else folder.name
+        name = str(folder.relative_to(path)) if folder != path else folder.resolve().name
+        if not is_inner(name):
+            notes.append(f"left out: {name!r} is no name of a graph; rename its folder")
+            continue
         graphs.append(TaskGraph(task, name, graph))
     if not graphs and notes:
         raise GraphError(f"{path}: holds no graph that can be read; {notes[0]}")
@@ -242,7 +247,7 @@ def task_leaks(tasks: Mapping[str, Task], evaluation: SuiteKeys) -> list[Leak]:
 
 
 def _content_hash(graphs: Iterable[tuple[str, str, str | None]]) -> str:
-    """Hash the task, name and full fingerprint of graphs."""
+    """Hash the task, name and full fingerprint of graphs; no name holds what separates them."""
     digest = hashlib.sha256()
     for parts in graphs:
         digest.update("{}\0{}\0{}\n".format(*parts).encode())
