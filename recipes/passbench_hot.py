@@ -15,9 +15,9 @@ core and goes on where it was stopped. FOLDER gets the suite and the shares of i
 """
 
 import argparse
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,6 +37,7 @@ from passnet.data.dataset.store import (
     read_dataset,
     write_dataset,
 )
+from passnet.errors import MeasureError, PassnetError, boundary
 from passnet.graph.canonical import fingerprints
 from passnet.graph.fx.build import build
 from passnet.graph.spec import retarget
@@ -127,7 +128,7 @@ def _sampled(captures: Path, out: Path) -> list[GraphRow]:
 def timed(graphs: Iterable[GraphRow], path: Path) -> dict[str, tuple[float, ...]]:
     """Return the times of the ops of graphs, from the file `path` or measured now and added to it.
 
-    A graph that eager PyTorch cannot run on drawn inputs has no times.
+    A graph that eager PyTorch cannot run on drawn inputs has no times, and the reason is printed.
     """
     stored = read_lines(path, NetTimes, skip_torn=True) if has_lines(path) else ()
     found = {each.full: each.ms for each in stored}
@@ -135,10 +136,13 @@ def timed(graphs: Iterable[GraphRow], path: Path) -> dict[str, tuple[float, ...]
     with path.open("ab") as out, progress("timing ops", len(missing)) as step:
         for row in missing:
             ms: tuple[float, ...] = ()
-            with suppress(Exception):  # an index out of range, or an op that refuses the values
-                graph = retarget(graph_from_row(row.program, row.tensors, row.full[:16]), "cpu")
-                module, args = build(graph.program, "net"), torch_arguments(graph, "fresh", 0)
+            try:  # an index may be out of range, or an op refuse the values
+                with boundary(MeasureError, "building the graph"):
+                    graph = retarget(graph_from_row(row.program, row.tensors, row.full[:16]), "cpu")
+                    module, args = build(graph.program, "net"), torch_arguments(graph, "fresh", 0)
                 ms = tuple(op.ms for op in op_times(module, args))
+            except PassnetError as cause:
+                print(f"{row.sources[0].entry}: not timed: {cause}", file=sys.stderr)
             out.write(encode(NetTimes(row.full, ms)) + b"\n")
             out.flush()
             found[row.full] = ms

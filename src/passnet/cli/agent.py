@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
-from click.core import ParameterSource
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
@@ -149,7 +148,7 @@ def _settings(options: AgentRunOptions) -> AgentSettings:
         raise InputError("there is no author: give --llm provider/name, or --author compiler")
     if options.llm is not None and author != "llm":
         raise InputError(f"--llm does not go with --author {author}")
-    given = _options_given()
+    given = opt.options_given()
     for asker, words in (("llm", OF_LLM), ("search", {"--turns"})):
         ignored = sorted(words & given) if author not in ("llm", asker) else []
         if ignored:
@@ -163,16 +162,6 @@ def _settings(options: AgentRunOptions) -> AgentSettings:
         seed=options.run.judge.seed,
         checkpoint=str(options.checkpoint) if options.checkpoint else None,
     )
-
-
-def _options_given() -> set[str]:
-    """Return the options on the command line."""
-    context = click.get_current_context()
-    return {
-        parameter.opts[0]
-        for parameter in context.command.params
-        if context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
-    }
 
 
 def _print_stats(attempts: list[Attempt], as_json: bool, wide: bool) -> None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 MAX_LEFT_OUT = 0.05
 
+SHOWING = {"--page", "--json", "--wide"}
+"""Options that apply to finished profiles, without --out."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileOptions:
@@ -31,7 +34,9 @@ class ProfileOptions:
     """
 
     limit: int | None = None
-    """Take at most this many items: subgraphs by strata, nets at random."""
+    """Take at most this many items of all WHAT together, an equal share of each: subgraphs by
+    strata, nets at random.
+    """
 
     plan: RunPlan = opt.plan("shard", "parts", "num_workers", "executor", "resume", "retry", jobs=1)
 
@@ -73,9 +78,15 @@ def profile(options: ProfileOptions) -> None:
     if options.out is None:
         if options.make_suite is not None:
             raise InputError("--make-suite needs the source of the profiles, and --out")
+        if ignored := sorted(opt.options_given() - SHOWING):
+            raise InputError(
+                f"{', '.join(ignored)}: goes with --out, as finished profiles are only shown"
+            )
         folders = [Path(word) for word in options.words]
         _report(read_profiles(folders), folders, options)
         return
+    if options.make_suite is None and "--tasks" in opt.options_given():
+        raise InputError("--tasks goes with --make-suite")
     items = draw_subjects(options.words, options.limit, options.settings.seed)
     total = sum(options.plan.shard.has(item.name) for item in items)
     with progress("profiling", total) as step:

@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from passnet.bench.profiling.draw import draw_subjects, shares
+from passnet.bench.profiling.eager_ops import op_times
 from passnet.bench.profiling.record import RESIDUE_SHARE, ProfileSettings
 from passnet.core.jobs.run_plan import RunPlan
+from passnet.errors import InputError, MeasureError
 from passnet.inductor.moves import is_move, loop_nests, moves_only, moving_part
 from passnet.inductor.timed_program import COUNT, kernels_of, timed_program
 
@@ -103,11 +105,57 @@ def test_every_kernel_of_a_generated_program_gets_a_clock_and_nothing_else(tmp_p
 
 def test_strata_are_drawn_in_proportion_and_each_at_least_once() -> None:
     sizes = {("many",): 900, ("some",): 90, ("few",): 10, ("one",): 1}
-    drawn = shares(sizes, 100, 0)
+    drawn = {key: share.num_items for key, share in shares(sizes, 100, 0).items()}
     assert sum(drawn.values()) == 100 and drawn["one",] == 1
     assert 85 <= drawn["many",] <= 90 and drawn["few",] == 1
-    assert sum(shares(sizes, 2, 0).values()) == 2
-    assert shares(sizes, 5000, 0) == sizes
+    assert len(shares(sizes, 2, 0)) == 2
+    assert {key: share.num_items for key, share in shares(sizes, 5000, 0).items()} == sizes
+
+
+def test_a_weighted_share_is_right_on_average_with_more_strata_than_items() -> None:
+    sizes = {(f"{number:02}",): size for number, size in enumerate([2000, *[100] * 49, *[10] * 50])}
+    true = sum(size for size in sizes.values() if size == 100) / sum(sizes.values())
+    found, counts = [], []
+    for seed in range(2000):
+        drawn = shares(sizes, 20, seed)
+        assert len(drawn) == 20 and drawn["00",].chance == 1
+        weights = {key: share.weight(share.num_items) for key, share in drawn.items()}
+        counts.append(sum(weights.values()))
+        found.append(sum(weights[key] for key in drawn if sizes[key] == 100) / counts[-1])
+    assert sum(counts) / len(counts) == pytest.approx(sum(sizes.values()), rel=0.01)
+    assert sum(found) / len(found) == pytest.approx(true, abs=0.01)
+
+
+def test_a_limit_holds_for_all_sources_together() -> None:
+    suites = ["demo", "demo-small", "passbench-v0"]
+    assert len(draw_subjects(suites, 11, 0)) == 11
+    with pytest.raises(InputError, match="--limit 1: fewer than the 3 sources"):
+        draw_subjects(suites, 1, 0)
+
+
+class Writes(torch.nn.Module):
+    """Ops that write to their arguments, and an index that a second write would spoil."""
+
+    def forward(self, index: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+        index.add_(1)
+        table.unsqueeze_(0)
+        found = torch.nn.functional.embedding(index, table.squeeze(0))
+        found.mul_(2.0)
+        return torch.add(found, 1.0, out=found)
+
+
+def test_ops_that_write_are_timed_on_arguments_as_they_were() -> None:
+    module = torch.fx.symbolic_trace(Writes())
+    index, table = torch.zeros(4, dtype=torch.int64), torch.ones(2, 8)
+    times = op_times(module, [index, table])
+    assert len(times) == 6 and all(op.ms > 0 for op in times)
+    assert index.tolist() == [1] * 4 and table.shape == (1, 2, 8), "each op ran once on these"
+
+
+def test_an_op_that_fails_is_said() -> None:
+    module = torch.fx.symbolic_trace(Writes())
+    with pytest.raises(MeasureError, match=r"eager torch op by op: IndexError: index out of range"):
+        op_times(module, [torch.full((4,), 7), torch.ones(2, 8)])
 
 
 def test_a_suite_is_drawn_the_same_each_time_and_stands_for_all_of_it() -> None:

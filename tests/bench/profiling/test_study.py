@@ -7,7 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from passnet.bench.environment import describe_environment
-from passnet.bench.profiling.record import ProfileInfo, ProfileSettings, ProfileSubject
+from passnet.bench.profiling.record import (
+    ProfileInfo,
+    ProfileRecord,
+    ProfileSettings,
+    ProfileSubject,
+)
 from passnet.bench.profiling.run import (
     RUN_FILE,
     profile_folder,
@@ -19,7 +24,7 @@ from passnet.bench.profiling.study import slow_suite, study
 from passnet.cli.commands import main
 from passnet.core.jobs.process import Job, JobEnd, JobOutcome, JobResult
 from passnet.core.jobs.run_plan import RunPlan, RunShard
-from passnet.core.records.serialise import write_json
+from passnet.core.records.serialise import decode, encode, write_json
 from passnet.errors import InputError
 from passnet.judge.suite.suite import load_suite
 from passnet.pages.figures.profile_page import draw_study, study_page
@@ -50,6 +55,15 @@ def test_what_is_unstable_is_counted_by_cause_and_in_no_share() -> None:
     assert found.left_out == {"the interval is wide": 1}
     with pytest.raises(InputError, match="no item was measured"):
         study([UNSTABLE])
+
+
+@pytest.mark.parametrize("field", ["parts", "speedup", "eager_ms", "compiled_ms"])
+def test_a_profile_that_is_ok_has_its_times_and_parts(field: str) -> None:
+    with pytest.raises(InputError, match="is ok, but lacks times, parts or a speedup"):
+        replace(LOST, **{field: None})
+    text = json.loads(encode(LOST)) | {field: None}
+    with pytest.raises(InputError, match="lacks times, parts or a speedup"):
+        decode(json.dumps(text), ProfileRecord)
 
 
 def test_groups_hold_each_item_once() -> None:
@@ -160,6 +174,25 @@ def test_parts_are_put_together_and_nothing_is_measured_twice(tmp_path: Path) ->
         )
 
 
+def test_other_content_of_an_item_does_not_go_on(tmp_path: Path) -> None:
+    def told(subjects, work, num_workers):  # noqa: ANN001, ANN202 (an executor)
+        return iter([JobOutcome(replace(LOST, name=subject.name)) for subject in subjects])
+
+    net = tmp_path / "net.py"
+    net.write_text("one")
+    own = ProfileSubject(f"{net}:make", "net")
+    graph = ProfileSubject("lost", "subgraph", program="one")
+    out, plan = tmp_path / "run", RunPlan(executor=told, resume=True)
+    profile_subjects([graph, own], ProfileSettings(), out, plan)
+    assert len(profile_subjects([own, graph], ProfileSettings(), out, plan)) == 2
+    for other in (replace(graph, program="other"), replace(graph, weight=2.0)):
+        with pytest.raises(InputError, match="run: profiles other items, or other content"):
+            profile_subjects([other, own], ProfileSettings(), out, plan)
+    net.write_text("other")
+    with pytest.raises(InputError, match="run: profiles other items, or other content"):
+        profile_subjects([graph, own], ProfileSettings(), out, plan)
+
+
 @pytest.mark.parametrize("fact", [("cpu", "another"), ("torch", "2.0"), ("passnet", "0")])
 def test_profiles_of_another_machine_do_not_go_on_here_and_are_no_part(
     fact: tuple[str, str], tmp_path: Path
@@ -210,6 +243,9 @@ def test_a_process_is_out_of_memory_only_if_it_says_so(log: str, is_late: bool, 
         (["nothing-here"], "cannot read|holds no profiles"),
         (["demo", "--out", "x", "--shard", "3/2"], "--shard 3/2: give two numbers"),
         (["demo", "--make-suite", "x.parquet"], "needs the source of the profiles"),
+        (["x", "--seed", "1", "--limit", "3", "--resume"], "--limit, --resume, --seed: goes with"),
+        (["demo", "--out", "x", "--tasks", "3"], "--tasks goes with --make-suite"),
+        (["demo", "demo-small", "--out", "x", "--limit", "1"], "fewer than the 2 sources"),
     ],
 )
 def test_a_wrong_word_ends_in_one_sentence(words: list[str], says: str, tmp_path: Path) -> None:

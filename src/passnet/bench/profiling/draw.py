@@ -5,13 +5,14 @@ least one if possible, spread evenly between the smallest and the largest argume
 """
 
 import hashlib
+import math
 import random
 import sys
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,15 +53,17 @@ ROWS_A_QUERY = 500
 def draw_subjects(words: Sequence[str], limit: int | None, seed: int) -> list[ProfileSubject]:
     """Return the items of datasets, suites, sets of captured graphs, or nets of the catalog.
 
-    `limit` is the most items of all together; each dataset or suite gives its share.
+    `limit` is the most items of all together; each word gives an equal share.
 
     Raises:
-        InputError: a word means nothing, or there is nothing to draw.
+        InputError: a word means nothing, there is nothing to draw, or more words than items.
     """
+    if limit is not None and limit < len(words):
+        raise InputError(f"--limit {limit}: fewer than the {len(words)} sources of items")
     subjects: dict[str, ProfileSubject] = {}
-    for word in words:
-        word_limit = None if limit is None else max(1, limit // len(words))
-        for subject in _subjects_of(word, word_limit, seed):
+    for number, word in enumerate(words):
+        share = None if limit is None else (limit + number) // len(words)
+        for subject in _subjects_of(word, share, seed):
             subjects.setdefault(subject.name, subject)
     if not subjects:
         raise InputError(f"{', '.join(words)}: holds nothing to profile")
@@ -106,11 +109,11 @@ def _of_suite(suite: Suite, limit: int | None, seed: int) -> list[ProfileSubject
     for subject in subjects:
         num_ops = _ops_range(len(subject.ops))
         strata[subject.library, subject.domain, subject.dtype, num_ops].append(subject)
-    counts = shares({key: len(rows) for key, rows in strata.items()}, limit or len(subjects), seed)
+    drawn = shares({key: len(rows) for key, rows in strata.items()}, limit or len(subjects), seed)
     return [
-        replace(subject, weight=len(strata[key]) / counts[key])
-        for key in sorted(counts)
-        for subject in _spread(sorted(strata[key], key=_size), counts[key])
+        replace(subject, weight=share.weight(share.num_items))
+        for key, share in drawn.items()
+        for subject in _spread(sorted(strata[key], key=_size), share.num_items)
     ]
 
 
@@ -140,16 +143,17 @@ def _of_dataset(folder: Path, limit: int | None, seed: int) -> list[ProfileSubje
             library = library_of(nets[0]) if nets else ""
             strata[library, domain, dtype, _ops_range(num_ops)].append(full)
         total = sum(map(len, strata.values()))
-        counts = shares({key: len(rows) for key, rows in strata.items()}, limit or total, seed)
-        samples = {key: _sample(strata[key], SPARE * count, seed) for key, count in counts.items()}
+        drawn = shares({key: len(rows) for key, rows in strata.items()}, limit or total, seed)
+        samples = {
+            key: _sample(strata[key], SPARE * share.num_items, seed) for key, share in drawn.items()
+        }
         rows = _rows(dataset, [full for names in samples.values() for full in names])
     subjects = []
-    for key in sorted(counts):
+    for key, share in drawn.items():
         candidates = [_of_row(rows[full]) for full in samples[key] if full in rows]
         fitting = [subject for subject in candidates if subject.input_mib <= MAX_INPUT_MIB]
-        spread = _spread(sorted(fitting, key=_size), counts[key])
-        weight = len(strata[key]) / max(1, len(spread))
-        subjects += [replace(subject, weight=weight) for subject in spread]
+        spread = _spread(sorted(fitting, key=_size), share.num_items)
+        subjects += [replace(subject, weight=share.weight(len(spread))) for subject in spread]
     return subjects
 
 
@@ -203,23 +207,38 @@ def _spread(ordered: Sequence[T], count: int) -> list[T]:
     return [ordered[round(index * (len(ordered) - 1) / (count - 1))] for index in range(count)]
 
 
+@dataclass(frozen=True, slots=True)
+class StratumShare:
+    """The share of a stratum in a draw: its size, the items to draw, and its chance to be drawn."""
+
+    size: int
+    num_items: int
+    chance: float = 1.0
+
+    def weight(self, num_drawn: int) -> float:
+        """Return the number of rows of all strata that each of the drawn items stands for."""
+        return self.size / self.chance / num_drawn
+
+
 def shares(
     sizes: Mapping[tuple[str, ...], int], total: int, seed: int
-) -> dict[tuple[str, ...], int]:
-    """Return the number of items to draw from each stratum, given the sizes of strata.
+) -> dict[tuple[str, ...], StratumShare]:
+    """Return the share of each stratum that is drawn, in their order, given the sizes of strata.
 
     Shares are in proportion, by largest remainders, and at least one. With more strata than
-    items, strata are drawn by chance, larger ones more often.
+    items, strata are drawn by chance, with a probability in proportion to their size.
+
+    Source:
+        Madow 1949, "On the theory of systematic sampling, II", for the draw by chance.
 
     Examples:
-        >>> shares({("a",): 90, ("b",): 9, ("c",): 1}, 10, 0)
-        {('a',): 8, ('b',): 1, ('c',): 1}
+        >>> drawn = shares({("a",): 90, ("b",): 9, ("c",): 1}, 10, 0)
+        >>> [share.num_items for share in drawn.values()]
+        [8, 1, 1]
     """
     total = min(total, sum(sizes.values()))
-    if total <= len(sizes):
-        chance = random.Random(seed)
-        ranked = sorted(sizes, key=lambda key: chance.random() ** (1 / sizes[key]), reverse=True)
-        return dict.fromkeys(sorted(ranked[:total]), 1)
+    if total < len(sizes):
+        return _drawn_strata(sizes, total, random.Random(seed))
     whole = sum(sizes.values())
     exact = {key: size * total / whole for key, size in sizes.items()}
     counts = {key: max(1, int(value)) for key, value in exact.items()}
@@ -227,4 +246,25 @@ def shares(
         step = 1 if missing > 0 else -1
         can = [key for key in sizes if (counts[key] < sizes[key] if step > 0 else counts[key] > 1)]
         counts[max(can, key=lambda key: (step * (exact[key] - counts[key]), key))] += step
-    return dict(sorted(counts.items()))
+    return {key: StratumShare(sizes[key], count) for key, count in sorted(counts.items())}
+
+
+def _drawn_strata(
+    sizes: Mapping[tuple[str, ...], int], total: int, source: random.Random
+) -> dict[tuple[str, ...], StratumShare]:
+    """Return `total` strata, one item each, drawn systematically from a shuffled list."""
+    keys = sorted(sizes, key=lambda key: (-sizes[key], key))
+    chances: dict[tuple[str, ...], float] = {}
+    room, rest = total, sum(sizes.values())
+    for key in keys:  # those that are large enough are always drawn
+        chances[key] = min(1.0, room * sizes[key] / rest)
+        if chances[key] == 1.0:
+            room, rest = room - 1, rest - sizes[key]
+    source.shuffle(keys)
+    start = source.random()
+    drawn, passed = {}, 0.0
+    for key in keys:
+        before, passed = passed, passed + chances[key]
+        if math.floor(passed - start) > math.floor(before - start):
+            drawn[key] = StratumShare(sizes[key], 1, chances[key])
+    return dict(sorted(drawn.items()))

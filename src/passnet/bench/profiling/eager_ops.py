@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 import torch.fx
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from passnet.bench.profiling.record import EagerParts
+from passnet.errors import MeasureError, boundary
 from passnet.judge.timing.estimate import low_mean
 
 BURST_MS = 0.2
@@ -37,9 +38,15 @@ def eager_parts(module: torch.fx.GraphModule, args: list[Any], eager_ms: float) 
 
 
 def op_times(module: torch.fx.GraphModule, args: Sequence[Any]) -> list[OpTime]:
-    """Return the times of the ops of a module in their order, each on its arguments in a call."""
+    """Return the times of the ops of a module in their order, each on its arguments in a call.
+
+    Each call of an op that writes to arguments gets copies of these as they were.
+
+    Raises:
+        MeasureError: an op fails.
+    """
     timer = _OpTimer(module)
-    with torch.no_grad():
+    with torch.no_grad(), boundary(MeasureError, "eager torch op by op"):
         timer.run(*args)
     return timer.times
 
@@ -58,21 +65,51 @@ class _OpTimer(torch.fx.Interpreter):
         return self._timed(getattr(type(args[0]), target), args, kwargs)
 
     def _timed(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        leaves, spec = tree_flatten((args, dict(kwargs)))
+        states, copies = [*map(_state, leaves)], [*map(_copy, leaves)]
         returned = function(*args, **kwargs)
-        ms = _time_ms(lambda: function(*args, **kwargs))
-        if _is_view(returned, (args, kwargs)):
+        is_written = [state != _state(leaf) for state, leaf in zip(states, leaves, strict=True)]
+        chosen = zip(leaves, copies, is_written, strict=True)
+        before = tree_unflatten([copy if writes else leaf for leaf, copy, writes in chosen], spec)
+        del copies, chosen
+        ms = _time_ms(function, before, is_written)
+        if not any(is_written) and _is_view(returned, (args, kwargs)):
             self.times.append(OpTime(ms, ms))
             return returned
         dispatch_ms = None
-        for small_args, small_kwargs in _smaller(args, kwargs):
+        for small in _smaller(args, kwargs):
             try:
+                small_args, small_kwargs = _fresh(small, is_written)
                 function(*small_args, **small_kwargs)
             except Exception:  # noqa: BLE001, S112 (an op refuses such shapes in any way it likes)
                 continue
-            dispatch_ms = _time_ms(lambda a=small_args, k=small_kwargs: function(*a, **k))
+            dispatch_ms = _time_ms(function, small, is_written)
             break
         self.times.append(OpTime(ms, dispatch_ms))
         return returned
+
+
+def _state(value: Any) -> Any:
+    """Return what differs of a tensor once an op has written to it."""
+    if isinstance(value, torch.Tensor):
+        return value._version, value.shape, value.stride()
+    return None
+
+
+def _copy(value: Any) -> Any:
+    """Return a copy of a tensor; any other value, and what no op can write to, as it is."""
+    if isinstance(value, torch.Tensor) and torch._debug_has_internal_overlap(value) != 1:
+        return value.clone()
+    return value
+
+
+def _fresh(arguments: Any, is_written: Sequence[bool]) -> Any:
+    """Return arguments and keyword arguments, with copies of those that an op writes to."""
+    if not any(is_written):
+        return arguments
+    leaves, spec = tree_flatten(arguments)
+    written = zip(leaves, is_written, strict=True)
+    return tree_unflatten([_copy(leaf) if writes else leaf for leaf, writes in written], spec)
 
 
 def _is_view(returned: Any, arguments: Any) -> bool:
@@ -102,19 +139,19 @@ def _smaller(args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
         yield tree_map(small, args), tree_map(small, dict(kwargs))
 
 
-def _time_ms(call: Callable[[], object]) -> float:
-    first = min(_burst_ms(call, 1) for _ in range(2))
+def _time_ms(function: Callable[..., Any], arguments: Any, is_written: Sequence[bool]) -> float:
+    def burst_ms(count: int) -> float:
+        calls = [_fresh(arguments, is_written) for _ in range(count)]
+        start = time.perf_counter_ns()
+        for args, kwargs in calls:
+            function(*args, **kwargs)
+        return (time.perf_counter_ns() - start) / count / 1e6
+
+    first = min(burst_ms(1) for _ in range(2))
     if first > SLOW_MS:
         return first
-    first = min(first, _burst_ms(call, 1))
+    first = min(first, burst_ms(1))
     count = max(1, min(MAX_CALLS, int(BURST_MS / max(first, 1e-4))))
     num_bursts = NUM_BURSTS if first < BURST_MS else 3
-    times = torch.tensor([_burst_ms(call, count) for _ in range(num_bursts)], dtype=torch.float64)
+    times = torch.tensor([burst_ms(count) for _ in range(num_bursts)], dtype=torch.float64)
     return float(low_mean(times.numpy()))
-
-
-def _burst_ms(call: Callable[[], object], count: int) -> float:
-    start = time.perf_counter_ns()
-    for _ in range(count):
-        call()
-    return (time.perf_counter_ns() - start) / count / 1e6

@@ -18,10 +18,13 @@ from passnet.bench.profiling.record import (
     ProfileSubject,
 )
 from passnet.bench.run_record import environment_difference
+from passnet.core.hardware import version_of
 from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobOutcome, JobRunner
 from passnet.core.jobs.run_folder import RunFolder
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
+from passnet.data.capture.catalog import packages_of
+from passnet.data.capture.run import file_hash
 from passnet.errors import InputError, MeasureError, PassnetError, boundary
 
 RUN_FILE = "profile.json"
@@ -54,11 +57,10 @@ def profile_subjects(
             cannot be written to.
     """
     run = profile_folder(out)
-    names = "\n".join(sorted(subject.name for subject in subjects))
     info = ProfileInfo(
         SCHEMA_VERSION,
         settings,
-        hashlib.sha256(names.encode()).hexdigest(),
+        items_hash(subjects),
         len(subjects),
         describe_environment(),
     )
@@ -92,10 +94,23 @@ def profile_subjects(
         return list(records.values())
 
 
+def items_hash(subjects: Sequence[ProfileSubject]) -> str:
+    """Return a SHA-256 of the content of items, in any order: the text and weight of subgraphs, the
+    files of nets or the versions of their packages.
+    """
+    digest = hashlib.sha256()
+    for subject in sorted(subjects, key=attrgetter("name")):
+        digest.update(encode(subject) + b"\n")
+        if subject.kind == "net":
+            versions = {name: version_of(name) for name in packages_of(subject.name)}
+            digest.update(encode((file_hash(subject.name), versions)) + b"\n")
+    return digest.hexdigest()
+
+
 def _difference(old: ProfileInfo, new: ProfileInfo) -> str | None:
     """Return the reason, as the end of a sentence, why two runs cannot be one; None if they can."""
     if (old.settings, old.items_hash) != (new.settings, new.items_hash):
-        return "profiles other items, or with other settings"
+        return "profiles other items, or other content of them, or with other settings"
     if difference := environment_difference(old.environment, new.environment):
         name, before, now = difference
         return f"was measured with {name} {before}, and here it is {now}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from passnet.cli.terminal import completion
 from passnet.cli.terminal.parser import (
@@ -159,6 +160,17 @@ class Shared:
     """End an attempt after this many answers of the LLM (50 by default), or evaluations of the
     search (12 by default).
     """
+
+
+def options_given() -> set[str]:
+    """Return the options on the command line."""
+    context = click.get_current_context()
+    return {
+        parameter.opts[0]
+        for parameter in context.command.params
+        if isinstance(parameter, click.Option)
+        and context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+    }
 
 
 def shared(name: str) -> Any:
