@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from passnet.cli import main
+from passnet.cli.terminal.parser import PATH
 from tests.conftest import ROOT
 
 MAX_WHEEL_BYTES = 5_000_000
@@ -25,6 +26,24 @@ def test_examples_are_copied_once(tmp_path: Path) -> None:
     assert (out / "llm" / "model" / "model.safetensors").is_file()
     again = CliRunner().invoke(main, ["examples", "copy", str(out)])
     assert again.exit_code == 2 and f"{out}: already exists" in again.stderr
+
+
+@pytest.mark.parametrize("name", [".", "..", "../empty"])
+def test_the_folder_that_a_command_runs_in_is_not_replaced(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    result = CliRunner().invoke(main, ["examples", "copy", name])
+    assert result.exit_code == 2 and isinstance(result.exception, SystemExit)
+    assert "name a new folder" in result.stderr or "already exists" in result.stderr
+    assert not [*Path().iterdir()]
+
+
+@pytest.mark.parametrize("name", [".", "a/..", "/"])
+def test_a_path_of_the_command_line_ends_in_a_name_wherever_it_can(name: str) -> None:
+    assert PATH.convert("a/b", None, None) == Path("a/b")
+    assert PATH.convert(name, None, None) == Path(name).resolve()
 
 
 def wheel_of(project: Path, folder: Path) -> Path:

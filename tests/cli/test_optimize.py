@@ -37,6 +37,15 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         seconds_of(text)
 
 
+@pytest.mark.parametrize("second", ["batch=1..8", "batch:0=1..4"])
+def test_sizes_that_are_given_twice_are_refused_in_a_sentence(second: str) -> None:
+    for given in (["batch=1..4", second], [second, "batch=1..4"]):
+        options = [word for text in given for word in ("--dynamic", text)]
+        result = CliRunner().invoke(main, ["optimize", "timm/resnet18", *options])
+        assert result.exit_code == 2
+        assert "another --dynamic gives sizes of it; drop one" in result.output
+
+
 @pytest.mark.parametrize("text", ["", "8", "batch", "batch=0", "batch=-1", "batch=1.5", "=8"])
 def test_what_is_no_size_of_an_axis_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="write batch=8"):

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from passnet.core.records.serialise import LineWriter
 from passnet.errors import InputError, TrainingStoppedError
 from passnet.pages.figures.study_page import read_study
-from passnet.train.rewards.monitors import MonitorLimits
+from passnet.train.rewards.monitors import MONITORS_FILE, MonitorLimits, MonitorRecord, Reading
 from passnet.train.rewards.sample_log import SampleLog
 from passnet.train.rewards.samples import Sample
 from passnet_site.pages.build import build_site, read_parts
-from passnet_site.pages.training_page import write_run_page
+from passnet_site.pages.training_page import training_study, write_run_page
 
 GOOD = Sample(0, 0, "a", 1.0, ("ok",), True, speedup_low=1.5, num_tokens=50)
 CHEAT = replace(GOOD, reward=0.0, statuses=("cheat",), is_correct=False, cheats=("late_write",))
@@ -51,6 +52,22 @@ def test_a_page_of_a_training_that_goes_on_is_made_anew(tmp_path: Path) -> None:
     page = read_study(tmp_path).page
     assert page.finding.startswith("2 answers, ") and page.tables[0].rows[1][2] == "–"
     assert "Not judged, and without effect on the LLM: 1." in page.paragraphs
+
+
+def test_readings_stand_under_their_monitor_whichever_there_are(tmp_path: Path) -> None:
+    with SampleLog(tmp_path) as log:
+        log.put(GOOD)
+    readings = (
+        Reading("unknown", 0.5, None, False, ""),
+        Reading("of_another_version", 1, 1, True, ""),
+    )
+    with LineWriter(tmp_path / MONITORS_FILE) as writer:
+        writer.write(MonitorRecord(0, ()))
+        writer.write(MonitorRecord(1, readings))
+    build_site(read_parts([tmp_path], None, [], None), tmp_path / "site", "Training")
+    [_, _, table] = training_study(tmp_path).page.tables
+    assert {*table.rows[0][1:]} == {"–"}
+    assert dict(zip(table.heads, table.rows[1], strict=True))["unknown"] == "0.5"
 
 
 def test_many_steps_are_thinned_and_the_last_is_shown(tmp_path: Path) -> None:

@@ -153,9 +153,10 @@ def _settings(options: OptimizeOptions) -> OptimizeSettings:
     llm = replace(options.llm_settings, name=options.llm) if options.llm else None
     dynamic: dict[str, Any] = {}
     for name, axis, sizes in options.dynamic:
-        if axis is None:
-            dynamic[name] = sizes
-        else:
-            dynamic.setdefault(name, {})[axis] = sizes
+        known = dynamic.get(name, {})
+        if (known and axis is None) or isinstance(known, tuple) or axis in known:
+            given = name if axis is None else f"{name}:{axis}"
+            raise InputError(f"--dynamic {given}: another --dynamic gives sizes of it; drop one")
+        dynamic[name] = sizes if axis is None else {**known, axis: sizes}
     named = options.settings.backends or None
     return replace(options.settings, backends=named, llm=llm, dynamic=dynamic)

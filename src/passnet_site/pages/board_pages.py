@@ -35,8 +35,9 @@ ROOFLINE = ColumnSpec(
 IN_NETS = ColumnSpec(
     "in nets",
     "number",
-    width=80,
-    hint="geometric mean over whole nets that tasks came from, over torch.compile without passes",
+    width=150,
+    hint="geometric mean over the whole nets that could be timed with the passes, of those that "
+    "tasks came from; over torch.compile without passes",
 )
 BY_SHARE = ColumnSpec(
     "AS by share", "number", width=88, hint="tasks weighted by their shares of nets' time"
@@ -136,7 +137,7 @@ def _index_board(board: Board, scores: BoardScores) -> dict[str, Any]:
                 "tags": _tags(line),
                 "isPart": line.is_part,
                 "target": target,
-                "nets": short([_in_nets(line)])[0],
+                "nets": _in_nets(line),
             }
             for line in board.lines
         ],
@@ -241,9 +242,12 @@ def _line_row(line: Line, score: CandidateScore | None, shares: Mapping[str, flo
     ]
 
 
-def _in_nets(line: Line) -> float | None:
+def _in_nets(line: Line) -> str | None:
+    """Return a line's score in nets, and its source if that is not a run here."""
     found = line.run.nets_of(line.candidate)
-    return found.score if found else None
+    if found is None:
+        return None
+    return found.score_text + ("" if line.run.standing == "run" else ", from records")
 
 
 def _net_rows(board: Board) -> Iterator[list[Any]]:
@@ -251,13 +255,15 @@ def _net_rows(board: Board) -> Iterator[list[Any]]:
     shown = set()
     for line in board.lines:
         found = line.run.nets_of(line.candidate)
-        if found is None or found.code_hash in shown:
+        if found is None or found in shown:
             continue
-        shown.add(found.code_hash)
+        shown.add(found)
+        source = "" if line.run.standing == "run" else " (from records)"
         for place in found.places:
             speedup = place.speedup and (place.speedup, place.low, place.high)
             yield [
-                *(line.name, place.task, place.net, place.num_matches, place.task_speedup),
+                *(line.name + source, place.task, place.net, place.num_matches),
+                place.task_speedup,
                 *(place.share, place.predicted, speedup, place.again, place.error or place.status),
             ]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt, read_attempts
 from passnet.bench.profiling.run import RECORDS_FILE
 from passnet.bench.published import PUBLISHED_FILE, PublishedRun, read_published
-from passnet.core.records.folders import atomic_folder
+from passnet.core.records.folders import atomic_folder, restore_replaced
 from passnet.core.records.serialise import SCHEMA_VERSION, has_lines, read_json, write_json
 from passnet.data.dataset.stats import Stats
 from passnet.errors import InputError
@@ -132,30 +132,14 @@ def build_site(
             overwrite, or cannot be written.
     """
     out = out.resolve()  # a link stays, and the folder that it leads to is replaced
-    old = out.with_name(f"{out.name}.passnet-old")
-    if old.exists() and not out.exists():
-        old.replace(out)  # the process that replaced it was killed between its two renames
-    shutil.rmtree(old, ignore_errors=True)
+    restore_replaced(out)
     is_site = (out / SITE_FILE).is_file()
     if out.exists() and any(out.iterdir() if out.is_dir() else [out]) and not is_site:
         raise InputError(f"{out}: is there already, and no site; choose another --out")
-    fresh = out.with_name(f"{out.name}.passnet-new")
-    shutil.rmtree(fresh, ignore_errors=True)
-    with atomic_folder(fresh) as folder:
+    with atomic_folder(out, replaces=is_site) as folder:
         record = _write(parts, folder, title, step)
         if is_site:
             _keep_others(out, folder)
-    try:
-        if out.exists():
-            out.replace(old)
-        fresh.replace(out)
-    except BaseException:
-        if old.exists() and not out.exists():
-            old.replace(out)
-        raise
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-    shutil.rmtree(old, ignore_errors=True)
     return record
 
 

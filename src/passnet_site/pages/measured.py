@@ -31,6 +31,11 @@ MAX_FOLDER_CHARACTERS = 200_000
 MAX_FILE_CHARACTERS = 50_000
 """Most characters of one of its files, so that it leaves room for others."""
 
+_UNCHECKED: dict[str, None] = dict.fromkeys(
+    ("roofline", "reference_cold_ms", "candidate_cold_ms", "reference_hot_ms", "candidate_hot_ms")
+)
+"""Fields of trials that no check derives from raw times; they are shown where judged here alone."""
+
 Sources: TypeAlias = Mapping[str, str]
 """The texts of the files of a pass folder, by their names."""
 
@@ -105,6 +110,8 @@ def read_entries(leaderboard: Path, suites: "KnownSuites") -> list[MeasuredRun]:
         elif judged is not None:
             texts = [result.text for result in judged[0].candidates if not result.is_confirmed]
             note = f"sent in by {entry.by}; judged again, it was not confirmed: {'; '.join(texts)}"
+        if standing == "entry":
+            trials = [replace(trial, **_UNCHECKED) for trial in trials]
         rooted = [
             replace(candidate, root=str(folder / candidate.root)) if candidate.root else candidate
             for candidate in info.candidates

@@ -113,10 +113,10 @@ def _steps_table(steps: Mapping[int, Sequence[Sample]]) -> Table:
 
 
 def _readings_table(records: Sequence[MonitorRecord]) -> Table:
-    rows = [
-        (str(record.step), *(formatted(reading.value, ".3g") for reading in record.readings))
-        for record in records
-    ]
+    rows = []
+    for record in records:
+        values = {reading.monitor: reading.value for reading in record.readings}
+        rows.append((str(record.step), *(formatted(values.get(x), ".3g") for x in MONITORS)))
     return Table("Monitors by step", ("step", *MONITORS), _thinned([*rows]))
 
 

@@ -54,5 +54,24 @@ def test_what_a_kill_has_left_is_removed_and_what_is_in_use_or_a_link_stays(
 
 def test_the_current_folder_is_no_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="name a new folder"), atomic_folder(Path()):
-        pass
+    for path in (Path(), tmp_path, tmp_path.parent):
+        with (
+            pytest.raises(InputError, match="name a new folder|already exists"),
+            atomic_folder(path),
+        ):
+            pass
+    assert tmp_path.exists()
+
+
+def test_a_folder_that_is_replaced_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with atomic_folder(out) as folder:
+        (folder / "a").write_text("old")
+    with pytest.raises(KeyError), atomic_folder(out, replaces=True) as folder:
+        raise KeyError
+    with pytest.raises(InputError), atomic_folder(out, replaces=True) as folder:
+        folder.rmdir()  # it cannot be put in place
+    assert (out / "a").read_text() == "old" and list(tmp_path.iterdir()) == [out]
+    with atomic_folder(out, replaces=True) as folder:
+        assert (out / "a").read_text() == "old"
+    assert list(tmp_path.rglob("*")) == [out]

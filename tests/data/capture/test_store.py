@@ -39,6 +39,18 @@ def test_rows_come_back_as_they_were(tmp_path):
     assert list(GRAPHS.read(tmp_path / "a.parquet")) == rows
 
 
+def test_a_graph_without_a_source_is_refused(tmp_path):
+    with pytest.raises(InputError, match="graph x: names no source; capture it again"):
+        row("x")
+    GRAPHS.write(tmp_path / "a.parquet", [row("x", "n/1")])
+    table = pq.read_table(tmp_path / "a.parquet")
+    column = table.schema.get_field_index("sources")
+    table = table.set_column(column, table.schema.field(column), [["[]"]])
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="names no source"):
+        list(GRAPHS.read(tmp_path / "a.parquet"))
+
+
 def test_a_graph_is_kept_once_with_all_its_sources(tmp_path):
     paths = files(tmp_path / "in", [[row("x", "n/2"), row("y", "n/2")], [row("x", "n/1")]])
     manifest = merge(paths, tmp_path, {"timm": ["1"]})
@@ -115,6 +127,9 @@ def test_a_graph_is_of_the_first_of_the_kinds_that_it_is_found_as():
 
 
 def test_a_manifest_counts_the_kinds(tmp_path):
-    rows = [row("x", "n/1"), replace(row("y"), sources=(GraphSource("n/1", 0, True, "backward"),))]
+    rows = [
+        row("x", "n/1"),
+        replace(row("y", "n/1"), sources=(GraphSource("n/1", 0, True, "backward"),)),
+    ]
     paths = files(tmp_path / "in", [rows])
     assert merge(paths, tmp_path, {}).kinds == {"backward": 1, "inference": 1}

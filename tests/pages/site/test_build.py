@@ -268,7 +268,7 @@ def test_files_that_a_site_did_not_write_are_kept_by_the_next_one(tmp_path: Path
 
 def test_a_site_that_cannot_be_put_in_place_leaves_the_old_one(tmp_path: Path) -> None:
     parts = read_parts([write_hostile_study(tmp_path / "study")], None, [], None)
-    out, old = tmp_path / "out", tmp_path / "out.passnet-old"
+    out, old = tmp_path / "out", tmp_path / ".out.passnet-replaced"
     build_site(parts, out, "A")
     out.replace(old)  # as a kill between the two renames leaves it
     (old / "CNAME").write_text("mine")

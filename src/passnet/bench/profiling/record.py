@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
 from passnet.bench.environment import Environment
+from passnet.errors import InputError
 
 ProfileStatus: TypeAlias = Literal["ok", "unstable", "failed"]
 """The end of a profile: measured, measured imprecisely, or not measured."""
@@ -140,6 +141,12 @@ class ProfileRecord:
     wall_s: float | None = None
     machine: str = ""
 
+    def __post_init__(self) -> None:
+        measured = (self.eager_ms, self.compiled_ms, self.speedup)
+        is_known = self.parts is not None and all(value and value > 0 for value in measured)
+        if self.status == "ok" and not is_known:
+            raise InputError(f"profile of {self.name}: is ok, but lacks times, parts or a speedup")
+
     @property
     def is_slower(self) -> bool:
         """True if a compiled call is slower than eager PyTorch from end to end."""
@@ -199,7 +206,7 @@ class ProfileSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProfileInfo:
-    """The start of a run: settings, a hash of all items, and the environment."""
+    """The start of a run: settings, a hash of the content of all items, and the environment."""
 
     schema_version: int
     settings: ProfileSettings

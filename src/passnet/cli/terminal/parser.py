@@ -31,7 +31,19 @@ from passnet.cli.terminal.completion import Completion
 from passnet.cli.terminal.groups import AskingCommand, ExtensibleGroup
 from passnet.errors import no_such
 
-PATH = click.Path(path_type=Path)
+
+class NamedPath(click.Path):
+    """A path that ends in a name, which `Path.with_name` and `Path.with_suffix` need: "." and ".."
+    are the folders that they stand for.
+    """
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path."""
+        path = Path(super().convert(value, param, ctx))
+        return path if path.name not in ("", "..") else path.resolve()
+
+
+PATH = NamedPath(path_type=Path)
 
 MAX_WHOLE = 2**31 - 1
 """Largest whole number of an option; every seed, count and size in MiB that libraries take fits."""

@@ -28,6 +28,12 @@ def check_free(out: Path) -> None:
         raise InputError(f"{out}: already exists; remove it, or choose another --out")
 
 
+def check_outside(out: Path) -> None:
+    """Raise InputError if this process runs in a folder that is to be replaced."""
+    if Path.cwd().is_relative_to(out.resolve()):
+        raise InputError(f"{out}: this runs in it; name a new folder, or begin from outside")
+
+
 def is_inner(name: str) -> bool:
     """Return whether a foreign name is a path within the folder that it is joined to.
 
@@ -53,14 +59,15 @@ _LEAST_AGE_S = 60.0
 
 
 @contextmanager
-def atomic_folder(out: Path) -> Iterator[Path]:
+def atomic_folder(out: Path, replaces: bool = False) -> Iterator[Path]:
     """Yield a folder that becomes `out` if the block succeeds; raise InputError if it cannot.
 
-    Each process fills a folder of its own beside `out`; the first one that is done makes `out`.
+    Each process fills a folder of its own beside `out`; the first one that is done makes `out`. If
+    it `replaces` a folder, that one stays until the block succeeds; see `restore_replaced`.
     """
-    check_free(out)
-    if not out.name:
-        raise InputError(f"{out}: name a new folder, or an empty one from outside")
+    check = check_outside if replaces else check_free
+    check(out)
+    check_outside(out)
     partial = out.with_name(f".{out.name}.{secrets.token_hex(8)}{_PARTIAL}")
     lock = None
     try:
@@ -70,16 +77,38 @@ def atomic_folder(out: Path) -> Iterator[Path]:
             partial.mkdir()
             lock = _locked(partial)
             yield partial
-            check_free(out)
-            if out.exists():
-                out.rmdir()
-            partial.replace(out)
+            check(out)
+            _put(partial, out)
     except OSError as cause:
         raise InputError(os_error_sentence(cause).replace(str(partial), str(out))) from cause
     finally:
         shutil.rmtree(partial, ignore_errors=True)
         if lock is not None:
             os.close(lock)
+
+
+def _put(folder: Path, out: Path) -> None:
+    """Rename a folder to `out`, in place of another one, which goes last."""
+    old = _replaced(out)
+    if out.exists():
+        shutil.rmtree(old, ignore_errors=True)  # of a process that was killed removing it
+        out.replace(old)
+    try:
+        folder.replace(out)
+    except BaseException:
+        restore_replaced(out)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _replaced(out: Path) -> Path:
+    return out.with_name(f".{out.name}.passnet-replaced")
+
+
+def restore_replaced(out: Path) -> None:
+    """Put a replaced folder back if there is none in its place, as after a kill."""
+    if not out.exists() and _replaced(out).exists():
+        _replaced(out).replace(out)
 
 
 def _remove_left(out: Path) -> None:

@@ -61,6 +61,10 @@ class GraphRow:
     task: str
     sources: tuple[GraphSource, ...]
 
+    def __post_init__(self) -> None:
+        if not self.sources:
+            raise InputError(f"graph {self.full[:16]}: names no source; capture it again")
+
     @property
     def kind(self) -> GraphKind:
         """The first kind among its sources."""

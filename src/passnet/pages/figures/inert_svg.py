@@ -16,8 +16,9 @@ def inert_svg(content: bytes) -> bytes:
         raise ValueError(f"it is not XML: {cause}") from cause
     if root.tag != "{http://www.w3.org/2000/svg}svg":
         raise ValueError("it is not SVG")
-    box = root.get("viewBox", "0 0 300 150").replace(",", " ").split()
-    size = {"width": root.get("width", box[-2]), "height": root.get("height", box[-1])}
+    box = root.get("viewBox", "").replace(",", " ").split()
+    width, height = box[2:] if len(box) == 4 else ("300", "150")  # as browsers do
+    size = {"width": root.get("width", width), "height": root.get("height", height)}
     picture = ElementTree.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **size})
     data = f"data:image/svg+xml;base64,{b64encode(content).decode()}"
     ElementTree.SubElement(picture, "image", {"width": "100%", "height": "100%", "href": data})

@@ -50,6 +50,7 @@ class Table:
 
     def __post_init__(self) -> None:
         assert {*self.least} <= {*self.heads}, "a column of least worth is none of the table"
+        assert all(len(row) == len(self.heads) for row in self.rows), "a row does not fit the heads"
 
 
 def total_table(scores: Sequence[CandidateScore], shares: Mapping[str, float] = NO_SHARES) -> Table:
@@ -185,9 +186,10 @@ def net_table(records: Sequence[InNet], candidate: str = "passes") -> Table:
             *("again", "status"),
         ),
         note=f"Of {len(won)} folders that are faster on their task, {kept} are in their net, with "
-        f"the whole 95 % interval; the geometric mean of {len(speedups)} nets is {mean}. share: of "
-        "the net's time at these places. predicted: by Amdahl's law. again: Inductor alone over "
-        "itself.",
+        f"the whole 95 % interval; the geometric mean of {len(speedups)} of {len(records)} nets is "
+        f"{mean}, the others failed or were not timed. share: of the net's time at these places. "
+        "predicted: by Amdahl's law; neither where these times exceed the net's. again: Inductor "
+        "alone over itself.",
         least=("again", "places", "predicted", "share %", "on the task"),
     )
     for record in records:
