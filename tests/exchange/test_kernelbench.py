@@ -5,11 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from passnet.core.hardware import version_of
 from passnet.core.jobs.process import JobLimits
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.errors import InputError
 from passnet.judge.suite.suite import load_suite
-from passnet_exchange.pairs.kernelbench import ImportedSuite, find_problems, import_kernelbench
+from passnet_exchange.pairs.kernelbench import (
+    ImportedSuite,
+    find_other_files,
+    find_problems,
+    import_kernelbench,
+)
 from tests.exchange.pairs import REFERENCE, write
 
 SQUARE = """
@@ -45,8 +51,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def imported(checkout: Path, out: Path, resume: bool = False) -> ImportedSuite:
-    limits, plan = JobLimits(60.0, 4096), RunPlan(resume=resume)
+def imported(checkout: Path, out: Path, resume: bool = False, retry: bool = False) -> ImportedSuite:
+    limits, plan = JobLimits(60.0, 4096), RunPlan(resume=resume, retry=retry)
     announce = lambda _: nullcontext(lambda *_: None)  # noqa: E731
     return import_kernelbench(checkout, (), 64 * 1024, out, limits, plan, announce)
 
@@ -84,3 +90,31 @@ def test_a_checkout_becomes_a_suite_that_fits(checkout: Path, tmp_path: Path) ->
     assert (tmp_path / "kb.work" / "problems.jsonl").read_bytes() == records, "nothing ran again"
     with pytest.raises(InputError, match="--resume"):
         imported(checkout, out)
+
+
+def test_any_file_with_a_number_is_a_problem_and_others_are_told(tmp_path: Path) -> None:
+    level = tmp_path / "level4"
+    for name in ("10_google-bert-large_bs1.py", "2_a b.c.py", "__init__.py", "below/1_Net.py"):
+        write(level / name, "")
+    (level / "3_folder.py").mkdir()
+    assert [*find_problems(tmp_path, ())] == ["level4/2_a b.c", "level4/10_google-bert-large_bs1"]
+    others = ["level4/3_folder.py", "level4/__init__.py", "level4/below/1_Net.py"]
+    assert find_other_files(tmp_path, (4,)) == others
+
+
+def test_a_changed_file_is_captured_again_only_with_retry(tmp_path: Path) -> None:
+    net, out = tmp_path / "level1" / "1_Net.py", tmp_path / "kb.parquet"
+    write(net, SQUARE)
+    write(net.with_name("notes.py"), "")
+    made = imported(tmp_path, out)
+    assert made.other_files == ("level1/notes.py",)
+    net.write_text(SQUARE.replace("relu", "sigmoid"))
+    with pytest.raises(InputError, match=r"1_Net.py: has changed since .* add --retry"):
+        imported(tmp_path, out, resume=True)
+    again = imported(tmp_path, out, resume=True, retry=True)
+    assert "sigmoid" in again.problems[0].problem.program
+    assert again.suite.content_hash != made.suite.content_hash
+    info = tmp_path / "kb.work" / "import.json"
+    info.write_text(info.read_text().replace(version_of("torch"), "1.0"))
+    with pytest.raises(InputError, match="another torch"):
+        imported(tmp_path, out, resume=True)

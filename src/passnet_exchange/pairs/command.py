@@ -178,6 +178,7 @@ def _facts(imported: ImportedSuite) -> dict[str, object]:
             }
             for each in imported.problems
         ],
+        "other_files": imported.other_files,
     }
 
 
@@ -186,6 +187,7 @@ def _import_lines(imported: ImportedSuite, out: Path) -> list[str]:
     return [
         *(f"reduced {each.name}: {each.changes}" for each in imported.problems if each.changes),
         *(f"LEFT OUT {each.name}: {each.problem.error}" for each in imported.left_out),
+        *(f"LEFT OUT {name}: its name is not like 1_Name.py" for name in imported.other_files),
         f"{len(imported.suite.graphs)} problems, {num_reduced} of them reduced, "
         f"{len(imported.left_out)} left out, in {out}",
     ]

@@ -1,17 +1,19 @@
 """A suite of the problems of a KernelBench checkout, their sizes reduced to fit."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
+from passnet.core.hardware import version_of
 from passnet.core.jobs.process import JobLimits, JobOutcome, JobRunner
 from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION
+from passnet.core.records.untrusted import untrusted_digest
 from passnet.core.terminal.progress import ProgressStep
 from passnet.errors import InputError
 from passnet.graph.spec import Graph
@@ -22,7 +24,7 @@ from passnet_exchange.pairs.problem import Problem, ProblemOrder, captured_probl
 INFO_FILE = "import.json"
 RECORDS_FILE = "problems.jsonl"
 LIBRARY = "kernelbench"
-_FILE = re.compile(r"(\d+)_\w*\.py")
+_FILE = re.compile(r"[0-9]+_.*\.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +35,19 @@ class ImportInfo:
     folder: str
     max_bytes: int
     limits: JobLimits
+    torch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedProblem:
-    """A problem of a checkout by its path there, without `.py`: `level1/19_ReLU`."""
+    """A problem of a checkout by its path there, without `.py`: `level1/19_ReLU`.
+
+    `file_hash` is the SHA-256 of its file.
+    """
 
     name: str
     problem: Problem
+    file_hash: str = ""
 
     @property
     def task(self) -> str:
@@ -57,11 +64,12 @@ class ImportedProblem:
 
 @dataclass(frozen=True, slots=True)
 class ImportedSuite:
-    """The suite of a checkout, its problems in order, and those left out."""
+    """The suite of a checkout, its problems in order, those left out, and files that are none."""
 
     suite: Suite
     problems: tuple[ImportedProblem, ...]
     left_out: tuple[ImportedProblem, ...]
+    other_files: tuple[str, ...]
 
 
 def find_problems(folder: Path, levels: Sequence[int]) -> dict[str, Path]:
@@ -69,6 +77,32 @@ def find_problems(folder: Path, levels: Sequence[int]) -> dict[str, Path]:
 
     Raises InputError if there is none.
     """
+    problems = {}
+    for level, root in _chosen_levels(folder, levels).items():
+        files = [path for path in root.glob("*.py") if _is_problem(path)]
+        for path in sorted(files, key=lambda path: (int(path.name.partition("_")[0]), path.name)):
+            problems[f"level{level}/{path.stem}"] = path
+    if not problems:
+        raise InputError(f"{folder}: its levels hold no file such as 1_Name.py")
+    return problems
+
+
+def find_other_files(folder: Path, levels: Sequence[int]) -> list[str]:
+    """Return the Python files of levels that `find_problems` does not take: `level1/notes.py`."""
+    return [
+        f"level{level}/{path.relative_to(root)}"
+        for level, root in _chosen_levels(folder, levels).items()
+        for path in sorted(root.rglob("*.py"))
+        if path.parent != root or not _is_problem(path)
+    ]
+
+
+def _is_problem(path: Path) -> bool:
+    return path.is_file() and _FILE.fullmatch(path.name) is not None
+
+
+def _chosen_levels(folder: Path, levels: Sequence[int]) -> dict[int, Path]:
+    """Return the folders of some levels of a checkout, or of all, in their order."""
     root = next((root for root in (folder / "KernelBench", folder) if _levels(root)), None)
     if root is None:
         raise InputError(f"{folder}: holds no folder level1; give a checkout of KernelBench")
@@ -77,14 +111,7 @@ def find_problems(folder: Path, levels: Sequence[int]) -> dict[str, Path]:
         raise InputError(
             f"{root}: has no level {min(missing)}; it has {min(found)} to {max(found)}"
         )
-    problems = {}
-    for level in sorted(set(levels) or found):
-        files = [path for path in found[level].glob("*.py") if _FILE.fullmatch(path.name)]
-        for path in sorted(files, key=lambda path: int(path.name.partition("_")[0])):
-            problems[f"level{level}/{path.stem}"] = path
-    if not problems:
-        raise InputError(f"{root}: its levels hold no file such as 1_Name.py")
-    return problems
+    return {level: found[level] for level in sorted(set(levels) or found)}
 
 
 def _levels(root: Path) -> dict[int, Path]:
@@ -107,7 +134,8 @@ def import_kernelbench(
     functions are halved, the largest first, until arguments and outputs take `max_bytes`.
 
     Raises:
-        InputError: there are no problems, none can be captured, or `out` was begun otherwise.
+        InputError: there are no problems, none can be captured, `out` was begun otherwise, or a
+            file has changed since and `plan.retry` is off.
     """
     paths = find_problems(folder, levels)
     work = RunFolder(
@@ -119,11 +147,21 @@ def import_kernelbench(
         attrgetter("name"),
         "captured problems",
     )
-    info = ImportInfo(SCHEMA_VERSION, str(folder.resolve()), max_bytes, limits)
-    complaint = f"{work.out}: holds problems under other settings; choose another --out"
+    torch = version_of("torch")
+    info = ImportInfo(SCHEMA_VERSION, str(folder.resolve()), max_bytes, limits, torch)
+    complaint = (
+        f"{work.out}: holds problems under other settings, or of another torch; choose another "
+        "--out"
+    )
     with work.begin(info, plan.resume, unchanged(complaint)):
+        changed = _changed(paths, work.records())
+        if changed and not plan.retry:
+            raise InputError(
+                f"{paths[changed[0]]}: has changed since {work.out} captured it; add --retry to "
+                "capture it again, or choose another --out"
+            )
         if plan.retry:
-            work.forget(lambda record: record.problem.error is not None)
+            work.forget(lambda record: record.problem.error is not None or record.name in changed)
         records = work.records()
         missing = [item for item in paths.items() if item[0] not in records]
         capture = partial(_captured, max_bytes=max_bytes, limits=limits)
@@ -139,7 +177,18 @@ def import_kernelbench(
     suite = make_suite(out.stem, graphs)
     write_suite(out, suite)
     left_out = tuple(each for each in problems if each.problem.error is not None)
-    return ImportedSuite(suite, tuple(problems), left_out)
+    other_files = tuple(find_other_files(folder, levels))
+    return ImportedSuite(suite, tuple(problems), left_out, other_files)
+
+
+def _changed(paths: Mapping[str, Path], records: Mapping[str, ImportedProblem]) -> list[str]:
+    """Return the problems whose files are not as they were when they were captured."""
+    known = [name for name in paths if name in records]
+    return [name for name in known if records[name].file_hash != _file_hash(paths[name])]
+
+
+def _file_hash(path: Path) -> str:
+    return untrusted_digest(path).hex()
 
 
 def _captured(
@@ -147,7 +196,8 @@ def _captured(
 ) -> JobOutcome[ImportedProblem]:
     name, path = item
     order = ProblemOrder(str(path.resolve()), may_evaluate=True, max_bytes=max_bytes)
-    return JobOutcome(ImportedProblem(name, captured_problem(order, runner, limits)))
+    file_hash = _file_hash(path)
+    return JobOutcome(ImportedProblem(name, captured_problem(order, runner, limits), file_hash))
 
 
 def suite_graph(imported: ImportedProblem) -> TaskGraph:
