@@ -3,15 +3,20 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import click
 import pytest
 
+from passnet.cli.terminal.interruption import _outlook
+from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.data.dataset.store import write_dataset
+from passnet_exchange.pairs.command import import_kernelbench_command
 from passnet_loops.data.build import read_training, write_rows
 from tests.bench.runs import command, write_small_suite
 from tests.data.dataset.test_build import captured, net, row
@@ -190,3 +195,25 @@ def test_interrupted_judging_says_how_many_rows_are_judged_and_how_to_go_on(
     write_rows(tmp_path / "data", few, manifest.evaluation, Counter())
     words = ["train", "judge", tmp_path / "data", "--out", tmp_path / "out"]
     kept_when_interrupted(words, tmp_path / "out" / "verdicts.jsonl", "judged rows")
+
+
+@dataclass(frozen=True)
+class Info:
+    seed: int = 0
+
+
+def test_results_are_named_where_the_run_is_that_has_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["passnet", "suite", "import", "kernelbench", "KB"])
+    context = click.Context(import_kernelbench_command)
+    context.params = {"out": tmp_path / "kb.parquet", "folder": tmp_path}
+    again = "to go on: passnet suite import kernelbench KB --resume"
+    folder = tmp_path / "kb.work"
+    run = RunFolder(folder, "info.json", Info, "lines.jsonl", Info, str, "captured problems")
+    with run.begin(Info(), False, unchanged("")):
+        assert f"{folder}; " not in _outlook(context)
+        with run.recorder(0) as store:
+            store(Info(1))
+        assert f"1 captured problem is kept in {folder}" in _outlook(context)
+        assert _outlook(context).endswith(again)

@@ -99,23 +99,24 @@ def interruptible() -> Iterator[Interruption]:
 def _outlook(command: click.Context | None) -> str:
     """Return a sentence on the results of a command and its next step."""
     words = shlex.join(["passnet", *sys.argv[1:]])
-    folder = None if command is None else _run_folder(command)
-    if folder is None:
+    values = {} if command is None else command.params
+    can_resume = command and "resume" in {each.name for each in command.command.params}
+    if not can_resume or values.get("out", values.get("work")) is None:
         return f"what it had begun is not complete; to begin again: {words}"
-    held = [text for run in used_runs() if run.out == folder and (text := run.held())]
-    if num_ways := sum(1 for _ in folder.glob(WAY_FILES)):
-        held.append(f"{num_ways} tried way{'s' if num_ways > 1 else ''}")
-    verb = "is" if len(held) == 1 and held[0].startswith("1 ") else "are"
-    kept = f"{' and '.join(held)} {verb} kept in {folder}" if held else "nothing is finished yet"
+    kept = []
+    for folder, texts in _held(values.get("out")).items():
+        verb = "is" if len(texts) == 1 and texts[0].startswith("1 ") else "are"
+        kept.append(f"{' and '.join(texts)} {verb} kept in {folder}")
     resume = "" if "--resume" in sys.argv else " --resume"
-    return f"{kept}; to go on: {words}{resume}"
+    return f"{', '.join(kept) or 'nothing is finished yet'}; to go on: {words}{resume}"
 
 
-def _run_folder(command: click.Context) -> Path | None:
-    """The folder with the records of a command that can resume; None of another one."""
-    if "resume" not in {parameter.name for parameter in command.command.params}:
-        return None
-    out, work = command.params.get("out"), command.params.get("work")
-    if out is not None and "work" in command.params:
-        return work or out.with_suffix(".work")
-    return out
+def _held(out: Path | None) -> dict[Path, list[str]]:
+    """Return what the folders hold where this process has begun a run, and a command's `out`."""
+    held: dict[Path, list[str]] = {}
+    for run in used_runs():
+        if text := run.held():
+            held.setdefault(run.out, []).append(text)
+    if out is not None and (num_ways := sum(1 for _ in out.glob(WAY_FILES))):
+        held.setdefault(out, []).append(f"{num_ways} tried way{'s' if num_ways > 1 else ''}")
+    return held
