@@ -21,6 +21,7 @@ from typing import Any, TypeAlias, TypeVar
 import torch
 from torch.export import ExportedProgram
 
+from passnet.core.jobs.children import end_with_parent
 from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobRunner
 from passnet.core.records.serialise import write_json
 from passnet.errors import BackendError, StoppedError
@@ -93,8 +94,11 @@ def read_program(folder: Path) -> tuple[ExportedProgram, list[torch.Tensor]]:
 
 
 def in_fork(work: Callable[[Path], T], folder: Path) -> T:
-    """Do some work in a process of its own, with whose end all its memory is free."""
-    with ProcessPoolExecutor(1, get_context("fork")) as pool:
+    """Do some work in a process of its own, with whose end all its memory is free.
+
+    It ends with this process, which may be killed: a worker of a pool would not.
+    """
+    with ProcessPoolExecutor(1, get_context("fork"), end_with_parent) as pool:
         return pool.submit(work, folder).result()
 
 
