@@ -1,12 +1,13 @@
 """LLMs on disk: created, written with a model card, and loaded."""
 
-import hashlib
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from passnet.agent.settings import weight_files
 from passnet.core.records.serialise import write_json
+from passnet.core.records.untrusted import contents_digest
 from passnet.data.capture.mismatched_wheels import import_torchvision
 from passnet.errors import InputError
 from passnet_loops.settings import LlmShape, SftSettings
@@ -134,10 +135,8 @@ def load_llm(folder: Path) -> tuple[Any, Any]:
 
 def llm_digest(folder: Path) -> str:
     """Return the SHA-256 of the weights in a run's folder; raise InputError without weights."""
-    digest = hashlib.sha256()
-    for file in sorted(_model_folder(folder, "*.safetensors").glob("*.safetensors")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+    _model_folder(folder, "*.safetensors")
+    return contents_digest(weight_files(folder))
 
 
 def _model_folder(folder: Path, needed: str) -> Path:

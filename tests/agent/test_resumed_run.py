@@ -9,7 +9,7 @@ import pytest
 from passnet.agent.attempts.attempt import Attempt
 from passnet.agent.attempts.session import Session
 from passnet.agent.run import AgentRun, agent_folder, run_agent, write_passes
-from passnet.agent.settings import AgentSettings
+from passnet.agent.settings import AgentSettings, LlmSettings, input_digests
 from passnet.bench.environment import describe_environment
 from passnet.core.jobs.run_plan import RunPlan, RunShard
 from passnet.core.records.serialise import SCHEMA_VERSION
@@ -109,3 +109,32 @@ def test_attempts_of_a_part_at_tasks_that_the_suite_lacks_are_left_out(tmp_path:
     kept = run_agent(RELU, settings, tmp_path / "run", plan, program=nothing)
     assert [(attempt.task, attempt.number) for attempt in kept] == [("relu", 0), ("relu", 1)]
     assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["letter.txt"]
+
+
+def test_a_run_goes_on_only_with_the_same_weights(tmp_path: Path) -> None:
+    out, weights = tmp_path / "run", tmp_path / "llm" / "model" / "model.safetensors"
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(b"first")
+    settings = AgentSettings("trained", checkpoint=str(tmp_path / "llm"))
+    for _ in range(2):
+        [attempt] = run_agent(RELU, settings, out, RunPlan(resume=True), program=failing)
+        assert attempt.ending == "error"
+    weights.write_bytes(b"second")
+    with pytest.raises(InputError, match="files that they name differ"):
+        run_agent(RELU, settings, out, RunPlan(resume=True), program=failing)
+
+
+def test_scripts_and_kernels_are_inputs_too(tmp_path: Path) -> None:
+    script, kernel = tmp_path / "script.toml", tmp_path / "kernels" / "relu" / "A.py"
+    kernel.parent.mkdir(parents=True)
+    for path in (script, kernel):
+        path.write_text("first")
+    settings = AgentSettings(
+        "llm", LlmSettings(f"scripted/{script}"), kernels=str(tmp_path / "kernels")
+    )
+    seen = {input_digests(settings)}
+    for path in (script, kernel):
+        path.write_text("second")
+        seen.add(input_digests(settings))
+    assert len(seen) == 3
+    assert input_digests(AgentSettings("compiler")) == ()

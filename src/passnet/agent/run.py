@@ -19,7 +19,7 @@ from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Attempt, best_state
 from passnet.agent.attempts.attempt_record import attempt_record
 from passnet.agent.attempts.session import Session, new_session
 from passnet.agent.authors.programs import Author, program_author
-from passnet.agent.settings import AgentSettings, LlmSettings
+from passnet.agent.settings import AgentSettings, LlmSettings, input_digests
 from passnet.bench.cluster import check_machine, device_of, environment_on_ray
 from passnet.bench.environment import Environment
 from passnet.bench.run import environment_here, tasks_of_part
@@ -92,7 +92,11 @@ def run_agent(
     environment = (environment_on_ray if plan.is_on_ray else environment_here)(settings.run)
     llms = open_author(settings.llm, settings.limits.cost) if settings.author == "llm" else []
     content_hash = held_out.content_hash if held_out else None
-    settings = replace(settings, run=replace(settings.run, held_out=content_hash))
+    settings = replace(
+        settings,
+        run=replace(settings.run, held_out=content_hash),
+        digests=input_digests(settings),
+    )
     tasks = tasks_of_part(suite, plan.shard)
     run = agent_folder(out)
     info = AgentRun(SCHEMA_VERSION, suite.name, suite.content_hash, settings, environment)
@@ -143,7 +147,7 @@ def agent_folder(out: Path) -> AgentFolder:
 def _difference(old: AgentRun, new: AgentRun) -> str | None:
     """Return the reason, as the end of a sentence, why two runs cannot be one; None if they can."""
     if replace(old, environment=new.environment) != new:
-        return "was made with another suite or other settings"
+        return "was made with another suite or other settings, or files that they name differ"
     if difference := environment_difference(old.environment, new.environment):
         name, before, now = difference
         return f"was made with {name} {before}, and here it is {now}; times of both do not compare"

@@ -2,9 +2,11 @@
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
+from passnet.core.records.untrusted import contents_digest
 from passnet.errors import InputError, boundary
 from passnet.judge.candidate import CallMode
 from passnet.judge.settings import JudgeSettings, RunSettings
@@ -88,7 +90,8 @@ class AgentSettings:
     `is_judged_anew` measures a submission once more, so that its score is not the luckiest of
     several. `kernels` is the folder of honest passes from which attacks begin (`passnet_audit`). Of
     a range of a net, the first `num_layouts` ops only give arguments their order in memory.
-    `checkpoint` is the folder of the author "trained".
+    `checkpoint` is the folder of the author "trained". `digests` are those of `input_digests`, by
+    which a resumed run sees that an input has changed; `run_agent` fills them in.
     """
 
     author: AuthorName
@@ -107,3 +110,21 @@ class AgentSettings:
     kernels: str | None = None
     num_layouts: int | None = None
     checkpoint: str | None = None
+    digests: tuple[str, ...] = ()
+
+
+def input_digests(settings: AgentSettings) -> tuple[str, ...]:
+    """Return the SHA-256 of the content of each file or folder that settings name: the weights of
+    the checkpoint, the kernels, and the script of a scripted LLM.
+    """
+    provider, _, name = settings.llm.name.partition("/") if settings.llm else ("", "", "")
+    script = [Path(name)] if provider == "scripted" and name else []
+    kernels = [] if settings.kernels is None else sorted(Path(settings.kernels).rglob("*.py"))
+    weights = [] if settings.checkpoint is None else weight_files(Path(settings.checkpoint))
+    return tuple(map(contents_digest, filter(None, (weights, kernels, script))))
+
+
+def weight_files(checkpoint: Path) -> list[Path]:
+    """Return the files of an LLM's weights, in a folder or in the folder `model` of it."""
+    folder = checkpoint / "model" if (checkpoint / "model").is_dir() else checkpoint
+    return sorted(folder.glob("*.safetensors"))

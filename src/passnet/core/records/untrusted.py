@@ -3,6 +3,8 @@
 import hashlib
 import os
 import stat
+import sys
+from collections.abc import Iterable
 from io import BufferedReader
 from pathlib import Path
 
@@ -90,6 +92,15 @@ def read_untrusted_text(
         return read_untrusted(path, most_bytes, error).decode()
     except UnicodeDecodeError as cause:
         raise error(f"{path}: not UTF-8 text") from cause
+
+
+def contents_digest(paths: Iterable[Path]) -> str:
+    """Return the SHA-256 of the contents of files, one after another; see `open_untrusted`."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with open_untrusted(path, sys.maxsize) as stream:
+            hashlib.file_digest(stream, lambda: digest)
+    return digest.hexdigest()
 
 
 def untrusted_digest(path: Path, error: type[InputError] = InputError) -> bytes:
