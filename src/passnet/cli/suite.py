@@ -11,7 +11,7 @@ import click
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_notes, print_result, say
-from passnet.errors import InputError
+from passnet.errors import InputError, MeasureError
 
 if TYPE_CHECKING:
     from passnet.core.jobs.run_plan import RunPlan
@@ -190,7 +190,10 @@ def _op_notes(graph: TaskGraph, times: bool, fusion: bool) -> list[OpNote]:
     all_ms: list[float | None] = [None] * num_ops
     if times:
         module = build(here.program, graph.name)
-        all_ms = [op.ms for op in op_times(module, torch_arguments(here, "fresh", 0))]
+        try:
+            all_ms = [op.ms for op in op_times(module, torch_arguments(here, "fresh", 0))]
+        except MeasureError as cause:
+            print_notes([f"{graph.name}: drawn without times; {cause}"])
     kernels: dict[int, int] = {}
     if fusion:
         for number, kernel in enumerate(fusion_plan(here, graph.name).kernels):
