@@ -174,7 +174,7 @@ def table_rows(found: Sequence[PassesInNets]) -> Iterator[str]:
         low, high = wilson(kept, len(won))
         means = [geometric_mean(values) if values else math.nan for values in (
             [place.task_speedup or 1.0 for place in places],
-            [place.predicted or 1.0 for place in places],
+            [place.predicted for place in places if place.predicted],
             [place.speedup or 1.0 for place in places],
             [place.again or 1.0 for place in places],
         )]  # fmt: skip

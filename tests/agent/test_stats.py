@@ -88,6 +88,15 @@ def test_an_author_without_a_state_counts_as_failed_in_the_curve() -> None:
     assert (stats.num_scored, stats.num_submitted, stats.solved_ratio) == (2, 1, 0.5)
 
 
+def test_an_author_without_a_submission_counts_as_failed_in_every_score() -> None:
+    nothing = attempt(number=1, best=None, score=None, final_score=None, ending="turns")
+    (stats,) = summarise([attempt(), nothing])
+    assert stats.mean_score == pytest.approx((1.5 + 0.1) / 2)
+    assert stats.geomean_score == pytest.approx(math.sqrt(1.5 * 0.1))
+    assert stats.geomean_final_score == pytest.approx(math.sqrt(1.4 * 0.1))
+    assert "submitted nothing counts as an AS of 0.1" in markdown(stats_tables([stats]))
+
+
 def test_an_attempt_that_ended_in_an_error_is_counted_and_in_no_score() -> None:
     failed = attempt(number=1, ending="error", evaluations=evaluations(9.0), final_score=9.0)
     (stats,) = summarise([attempt(), failed])

@@ -1,6 +1,8 @@
 """Entries of a leaderboard: what is checked of them, and that each check is seen to fail."""
 
+import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,8 @@ from passnet.bench.run_record import BenchRunInfo, run_folder
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.errors import InputError
 from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
-from passnet.judge.timing.estimate import speedup
+from passnet.judge.timing.estimate import low_mean, speedup
+from passnet.judge.timing.roofline import Roofline
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.findings import Finding
 from passnet_site.leaderboard.board_settings import board_settings
@@ -33,6 +36,9 @@ from passnet_site.leaderboard.rejudging import (
     read_verification,
     write_verification,
 )
+from passnet_site.pages.board_pages import line_table
+from passnet_site.pages.boards import board_scores, boards_of
+from passnet_site.pages.measured import KnownSuites, read_entries
 from tests.bench.runs import passnet, write_small_suite
 from tests.judge.folders import GOOD, write_passes
 from tests.pages.site.runs import hostile_suite, write_hostile_passes, write_run
@@ -76,7 +82,8 @@ def on_busy_machine(trial: Trial) -> Trial:
     rounds = tuple((one * 1.3, two) for one, two in trial.reference_rounds_ms)
     found = speedup(np.array(rounds), np.array(trial.candidate_rounds_ms), 0)
     return replace(trial, reference_rounds_ms=rounds, speedup=found.value, speedup_low=found.low,
-                   speedup_high=found.high)  # fmt: skip
+                   speedup_high=found.high,
+                   reference_ms=float(low_mean(np.array(rounds).reshape(-1))))  # fmt: skip
 
 
 REJECTED = (Finding("reject", "constant_output", "x"),)
@@ -94,6 +101,21 @@ BAD_TRIALS: dict[str, tuple[Callable[[list[Trial]], list[Trial]], str]] = {
     "the machine was busy": (
         lambda trials: [on_busy_machine(trials[0]), *trials[1:]],
         "times: 1 trials are not .* eager torch differs from itself"),
+    "eager torch is slower than its times": (
+        lambda trials: [replace(trials[0], reference_ms=9.0), *trials[1:]],
+        r"a call takes \(9.0, .*\) ms, and \[0.2"),
+    "a call is faster than its times": (
+        lambda trials: [replace(trials[0], candidate_ms=1e-6), *trials[1:]],
+        r"a call takes \(0.2.*, 1e-06\) ms"),
+    "what failed has a time without raw ones": (
+        lambda trials: [
+            Trial(*(trials[0].task, trials[0].graph, "eager", "timeout"), candidate_ms=1.0),
+            *trials[1:],
+        ],
+        "its raw times are missing"),
+    "what failed has a speedup": (
+        lambda trials: [replace(trials[0], status="timeout"), *trials[1:]],
+        "it claims a speedup, and is timeout"),
     "a cheat counts": (
         lambda trials: [replace(trials[0], findings=REJECTED), *trials[1:]],
         "findings: .* with a finding that rejects"),
@@ -142,6 +164,26 @@ def test_bad_settings_are_found(name: str, tmp_path: Path) -> None:
     _, entry, trials = make(tmp_path)
     found = failed(check_run(change(entry.info), trials, SUITE))
     assert any(text.startswith(sentence) for text in found), found
+
+
+def test_what_is_wrong_at_every_level_needs_no_speedup(tmp_path: Path) -> None:
+    _, entry, trials = make(tmp_path)
+    wrong = replace(trials[0], smallest_t=None, speedup=None, speedup_low=None, speedup_high=None)
+    assert failed(check_run(entry.info, [wrong, *trials[1:]], SUITE)) == []
+
+
+def test_a_cheat_may_have_raw_times_below_those_without_calls(tmp_path: Path) -> None:
+    _, entry, trials = make(tmp_path)
+    rounds = tuple((-1e-5, 1e-5) for _ in trials[0].reference_rounds_ms)
+    cheat = Trial(
+        *(trials[0].task, trials[0].graph, trials[0].candidate, "cheat"),
+        findings=REJECTED,
+        reference_ms=trials[0].reference_ms,
+        candidate_ms=-1e-5,
+        reference_rounds_ms=trials[0].reference_rounds_ms,
+        candidate_rounds_ms=rounds,
+    )
+    assert failed(check_run(entry.info, [cheat, *trials[1:]], SUITE)) == []
 
 
 def test_changed_sources_scores_and_files_are_found(tmp_path: Path) -> None:
@@ -199,6 +241,40 @@ def test_an_entry_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -
     run = passnet("leaderboard", "verify", "--leaderboard", tmp_path / "board")
     assert run.returncode == 1 and "first: " in run.stdout
     assert "broken: unreadable" in run.stdout
+
+
+def test_a_verification_that_cannot_be_read_does_not_hide_other_entries(tmp_path: Path) -> None:
+    folder, _, _ = make(tmp_path)
+    broken = folder.parent / "verified" / "first"
+    broken.mkdir(parents=True)
+    (broken / "verification.json").write_text("{}")
+    shutil.copytree(folder, folder.parent / "second")
+    record = folder.parent / "second" / ENTRY_FILE
+    write_json(record, replace(read_json(record, LeaderboardEntry), name="second"))
+    run = passnet("leaderboard", "verify", "--leaderboard", folder.parent, "--json")
+    first, second = json.loads(run.stdout)
+    assert run.returncode == 1 and "verification.json" in first["problems"][-1]
+    assert (second["entry"], second["verification"]) == ("second", None)
+
+
+def test_pages_show_what_no_check_derives_only_where_it_was_judged_here(tmp_path: Path) -> None:
+    folder, entry, trials = make(tmp_path)
+    limit = Roofline(1, 1, 0, 0, 1e9, 1e9, 1.0, 1.0)
+    claimed = [replace(each, roofline=limit, candidate_cold_ms=1.0) for each in trials]
+    TRIALS.write(folder / "trials.parquet", claimed)
+    digest = hashlib.sha256((folder / "trials.parquet").read_bytes()).hexdigest()
+    entry = replace(entry, trials_sha256=digest)
+    write_json(folder / ENTRY_FILE, entry)
+    [run] = read_entries(folder.parent, KnownSuites((SUITE,)))
+    assert run.standing == "entry"
+    assert {(each.roofline, each.candidate_cold_ms) for each in run.trials} == {(None, None)}
+    write_verification(folder.parent, verification(folder, entry, trials), claimed)
+    [run] = read_entries(folder.parent, KnownSuites((SUITE,)))
+    assert (run.standing, {each.roofline for each in run.trials}) == ("verified", {limit})
+    [board] = boards_of([run], [SUITE])
+    columns = line_table(board, board_scores(board).whole, {})["columns"]
+    [in_nets] = [column["values"] for column in columns if column["title"] == "in nets"]
+    assert in_nets == [None, None, "1.030, 1 of 2 nets, from records"]
 
 
 def test_passes_of_an_entry_lie_in_it(tmp_path: Path) -> None:

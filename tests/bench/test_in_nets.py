@@ -1,6 +1,7 @@
 """Passes in the nets that their tasks came from: places, figures, and a run."""
 
 import json
+import multiprocessing
 import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from passnet.bench.in_nets import (
     record_of,
 )
 from passnet.bench.run_record import run_info
-from passnet.core.records.serialise import write_json
+from passnet.core.records.serialise import encode, write_json
 from passnet.data.capture.store import GraphSource, write_set
 from passnet.errors import InputError, PassFolderError
 from passnet.graph.spec import Graph
@@ -214,6 +215,64 @@ def test_what_passes_did_is_kept_by_their_content(tmp_path: Path) -> None:
         keep_in_nets(each, tmp_path)
     assert read_in_nets(tmp_path) == [other, first]
     assert (first.score, other.score) == (pytest.approx(2.0), None)
+
+
+def test_records_of_other_tasks_and_nets_of_the_same_passes_are_kept(tmp_path: Path) -> None:
+    def passes(*places: InNet) -> PassesInNets:
+        return PassesInNets("a", places, "mine")
+
+    one, two = InNet("t", "one", "ok", 1, speedup=2.0), InNet("t", "two", "ok", 1, speedup=3.0)
+    other, again = InNet("other", "one", "timeout", 0), replace(two, speedup=4.0)
+    for each in (passes(one, two), passes(other), passes(again)):
+        keep_in_nets(each, tmp_path)
+    assert read_in_nets(tmp_path) == [passes(one, again, other)]
+
+
+def _keep_many(folder: Path, name: str) -> None:
+    for number in range(20):
+        keep_in_nets(PassesInNets(f"{name}-{number}", ()), folder)
+
+
+def test_records_that_two_processes_store_are_all_kept(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_keep_many, args=(tmp_path, name)) for name in "ab"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    kept = {each.code_hash for each in read_in_nets(tmp_path)}
+    assert kept == {f"{name}-{number}" for name in "ab" for number in range(20)}
+
+
+def test_parts_that_take_longer_than_their_net_have_no_share_and_no_prediction(
+    tmp_path: Path,
+) -> None:
+    graph = small_graph().graph
+    site = TaskInNet("t", "net", TaskGraph("t--task", "t--task", graph), TaskGraph("t", "t", graph))
+    times_ms = {"t--task": 1.0, "t": 2.9}
+    trials = {
+        (place, name): trial(place, name, speedup, ms, 3)
+        for place, ms in times_ms.items()
+        for name, speedup in ((ALONE, 1.0), (AGAIN, 1.0), ("mine", 2.0))
+    }
+    record = record_of(site, trials, "mine")
+    assert (record.share, record.predicted, record.task_speedup) == (None, None, 2.0)
+    [row] = net_table([record]).rows
+    assert row[4:6] == ("–", "–")
+    text = encode([PassesInNets("a", (record,))]).replace(
+        b'"share":null,"predicted":null', b'"share":3.4,"predicted":0.42'
+    )
+    assert b"3.4" in text
+    (tmp_path / "in_nets.json").write_bytes(text)
+    assert read_in_nets(tmp_path) == [PassesInNets("a", (record,))]
+
+
+def test_the_score_says_how_many_nets_it_is_of() -> None:
+    lost = tuple(InNet(f"t{number}", "net", "runtime_error", 1) for number in range(9))
+    found = PassesInNets("a", (InNet("t", "net", "ok", 1, speedup=1.5), *lost))
+    assert (found.score, found.score_text) == (pytest.approx(1.5), "1.500, 1 of 10 nets")
+    assert PassesInNets("a", lost).score_text == "0 of 9 nets"
+    assert "of 1 of 10 nets is 1.500" in net_table(found.places).note
 
 
 @pytest.mark.slow

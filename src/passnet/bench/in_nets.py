@@ -17,8 +17,9 @@ from statistics import geometric_mean
 
 from passnet.bench.run import run_suite
 from passnet.bench.run_record import RUN_FILE, run_folder, suite_of_run
+from passnet.core.jobs.folder_lock import folder_lock
 from passnet.core.jobs.run_plan import RunPlan
-from passnet.core.records.folders import atomic_folder
+from passnet.core.records.folders import atomic_folder, below
 from passnet.core.records.serialise import decode, read_json, write_json
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set
 from passnet.data.mine.cut import cut_range, inferred_specs, parent_of, single_assignment
@@ -40,6 +41,8 @@ ALONE, AGAIN = "inductor", "inductor again"
 """Inductor alone, by its names in the run."""
 
 PASSES_FOLDER, IN_NETS_FILE = "passes", "in_nets.json"
+KEEP_WAIT_S = 30.0
+"""Seconds to wait for another process that works in the folder of records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,8 @@ class InNet:
         num_matches: places of the net where it applies.
         task_speedup: of the task, over Inductor alone.
         share: of the net's time, spent at these places by Inductor alone, as the task tells, at the
-            place of median size; it counts what a small graph costs to be called.
+            place of median size; it counts what a small graph costs to be called. None, as is
+            `predicted`, where that is more than the net's time: the places take less in the net.
         predicted: speedup of the net if that time changed as on the task (Amdahl's law).
         speedup, low, high: of the net over Inductor alone, with a 95 % interval.
         again: of Inductor alone over itself.
@@ -72,6 +76,11 @@ class InNet:
     high: float | None = None
     again: float | None = None
     error: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.share is not None and self.share > 1:
+            object.__setattr__(self, "share", None)
+            object.__setattr__(self, "predicted", None)
 
     @property
     def is_won_on_task(self) -> bool:
@@ -93,10 +102,20 @@ class PassesInNets:
     candidate: str = ""
 
     @property
+    def speedups(self) -> list[float]:
+        """The nets' speedups over Inductor alone, where they were timed."""
+        return [site.speedup for site in self.places if (site.speedup or 0) > 0]
+
+    @property
     def score(self) -> float | None:
-        """The geometric mean of the nets' speedups over Inductor alone, where they were timed."""
-        speedups = [site.speedup for site in self.places if site.speedup]
-        return geometric_mean(speedups) if speedups else None
+        """The geometric mean of `speedups`; nets that failed with the passes are not in it."""
+        return geometric_mean(self.speedups) if self.speedups else None
+
+    @property
+    def score_text(self) -> str:
+        """The score, and the number of nets that it is of."""
+        mean = "" if self.score is None else f"{self.score:.3f}, "
+        return f"{mean}{len(self.speedups)} of {len(self.places)} nets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +381,7 @@ def _copy_passes(out: Path, sites: Sequence[TaskInNet], folders: Mapping[str, Pa
     """
     for site in sites:
         for graph in (site.on_task, site.in_net) if site.task in folders else ():
-            source, target = folders[site.task], out / graph.task
+            source, target = folders[site.task], below(out, graph.task)
             if not target.exists():
                 with atomic_folder(target) as partial:
                     shutil.copytree(source, partial, symlinks=True, dirs_exist_ok=True)
@@ -373,9 +392,17 @@ def _copy_passes(out: Path, sites: Sequence[TaskInNet], folders: Mapping[str, Pa
 
 
 def keep_in_nets(passes: PassesInNets, folder: Path) -> None:
-    """Write the records of passes in nets into a folder, and keep those of other passes."""
-    earlier = [each for each in read_in_nets(folder) if each.code_hash != passes.code_hash]
-    write_json(folder / IN_NETS_FILE, [*earlier, passes])
+    """Write the records of passes in nets into a folder, and keep those of other passes and nets.
+
+    Raises:
+        InputError: another process works in the folder, or the records there cannot be read.
+    """
+    with folder_lock(folder, KEEP_WAIT_S):
+        earlier = {each.code_hash: each for each in read_in_nets(folder)}
+        before = earlier.pop(passes.code_hash, passes).places
+        places = {(place.task, place.net): place for place in (*before, *passes.places)}
+        merged = replace(passes, places=tuple(places.values()))
+        write_json(folder / IN_NETS_FILE, [*earlier.values(), merged])
 
 
 def read_in_nets(folder: Path) -> list[PassesInNets]:

@@ -12,7 +12,7 @@ from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
 from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_notes, say
-from passnet.errors import InputError, no_such
+from passnet.errors import InputError, PassnetError, no_such
 
 if TYPE_CHECKING:
     from passnet.bench.run_record import BenchRunInfo
@@ -129,8 +129,8 @@ def verify_command(options: LeaderboardVerifyOptions) -> None:
 
     Each ENTRY, all by default, gets its scores computed again from its raw times, and is checked
     for completeness, the suite's hash, the judge's version, settings and sources. With --rejudge
-    its pass folders are then judged here in a sandbox. Exits with 1 if a check fails, or the
-    results here do not confirm the claims.
+    its pass folders are then judged here in a sandbox. Exits with 1 if a check fails, the results
+    here do not confirm the claims, or an entry cannot be judged.
     """
     from passnet_site.leaderboard.entry import entry_folders, read_entry
     from passnet_site.leaderboard.entry_checks import check_entry, failed
@@ -150,12 +150,16 @@ def verify_command(options: LeaderboardVerifyOptions) -> None:
         suite = known.of_hash(entry.info.suite_hash)
         checks = check_entry(folder, entry, trials, suite)
         problems = failed(checks)
-        record = None
-        if options.rejudge and suite is not None and not problems:
-            record, new_trials = _rejudged(folder, suite, options)
-            write_verification(options.leaderboard, record, new_trials)
-        elif (earlier := read_verification(options.leaderboard, entry.name)) is not None:
-            record = earlier[0]
+        record, fault = None, ""
+        try:
+            if options.rejudge and suite is not None and not problems:
+                record, new_trials = _rejudged(folder, suite, options)
+                write_verification(options.leaderboard, record, new_trials)
+            elif (earlier := read_verification(options.leaderboard, entry.name)) is not None:
+                record = earlier[0]
+        except PassnetError as cause:
+            record, fault = None, str(cause)
+            problems.append(fault)
         if record is not None and not record.is_confirmed:
             problems += [
                 f"{claim.candidate}: {claim.text}"
@@ -173,7 +177,7 @@ def verify_command(options: LeaderboardVerifyOptions) -> None:
             }
         )
         if not options.json:
-            _print_entry(entry.name, checks, record)
+            _print_entry(entry.name, checks, record, fault)
     if options.json:
         print_json(facts)
     bad = [str(fact["entry"]) for fact in facts if fact["problems"]]
@@ -211,8 +215,9 @@ def _standing(checks: list[EntryCheck], record: EntryVerification | None) -> str
     return "verified" if record.is_confirmed else "not confirmed"
 
 
-def _print_entry(name: str, checks: list[EntryCheck], record: EntryVerification | None) -> None:
-
+def _print_entry(
+    name: str, checks: list[EntryCheck], record: EntryVerification | None, fault: str
+) -> None:
     say(f"{name}: {_standing(checks, record)}")
     for check in checks:
         say(f"  {'ok  ' if check.is_passed else 'BAD '} {check.name}: {check.text}")
@@ -220,3 +225,5 @@ def _print_entry(name: str, checks: list[EntryCheck], record: EntryVerification 
         found = "not timed" if each.found is None else f"AS {each.found.score:.3f}"
         text = f"{each.candidate}: {each.text}, {found} here"
         say(f"  {'ok  ' if each.is_confirmed else 'BAD '} judged again: {text}")
+    if fault:
+        say(f"  BAD  judged again: left out, {fault}")

@@ -11,7 +11,7 @@ from passnet.bench.run_record import BenchRunInfo
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.errors import PassnetError
 from passnet.judge.suite.suite import Suite
-from passnet.judge.timing.estimate import self_ratio, speedup
+from passnet.judge.timing.estimate import low_mean, self_ratio, speedup
 from passnet.judge.trial import Trial
 from passnet.judge.verdict.findings import CATALOGUE
 from passnet.version import __version__
@@ -145,7 +145,7 @@ def _steady(trials: Sequence[Trial]) -> EntryCheck:
 
 
 def _times(info: BenchRunInfo, trials: Sequence[Trial]) -> EntryCheck:
-    """Check that speedups follow from the raw times, and that these show a quiet machine."""
+    """Check that times and speedups follow from the raw ones, and that the machine was quiet."""
     faults = [(trial, "; ".join(_odd_times(info, trial))) for trial in trials]
     odd = [f"{trial.graph} under {trial.candidate}: {fault}" for trial, fault in faults if fault]
     problems = [f"{len(odd)} trials are not what their raw times give; {odd[0]}"] if odd else []
@@ -155,18 +155,30 @@ def _times(info: BenchRunInfo, trials: Sequence[Trial]) -> EntryCheck:
 
 def _odd_times(info: BenchRunInfo, trial: Trial) -> Iterator[str]:
     judge = info.settings.judge
-    if trial.status != "ok" or judge.timing is None:
-        return
+    claims = (trial.speedup, trial.speedup_low, trial.speedup_high)
+    times_ms = (trial.reference_ms, trial.candidate_ms)
     reference, candidate = (
         np.array(rounds, dtype=float)
         for rounds in (trial.reference_rounds_ms, trial.candidate_rounds_ms)
     )
     is_whole = reference.ndim == 2 and reference.shape == candidate.shape and reference.size > 0
+    if is_whole:
+        means = [float(low_mean(rounds.reshape(-1))) for rounds in (reference, candidate)]
+        if not _agree(times_ms, means):
+            yield f"a call takes {times_ms} ms, and {means} by its raw times"
+    elif any(each is not None for each in (*claims, *times_ms)):
+        yield "its raw times are missing"
+        return
+    if trial.status != "ok" or judge.timing is None:
+        if any(claim is not None for claim in claims):
+            yield f"it claims a speedup, and is {trial.status}"
+        return
+    if trial.smallest_t is None and trial.speedup is None:
+        return  # wrong at every level, where no speed counts
     if not is_whole or reference.min() <= 0 or candidate.min() <= 0:
         yield "its raw times are missing"
         return
     computed = speedup(reference, candidate, judge.seed)
-    claims = (trial.speedup, trial.speedup_low, trial.speedup_high)
     if not _agree(claims, (computed.value, computed.low, computed.high)):
         yield f"its speedup is {trial.speedup}, and {computed.value:.6f} by its raw times"
     ratio = self_ratio(reference)
@@ -177,7 +189,7 @@ def _odd_times(info: BenchRunInfo, trial: Trial) -> Iterator[str]:
 def _agree(claims: Sequence[float | None], computed: Sequence[float]) -> bool:
     pairs = zip(claims, computed, strict=True)
     return all(
-        claim is not None and abs(claim - number) <= SAME * number for claim, number in pairs
+        claim is not None and abs(claim - number) <= SAME * abs(number) for claim, number in pairs
     )
 
 

@@ -367,7 +367,7 @@ def write_trials(site: SiteFolder, board: Board) -> None:
         for trial in line.trials
     ]
     data = {"trials": table_spec(columns, rows, height=TABLE_HEIGHT)}
-    page = f"boards/{board.stem}-trials.html"
+    page = f"trials/{board.stem}.html"
     site.write_page(page, "trials", data, board=board, num_trials=len(rows))
 
 

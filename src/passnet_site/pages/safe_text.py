@@ -10,7 +10,7 @@ import msgspec
 from pygments.formatters import HtmlFormatter
 
 from passnet.core.records.serialise import encode
-from passnet.core.terminal.visible_text import visible
+from passnet.core.terminal.visible_text import source_lines, visible
 
 _COLOURS = {"light": "xcode", "dark": "github-dark"}
 MAX_DIFF_LINES = 2_000
@@ -18,6 +18,7 @@ MAX_DIFF_LINES = 2_000
 shown as gone and new."""
 
 _SAFE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
+_HASHED = re.compile(r".*-[0-9a-f]{16}")
 
 
 def file_stem(text: str) -> str:
@@ -25,12 +26,12 @@ def file_stem(text: str) -> str:
 
     Examples:
         >>> file_stem("rms_norm"), file_stem("../A b")
-        ('rms_norm', 'a-b-e3f8e011')
+        ('rms_norm', 'a-b-e3f8e011e476be6b')
     """
-    if _SAFE.fullmatch(text):
+    if _SAFE.fullmatch(text) and _HASHED.fullmatch(text) is None:
         return text
     plain = re.sub(r"[^a-z0-9_]+", "-", text.lower()).strip("-")[:60] or "x"
-    return f"{plain}-{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:8]}"
+    return f"{plain}-{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
 def shown(value: Any) -> Any:
@@ -73,7 +74,7 @@ def folder_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     parts: list[str] = []
     for name in sorted({*before, *after}):
         if before.get(name) != after.get(name):
-            old, new = (files.get(name, "").splitlines() for files in (before, after))
+            old, new = (source_lines(files.get(name, "")) for files in (before, after))
             pairs = (
                 [(old, new)] if len(old) + len(new) <= MAX_DIFF_LINES else [(old, []), ([], new)]
             )

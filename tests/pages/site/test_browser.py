@@ -85,7 +85,7 @@ def test_every_page_loads_from_disk_without_a_word_and_runs_no_text_of_others(
 
 
 def test_hostile_names_can_be_read_on_the_pages_that_have_them(site: Path, page: Any) -> None:
-    for name in ("index.html", "boards/hostile.html", "boards/hostile-trials.html",
+    for name in ("index.html", "boards/hostile.html", "trials/hostile.html",
                  "attempts/index.html", "studies/index.html"):  # fmt: skip
         visit(page, site / name)
         assert "<script>window.hacked=1</script>" in page.evaluate("document.body.innerText"), name
@@ -110,7 +110,7 @@ def test_heads_sort_their_columns_by_mouse_and_by_key(site: Path, page: Any) -> 
 
 
 def test_filters_and_search_keep_the_rows_that_fit(site: Path, page: Any) -> None:
-    visit(page, site / "boards" / "hostile-trials.html")
+    visit(page, site / "trials" / "hostile.html")
     status = page.locator("[role=status]")
     assert status.text_content() == "144 rows"
     page.locator("select[name=candidate]").select_option("mine")
@@ -180,7 +180,7 @@ class Quiet(SimpleHTTPRequestHandler):
 def test_a_web_server_serves_it_as_well(site: Path, page: Any) -> None:
     handler = partial(Quiet, directory=str(site))
     with serving(handler) as address:
-        page.goto(f"{address}/boards/hostile-trials.html")
+        page.goto(f"{address}/trials/hostile.html")
         until(page, "document.querySelectorAll('.tabulator-row').length > 10")
         page.locator("nav a").first.click()
         until(page, "document.querySelectorAll('.tabulator-row').length === 3")
@@ -226,7 +226,7 @@ def test_ten_thousand_trials_are_quick(tmp_path: Path, page: Any) -> None:
     write_index(written, parts.boards, [scores])
     write_board(written, board, scores)
     write_trials(written, board)
-    for name in ("index", f"boards/{board.stem}", f"boards/{board.stem}-trials"):
+    for name in ("index", f"boards/{board.stem}", f"trials/{board.stem}"):
         page.requests.clear()
         start = time.monotonic()
         visit(page, out / f"{name}.html")

@@ -122,7 +122,7 @@ def test_the_leaderboard_has_the_scores_of_the_records(site: Path) -> None:
 
 def test_a_board_shows_passes_in_nets(site: Path) -> None:
     [board] = given(site, "index.html", "boards")
-    assert [line["nets"] for line in board["lines"]] == [None, None, 1.03]
+    assert [line["nets"] for line in board["lines"]] == [None, None, "1.030, 1 of 2 nets"]
     [page] = [path for path in site.glob("boards/*.html") if "trials" not in path.name]
     columns = given(site, f"boards/{page.name}", "nets")["columns"]
     speedups = next(column for column in columns if column["title"].startswith("in the net"))
@@ -183,6 +183,17 @@ def test_other_hardware_threads_and_versions_are_other_boards(tmp_path: Path) ->
     assert len(boards) == len(machines) and len({board.stem for board in boards}) == len(boards)
     [shared] = [board for board in boards if len(board.lines) == 4]
     assert len({line.name for line in shared.lines}) == 4
+
+
+def test_no_page_of_a_board_is_that_of_another(tmp_path: Path) -> None:
+    suites = [hostile_suite(1, "demo"), hostile_suite(2, "demo-trials")]
+    runs = [write_run(tmp_path / suite.name, suite) for suite in suites]
+    build_site(read_parts(runs, None, suites, None), tmp_path / "out", "Two")
+    for folder in ("boards", "trials"):
+        names = {path.name for path in (tmp_path / "out" / folder).glob("*.html")}
+        assert names == {"demo.html", "demo-trials.html"}
+    text = (tmp_path / "out" / "boards" / "demo-trials.html").read_text(encoding="utf-8")
+    assert "<h2>How it was measured</h2>" in text
 
 
 def test_a_run_that_was_stopped_is_told_from_whole_ones(tmp_path: Path) -> None:

@@ -126,11 +126,11 @@ def test_no_page_breaks_a_rule_of_axe(
     tasks = sorted(path for path in site.glob("tasks/*/*.html"))
     attempts = sorted(site.glob("attempts/0*.html"))
     studies = sorted(site.glob("studies/0*.html"))
-    places = ("index", "boards/hostile", "boards/hostile-trials", "tasks/index", "attempts/index",
+    places = ("index", "boards/hostile", "trials/hostile", "tasks/index", "attempts/index",
               "studies/index", "about")  # fmt: skip
     pages = [*(site / f"{place}.html" for place in places), tasks[0], attempts[0], studies[0]]
     found = {}
-    for path in (*pages, optimized, named / "boards" / "named-trials.html"):
+    for path in (*pages, optimized, named / "trials" / "named.html"):
         assert show(screen, path)
         if broken := faults(screen):
             found[path.name] = broken
@@ -141,7 +141,7 @@ def test_no_page_breaks_a_rule_of_axe(
     assert found == {}
 
 
-@pytest.mark.parametrize("place", ["boards/named-trials", "tasks/index", "boards/named"])
+@pytest.mark.parametrize("place", ["trials/named", "tasks/index", "boards/named"])
 def test_names_are_shown_whole(named: Path, screen: Any, place: str) -> None:
     show(screen, named / f"{place}.html")
     cut = screen.evaluate(

@@ -49,6 +49,12 @@ def test_names_of_files_differ_where_names_differ() -> None:
     assert len({file_stem(name) for name in names}) == len(names)
 
 
+@given(st.text(max_size=99))
+def test_no_name_has_the_name_of_the_file_of_another(text: str) -> None:
+    stem = file_stem(text)
+    assert stem == text or file_stem(stem) != stem
+
+
 def test_source_is_coloured_as_text() -> None:
     found = coloured("a.py", f"x = 1  # {HOSTILE}")
     assert '<span class="c1">' in found and "<script" not in found and "<img" not in found

@@ -19,7 +19,7 @@ from passnet.errors import InputError
 from passnet.judge.score.es import SEVERE_PENALTY, Score
 
 FAILED_SCORE = SEVERE_PENALTY
-"""The AS of a task without any match, and here of an author who evaluates nothing."""
+"""The AS of a task without any match, and here of an author who evaluates or submits nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ class AuthorStats:
         solved_ratio: share of the scored, without the untimed, whose final score is above 1.
         tasks_solved_ratio: share of tasks that an attempt solved; a task whose scored attempts are
             all untimed is left out.
-        mean_score: mean AS of the submitted states as they were evaluated.
+        mean_score: mean AS of the submitted states as they were evaluated. A scored attempt that
+            submitted nothing counts `FAILED_SCORE`; one that was not timed is left out.
         geomean_score: the same as a geometric mean.
         geomean_final_score: AS of the same states measured anew at the end; it is lower, since the
             best of several noisy measurements promises too much.
@@ -137,8 +138,9 @@ def _summary(attempts: Sequence[Attempt], suite: str | None) -> AuthorStats:
     num_exploits = sum(bool(evaluation.exploits) for evaluation in evaluations)
     flips = [num_flips(attempt.evaluations) for attempt in attempts]
     costs = [attempt.cost for attempt in attempts if attempt.cost is not None]
-    scores = [attempt.score for attempt in submitted if attempt.score is not None]
-    finals = [attempt.final_score for attempt in submitted if attempt.final_score is not None]
+    failed = [FAILED_SCORE] * (len(scored) - len(submitted))
+    scores = [each.score for each in submitted if each.score is not None] + failed
+    finals = [each.final_score for each in submitted if each.final_score is not None] + failed
     return AuthorStats(
         author=attempts[0].author,
         llm=attempts[0].llm,

@@ -6,6 +6,7 @@ import shlex
 import socket
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -38,16 +39,17 @@ class LockHolder:
 
 
 @contextmanager
-def folder_lock(folder: Path) -> Iterator[None]:
+def folder_lock(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
     """Keep others out of a folder for the length of the block.
 
     The OS releases the lock when this process ends; its children do not hold it. File systems
-    without locks get none. An InputError names the process that works in the folder.
+    without locks get none. An InputError names the process that works in the folder, if it still
+    does after `wait_s` seconds.
     """
     path = folder / LOCK_FILE
     now = datetime.now().astimezone().isoformat(" ", "seconds")
     holder = LockHolder(os.getpid(), socket.gethostname(), now, shlex.join(sys.argv))
-    descriptor = _locked(path)
+    descriptor = _locked(path, time.monotonic() + wait_s)
     try:
         with naming(path):
             os.pwrite(descriptor, encode(holder), 0)
@@ -58,7 +60,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _locked(path: Path) -> int:
+def _locked(path: Path, until: float) -> int:
     """Open the lock file, lock it where the file system can, and return its descriptor."""
     import fcntl  # not on Windows, where runs can be read
 
@@ -76,6 +78,10 @@ def _locked(path: Path) -> int:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as cause:
+            if time.monotonic() < until:
+                os.close(descriptor)
+                time.sleep(0.05)
+                continue
             with os.fdopen(descriptor, "rb") as stream:
                 raise InputError(_complaint(path.parent, stream.read(_MAX_BYTES))) from cause
         except OSError as cause:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from passnet.agent.trajectories.selection import TrainingInfo
-from passnet.agent.trajectories.stats import AuthorStats, doublings
+from passnet.agent.trajectories.stats import FAILED_SCORE, AuthorStats, doublings
 from passnet.pages.figures.styles import new_figure
 from passnet.pages.tables.cells import NOTHING, counts_in_words, number, percent
 from passnet.pages.tables.tables import Table
@@ -52,7 +52,8 @@ def stats_tables(stats: Sequence[AuthorStats]) -> list[Table]:
     scores_note = (
         "solved: the final score is above 1. AS: geometric mean of the best states as evaluated; "
         "final: the same states measured anew. not timed: submissions for which the machine was "
-        "too busy at the end. These and errors are in no score."
+        "too busy at the end. These and errors are in no score. An attempt that submitted nothing "
+        f"counts as an AS of {FAILED_SCORE:g}."
     )
     conduct_note = (
         "flipped: attempts that passed, failed, and passed again; flips: how often an attempt did. "
