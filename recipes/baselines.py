@@ -102,13 +102,17 @@ def table_rows(rows: Sequence[Row]) -> Iterator[str]:
     """
     scores = {scored.candidate: scored for scored in score_rows(rows)}
     for name in dict.fromkeys(row.candidate for row in rows):
+        title = "what a library would choose" if name == "choice" else f"`{name}`"
+        if name not in scores:
+            yield f"| {title} | not measured, as all its trials are unstable |{' – |' * 5}"
+            continue
         scored, own = scores[name], [row for row in rows if row.candidate == name]
         right = [row for row in own if row.smallest_t is not None and row.smallest_t <= CORRECT_AT]
         faster = sum((row.speedup_low or 0.0) > NOTABLE for row in right) / len(own)
         slower = sum((row.speedup_high or 1.0) < 1 / NOTABLE for row in right) / len(own)
         interval = scored.intervals["both"]
         cells = (
-            "what a library would choose" if name == "choice" else f"`{name}`",
+            title,
             f"{scored.suite.score:.3f}",
             f"{interval.low:.3f} – {interval.high:.3f}",
             f"{scored.suite.score_float64:.3f}",

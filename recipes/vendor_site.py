@@ -16,7 +16,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[1] / "src" / "passnet" / "site" / "assets" / "vendor"
+FOLDER = Path(__file__).parents[1] / "src" / "passnet" / "pages" / "site" / "assets" / "vendor"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,6 @@ def fetch(package: NpmPackage, folder: Path) -> None:
 
 def main() -> None:
     """Fetch all packages."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
     for package in PACKAGES:
         fetch(package, FOLDER)
         print(f"{package.name} {package.version}")

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from passnet.core.records.folders import atomic_folder
 from passnet.core.records.parquet import ROW_GROUP_ROWS, split_rows
-from passnet.core.records.serialise import decode, encode, replace_file
+from passnet.core.records.serialise import encode, read_lines, replace_file
 from passnet.core.terminal.progress import ProgressStep, no_progress
 from passnet.data.capture.store import GRAPH_KINDS, GRAPHS, GraphRow, read_set, text_bytes
 from passnet.data.dataset.licences import LICENCES, UNKNOWN, licences_of
@@ -203,15 +203,10 @@ def _trajectories(files: Sequence[Path], out: Path) -> ConfigFacts:
     """
     rows: list[dict[str, str | int | float | None]] = []
     for file in files:
-        try:
-            lines = file.read_text(encoding="utf-8").splitlines()
-        except OSError as cause:
-            raise InputError(f"{file}: cannot be read: {cause.strerror}") from cause
-        if not lines:
+        attempts = [*read_lines(file, dict[str, Any])]
+        if not attempts:
             raise InputError(f"{file}: holds no attempt; write it with passnet agent export")
-        for number, line in enumerate(lines, start=1):
-            attempt = decode(line, dict[str, Any], f"{file}:{number}")
-            rows.append({key: _cell(value) for key, value in attempt.items()})
+        rows += [{key: _cell(value) for key, value in each.items()} for each in attempts]
     names = dict.fromkeys(key for row in rows for key in row)
     columns = {name: [row.get(name) for row in rows] for name in names}
     pq.write_table(pa.table(columns), _file(out, TRAJECTORIES, "train", 0, 1), compression="zstd")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from passnet_exchange.card import feature_lines, size_category
+from passnet_exchange.card import feature_lines, size_category, yaml_text
 
 CARD_FILE = "README.md"
 CITATION_FILE = "CITATION.cff"
@@ -62,9 +62,9 @@ _ABOUT = {
 
 _CARD = """\
 ---
-license: {facts.license_name}
-pretty_name: {facts.name}
-version: {facts.version}
+license: {license_name}
+pretty_name: {name}
+version: {version}
 size_categories:
 - {size}
 tags:
@@ -162,6 +162,9 @@ def publication_card(facts: PublicationFacts) -> str:
     first = facts.configs[0]
     return _CARD.format(
         facts=facts,
+        license_name=yaml_text(facts.license_name),
+        name=yaml_text(facts.name),
+        version=yaml_text(facts.version),
         size=size_category(sum(config.num_rows for config in facts.configs)),
         configs="\n".join(map(_config, facts.configs)),
         features="\n".join(_features(config) for config in facts.configs if config.schema),
@@ -184,10 +187,10 @@ def citation(facts: PublicationFacts) -> str:
         "cff-version: 1.2.0\n"
         "message: If you use this dataset, please cite it as below.\n"
         "type: dataset\n"
-        f'title: "{facts.name}"\n'
-        f'version: "{facts.version}"\n'
-        f"license: {facts.license_name.upper()}\n"
-        + (f"url: {facts.url}\n" if facts.url else "")
+        f"title: {yaml_text(facts.name)}\n"
+        f"version: {yaml_text(facts.version)}\n"
+        f"license: {yaml_text(facts.license_name.upper())}\n"
+        + (f"url: {yaml_text(facts.url)}\n" if facts.url else "")
         + "authors:\n"
         "  - name: The passnet authors\n"
         "references:\n"
@@ -201,14 +204,15 @@ def citation(facts: PublicationFacts) -> str:
 
 def _config(config: ConfigFacts) -> str:
     files = "".join(
-        f"\n  - split: {split}\n    path: {config.name}/{split}-*" for split in config.splits
+        f"\n  - split: {split}\n    path: {yaml_text(f'{config.name}/{split}-*')}"
+        for split in config.splits
     )
-    return f"- config_name: {config.name}\n  data_files:{files}"
+    return f"- config_name: {yaml_text(config.name)}\n  data_files:{files}"
 
 
 def _features(config: ConfigFacts) -> str:
     lines = "\n".join(feature_lines(config.schema))
-    return f"- config_name: {config.name}\n  features:\n{lines}"
+    return f"- config_name: {yaml_text(config.name)}\n  features:\n{lines}"
 
 
 def _row(config: ConfigFacts) -> str:

@@ -4,10 +4,8 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import click
-
 from passnet.cli.terminal import fields as opt
-from passnet.cli.terminal.output import print_json, print_tables
+from passnet.cli.terminal.output import print_json, print_tables, say
 from passnet.errors import InputError, PassnetError, no_such
 from recipes.sensitivity import sensitivity
 from recipes.sensitivity.tables import draw_sensitivity, sensitivity_table, write_sensitivity
@@ -55,10 +53,10 @@ def sensitivity_command(options: SensitivityOptions) -> None:
         print_tables([sensitivity_table(outcomes)], options.wide)
     if options.figure is not None:
         draw_sensitivity(outcomes, options.figure)
-        click.echo(f"written: {options.figure}", err=options.json)
+        say(f"written: {options.figure}", err=options.json)
     if options.study is not None:
         write_sensitivity(outcomes, options.study)
-        click.echo(f"written: {options.study}", err=options.json)
+        say(f"written: {options.study}", err=options.json)
 
 
 if __name__ == "__main__":

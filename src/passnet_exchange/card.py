@@ -3,13 +3,16 @@
 Source: Hugging Face Hub, "Dataset cards" and "Manual configuration" (fields of the header).
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from passnet.core.terminal.visible_text import visible
 from passnet.data.dataset.licences import MAX_NETS
 from passnet.data.dataset.store import MAX_PLACES, SUBGRAPHS
+from passnet.pages.tables.tables import plain_markdown
 
 CARD_FILE = "README.md"
 _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M")
@@ -58,8 +61,8 @@ class CardFacts:
 
 _CARD = """\
 ---
-license: {facts.license_name}
-pretty_name: {facts.name}
+license: {license_name}
+pretty_name: {pretty_name}
 size_categories:
 - {size}
 tags:
@@ -75,7 +78,7 @@ dataset_info:
 {features}
 ---
 
-# {facts.name}
+# {title}
 
 {total:,} computation graphs of {facts.num_op_sequences:,} op sequences, found in \
 {facts.num_places:,} places of graphs captured from real nets with torch.compile's tracer. \
@@ -108,10 +111,13 @@ def card(facts: CardFacts) -> str:
     tables = []
     for head in _TABLES:
         counts = getattr(facts, f"{head}s").items()
-        rows = "".join(f"| {name} | {count:,} |\n" for name, count in counts)
+        rows = "".join(f"| {plain_markdown(name)} | {count:,} |\n" for name, count in counts)
         tables.append(f"| {head} | rows |\n|---|--:|\n{rows}")
     return _CARD.format(
         facts=facts,
+        license_name=yaml_text(facts.license_name),
+        pretty_name=yaml_text(facts.name),
+        title=plain_markdown(facts.name),
         size=size_category(total),
         files="\n".join(f"  - split: {name}\n    path: data/{name}-*" for name in facts.splits),
         features="\n".join(feature_lines(SUBGRAPHS.schema)),
@@ -119,8 +125,18 @@ def card(facts: CardFacts) -> str:
         tables="\n".join(tables),
         columns="\n".join(f"| {name} | {text} |" for name, text in COLUMNS.items()),
         separation=separation if len(facts.splits) > 1 else "",
-        versions=f" Versions: {'; '.join(versions)}." if versions else "",
+        versions=f" Versions: {plain_markdown('; '.join(versions))}." if versions else "",
     )
+
+
+def yaml_text(text: str) -> str:
+    """Return a text as a scalar of YAML, which reads strings of JSON.
+
+    Examples:
+        >>> print(yaml_text('a: "b"'))
+        "a: \\"b\\""
+    """
+    return json.dumps(visible(text), ensure_ascii=False)
 
 
 def size_category(num_rows: int) -> str:

@@ -79,6 +79,7 @@ def _import_directories(
     for path in paths:
         try:
             row, origin = _read(path, folder)
+            _check_joins(row, same.get(row.full, []))
             same[row.full].append(row)
             origins += [origin] if origin is not None else []
         except InputError as cause:
@@ -129,11 +130,22 @@ def _import_files(files: list[Path], out: Path, step: ProgressStep) -> Imported:
     return Imported(num_read, (), write_dataset(out, rows.values(), {}))
 
 
+def _check_joins(row: SubgraphRow, others: list[SubgraphRow]) -> None:
+    """Raise InputError if a row cannot be merged with the others of its graph."""
+    if others and not (_lists_all(row) and _lists_all(others[0])):
+        first, second = (replace(each, program="", tensors="") for each in (others[0], row))
+        if first != second:
+            raise InputError(f"another directory of graph {row.full[:16]} states different places")
+
+
+def _lists_all(row: SubgraphRow) -> bool:
+    """Return whether a captured row lists all its places, so that they can be counted anew."""
+    return row.num_places == len(row.places) and not row.variant
+
+
 def _merged(rows: list[SubgraphRow]) -> SubgraphRow:
     """Merge rows of one graph; text and arguments are the first row's."""
-    if any(row.num_places != len(row.places) or row.variant for row in rows):
-        if len({replace(row, program="", tensors="") for row in rows}) > 1:
-            raise InputError(f"directories of graph {rows[0].full[:16]} state different places")
+    if not _lists_all(rows[0]):
         return rows[0]
     occurrences = sorted({occurrence for row in rows for occurrence in row.places})
     return replace(

@@ -12,6 +12,7 @@ from typing import get_args
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from passnet.data.dataset.query import Dataset
 from passnet.data.dataset.store import Occurrence, SubgraphRow, main_dtype
@@ -148,6 +149,15 @@ def test_the_card_tells_of_every_column_and_names_the_size():
     text = card(CardFacts("n", counts, {}, {}, {}, 7, 9, {"timm": ["1.0"]}, "0.1", "mit"))
     assert "- 1K<n<10K" in text and "1,500 computation graphs of 7 op sequences" in text
     assert "timm 1.0" in text
+
+
+def test_the_header_of_a_card_holds_any_name_as_a_text():
+    name, licence = "subgraphs: v2 [x]\x85\U0001f600", "mit\nextra: <b>"
+    text = card(CardFacts(name, {"train": 1}, {}, {"<b>": 1}, {}, 7, 9, {}, "0.1", licence))
+    header = yaml.safe_load(text.split("---")[1])
+    assert header["pretty_name"] == "subgraphs: v2 [x]\\u0085\U0001f600"
+    assert header["license"] == licence and "extra" not in header
+    assert "<b>" not in text.split("---", 2)[2]
 
 
 def foreign(folder: Path, name: str, **changes) -> GraphSample:
@@ -291,7 +301,7 @@ def test_a_folder_that_is_not_empty_is_not_written_to(tmp_path: Path):
     before = files_of(tmp_path)
     with pytest.raises(InputError, match="data: already exists; remove it"):
         export(folder, folder, ExportPlan("graphnet"))
-    with pytest.raises(InputError, match="/x: Not a directory; a file stands"):
+    with pytest.raises(InputError, match="a file stands where a folder is needed"):
         export(folder, folder / "dataset.json" / "x", ExportPlan("graphnet"))
     assert files_of(tmp_path) == before
 
@@ -316,14 +326,19 @@ def test_facts_that_are_none_are_refused(tmp_path: Path, facts: object):
         import_dataset(tmp_path / "out", tmp_path / "back", strict=True)
 
 
-def test_copies_that_state_different_places_are_refused(tmp_path: Path):
+def test_copies_that_state_different_places_are_left_out(tmp_path: Path):
     export(write(tmp_path / "data", ROWS[:1]), tmp_path / "out", ExportPlan("passnet"))
     first = next((tmp_path / "out").rglob("graph_net.json"))
     info = json.loads(first.read_text())
     info[FACTS_KEY]["num_places"] = 50
     first.write_text(json.dumps(info))
-    with pytest.raises(InputError, match="state different places"):
-        import_dataset(tmp_path / "out", tmp_path / "back")
+    with pytest.raises(InputError, match="states different places"):
+        import_dataset(tmp_path / "out", tmp_path / "back", strict=True)
+    imported = import_dataset(tmp_path / "out", tmp_path / "back")
+    assert imported.num_read and [graph.reason for graph in imported.left_out] == [
+        f"another directory of graph {ROWS[0].full[:16]} states different places"
+    ]
+    assert len(rows_of(tmp_path / "back")) == 1
 
 
 def test_rows_that_stand_in_two_files_are_refused(tmp_path: Path):

@@ -12,6 +12,7 @@ from passnet.bench.scores import Row
 from passnet.core.records.serialise import read_json
 from passnet.judge.suite.suite import load_suite, make_suite, write_suite
 from recipes.baselines import CANDIDATES, rows_with_choice, table_rows
+from recipes.vendor_site import FOLDER, PACKAGES
 from tests.conftest import ROOT
 
 
@@ -33,6 +34,18 @@ def test_what_is_not_correct_is_neither_faster_nor_slower() -> None:
     [line] = table_rows(rows)
     assert line.startswith("| `mine` | ")
     assert line.endswith(" | 60.0 | 20.0 | 20.0 |")
+
+
+def test_a_candidate_whose_trials_are_all_unstable_has_a_row_without_numbers() -> None:
+    unstable = Row("a", "a", "unstable", None, None, "search@guarded")
+    first, second = table_rows([_row("a", -5, 1.06, 1.2), unstable])
+    assert second.startswith("| `search@guarded` | not measured, ")
+    assert first.count("|") == second.count("|")
+
+
+def test_the_libraries_of_the_site_are_where_their_recipe_writes_them() -> None:
+    files = {file for package in PACKAGES for file in package.files.values()}
+    assert files == {path.name for path in FOLDER.iterdir()}
 
 
 @pytest.mark.slow

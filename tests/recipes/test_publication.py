@@ -5,6 +5,7 @@ import json
 import pytest
 import yaml
 
+from passnet.core.records.serialise import encode
 from passnet.data.capture.store import GraphRow, GraphSource, write_set
 from passnet.data.dataset.store import Occurrence, Provenance, row_of_graph, write_dataset
 from passnet.errors import InputError
@@ -31,8 +32,8 @@ def parts(tmp_path):
     where = Provenance(("fusible",), "", "", "cv", ("timm/a",), 1, 1, places)
     write_dataset(tmp_path / "data", [row_of_graph(target, where, "t")], {"timm": ["1.1"]})
     chats = tmp_path / "chats.jsonl"
-    chat = {"messages": [{"role": "user", "content": "go"}], "score": 1.5}
-    chats.write_text(json.dumps(chat) + "\n")
+    chat = {"messages": [{"role": "user", "content": "go\u2028"}], "score": 1.5}
+    chats.write_bytes(encode(chat) + b"\n")
     return PublicationPlan(
         "small", "1.2.3", (tmp_path / "graphs",), tmp_path / "data", {}, ("demo-small",), (chats,)
     )
@@ -53,7 +54,7 @@ def test_every_configuration_is_read_by_its_name(parts, tmp_path):
     assert load("subgraphs", "train")["num_ops"] == [2]
     assert len(load("demo-small", "test")) == 14
     [attempt] = load("trajectories", "train")
-    assert json.loads(attempt["messages"])[0]["content"] == "go" and attempt["score"] == 1.5
+    assert json.loads(attempt["messages"])[0]["content"] == "go\u2028" and attempt["score"] == 1.5
 
 
 def test_the_card_names_kinds_versions_licences_and_how_to_cite(parts, tmp_path):

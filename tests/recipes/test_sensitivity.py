@@ -1,7 +1,9 @@
 """The score under other rules: each against the metric itself, and what order they give."""
 
+import json
 import math
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,6 +21,7 @@ from recipes.sensitivity import (
     log_as,
     sensitivity,
 )
+from recipes.sensitivity.trials import candidates_of
 
 FAST, NEAR, LOST = Score("ok", -5, 2.0), Score("ok", -2, 1.5, is_near=True), Score("no_match")
 STRIDES = Score("wrong_shape")
@@ -111,3 +114,14 @@ def test_every_rule_but_the_published_one_differs_from_it_in_one_thing() -> None
     for rule in RULES[1:]:
         changed = [name for name in names if getattr(rule, name) != getattr(PUBLISHED_RULE, name)]
         assert len(changed) == 1, rule
+
+
+def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    row = {"task": "t", "graph": "g", "status": "ok", "smallest_t": -9, "candidate": "inductor"}
+    runs = [tmp_path / name for name in ("a/run", "b/run", "c")]
+    for speedup, run in enumerate(runs, start=1):
+        run.mkdir(parents=True)
+        (run / "trials.jsonl").write_text(json.dumps({**row, "speedup": speedup}) + "\n")
+    found = candidates_of([*runs, runs[0]])
+    speedups = {name: [trial.score.speedup for trial in own["t"]] for name, own in found.items()}
+    assert speedups == {"inductor (a/run)": [1], "inductor (b/run)": [2], "inductor (c)": [3]}

@@ -321,8 +321,8 @@ def _cell_text(text: str) -> str:
     return "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text)
 
 
-def _cell_markdown(text: str) -> str:
-    """Return text for a cell of a table in Markdown, without HTML, links and images."""
+def plain_markdown(text: str) -> str:
+    """Return text for a line or a cell of a table in Markdown, without HTML, links and images."""
     escaped = " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
     return escaped.replace("](", "]\\(")
 
@@ -331,11 +331,11 @@ def markdown(tables: Sequence[Table]) -> str:
     """Return the tables as Markdown text."""
     parts = []
     for table in tables:
-        heads = " | ".join(map(_cell_markdown, table.heads))
+        heads = " | ".join(map(plain_markdown, table.heads))
         rule = "|" + "---|" * len(table.heads)
-        lines = [f"## {_cell_markdown(table.title)}", "", f"| {heads} |", rule]
-        lines += [f"| {' | '.join(map(_cell_markdown, row))} |" for row in table.rows]
+        lines = [f"## {plain_markdown(table.title)}", "", f"| {heads} |", rule]
+        lines += [f"| {' | '.join(map(plain_markdown, row))} |" for row in table.rows]
         if table.note:
-            lines += ["", table.note]
+            lines += ["", plain_markdown(table.note)]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
