@@ -4,10 +4,9 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import click
-
 from integrations.harbor.export import HarborPlan, export_harbor
 from passnet.cli.terminal import fields as opt
+from passnet.cli.terminal.output import say
 from passnet.errors import PassnetError
 from passnet.judge.settings import JudgeSettings, RunSettings
 from passnet.judge.suite.suite import Suite
@@ -53,7 +52,7 @@ def export_command(options: HarborOptions) -> None:
         passnet=options.requirement,
     )
     export = export_harbor(options.suite, out, plan, held_out, options.solutions)
-    click.echo(
+    say(
         f"written to {out}: {export.num_tasks} tasks, {export.num_held_out} with held-out shapes, "
         f"{export.num_solutions} with a solution"
     )

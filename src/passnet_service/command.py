@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from passnet.cli.terminal import fields as opt
-from passnet.cli.terminal.output import print_notes
+from passnet.cli.terminal.output import print_notes, say
 
 if TYPE_CHECKING:
     from passnet.core.jobs.run_plan import RunPlan
@@ -116,4 +116,4 @@ def judge_serve(options: JudgeServeOptions) -> None:
         on_ray=options.plan.is_on_ray,
     )
     path = token or options.out / "token"
-    serve(plan, lambda url: click.echo(f"serving {url}, with the token in {path}"))
+    serve(plan, lambda url: say(f"serving {url}, with the token in {path}"))

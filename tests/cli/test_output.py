@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from passnet.pages.tables.tables import Table, print_table
 from tests.bench.runs import captured
 from tests.cli.test_help import commands, options_of
 from tests.conftest import ROOT
+from tests.data.dataset.rows import write
 from tests.judge.folders import small_graph
 
 JSON_WIDE = ("--json", "--wide")
@@ -54,6 +56,43 @@ def test_columns_of_least_worth_are_hidden_first_and_then_those_on_the_right() -
     assert heads == ["0", "0, 8", "0, 7, 8", "0, 6, 7, 8"]
     assert "hidden" not in printed(TABLE, 240)
     assert "candidate" in printed(TABLE, 15)
+
+
+def test_only_say_prints_lines_so_that_foreign_text_steers_no_terminal() -> None:
+    own = ROOT / "src" / "passnet" / "cli" / "terminal" / "output.py"
+    files = [
+        path for room in ("src", "recipes", "integrations") for path in ROOT.glob(f"{room}/**/*.py")
+    ]
+    assert [str(path) for path in files if path != own and "click.echo" in path.read_text()] == []
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_foreign_names_and_findings_are_made_visible(more: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "a\x1b]0;b\x07\x9b2J"
+    shutil.copytree(ROOT / "examples" / "passes" / "rms_norm", folder)
+    words = ["pass", "check", str(tmp_path), "--rules", "strict", *more]
+    result = CliRunner().invoke(main, words)
+    assert "\\u009b2J" in result.output and not {"\x1b", "\x07", "\x9b"} & {*result.output}
+    if more:
+        assert json.loads(result.stdout)["folder"] == str(folder)
+
+
+def test_one_task_of_a_run_has_totals_of_its_own_and_an_unknown_one_is_named() -> None:
+    words = ["bench", "show", str(ROOT / "baselines" / "demo"), "--json", "--task"]
+    shown = json.loads(CliRunner().invoke(main, [*words, "rms_norm"]).stdout)
+    for name, candidate in shown["candidates"].items():
+        own = [trial for trial in shown["trials"] if trial["candidate"] == name]
+        assert candidate["num_trials"] == len(own), name
+    unknown = CliRunner().invoke(main, [*words, "rms_nrom"])
+    assert unknown.exit_code == 2 and "did you mean rms_norm" in unknown.stderr
+
+
+def test_the_page_of_a_dataset_comes_with_its_json(tmp_path: Path) -> None:
+    data = write(tmp_path / "data")
+    words = ["dataset", "stats", str(data), "--json", "--page", str(tmp_path / "p.md")]
+    result = CliRunner().invoke(main, words)
+    assert json.loads(result.stdout) and "written: " in result.stderr
+    assert (tmp_path / "p.md").exists()
 
 
 def test_text_breaks_between_words_and_a_name_does_not_break() -> None:

@@ -13,7 +13,7 @@ from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail, fail_below
 from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_notes, print_result, print_tables, say
-from passnet.errors import InputError
+from passnet.errors import InputError, no_such
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -363,12 +363,17 @@ def bench_show(options: BenchShowOptions) -> None:
         raise InputError(
             f"{options.run}: holds no {TRIALS_FILE} of a run; `passnet suite show` prints a suite"
         )
-    trials = [
-        trial
-        for trial in run.records().values()
-        if not options.tasks or trial.task in options.tasks
-    ]
-    scores, shares = score_rows(read_rows(options.run)), shares_for(options.run)
+    trials, rows = [*run.records().values()], read_rows(options.run)
+    shares = shares_for(options.run)
+    if options.tasks:
+        known = {row.task: None for row in rows}
+        for name in options.tasks:
+            if name not in known:
+                raise InputError(f"{options.run} has {no_such('task', name, known)}")
+        trials = [trial for trial in trials if trial.task in options.tasks]
+        rows = [row for row in rows if row.task in options.tasks]
+        shares = {name: share for name, share in shares.items() if name in options.tasks}
+    scores = score_rows(rows)
     if options.json:
         print_json({**as_json(scores, shares=shares), "trials": trials})
         return

@@ -12,7 +12,7 @@ import click
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
 from passnet.cli.terminal.groups import ExtensibleGroup
-from passnet.cli.terminal.output import print_notes, say
+from passnet.cli.terminal.output import print_json, print_notes, say
 from passnet.errors import WorkerError, names_exhaustion
 
 if TYPE_CHECKING:
@@ -54,8 +54,6 @@ def pass_check(options: PassCheckOptions) -> None:
     if options.rules is not None:
         _print_findings(options.folder, options.rules, options.json)
         return
-    import msgspec
-
     from passnet.judge.desk.candidates import parse_candidate
     from passnet.judge.match_check import check_matches
     from passnet.judge.processes.parent_pool import ParentPool
@@ -85,7 +83,7 @@ def pass_check(options: PassCheckOptions) -> None:
                 for record, line in _lines(matches):
                     record = {"task": task.name, "graph": matches.graph, **record}
                     if options.json:
-                        click.echo(msgspec.json.encode(record))
+                        print_json(record, indent=-1)
                     else:
                         say(line)
     if failed:
@@ -121,12 +119,12 @@ def _print_findings(folder: Path, rules: Literal["open", "strict"], is_json: boo
             failed += [inspection.failure] if inspection.failure else []
             if is_json:
                 record = {"folder": str(path), "rules": rules, **msgspec.to_builtins(inspection)}
-                click.echo(msgspec.json.encode(record).decode())
+                print_json(record, indent=-1)
                 continue
             for found in inspection.findings:
                 text = f"{found.place}: {found.weight} {found.name}: {found.evidence}"
-                click.echo(text if path == folder else f"{path.name}/{text}")
+                say(text if path == folder else f"{path.name}/{text}")
             if not inspection.findings and not inspection.failure:
-                click.echo(f"{path}: no findings under {rules} rules")
+                say(f"{path}: no findings under {rules} rules")
     if failed or not folders:
         fail("; ".join(failed) or f"{folder} is no pass folder, and holds none")

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from passnet.cli.terminal import fields as opt
-from passnet.cli.terminal.output import print_json, print_notes, print_tables
+from passnet.cli.terminal.output import print_json, print_notes, print_tables, say
 from passnet.errors import InputError
 from passnet_audit.judge.audit_command import case_row
 
@@ -76,7 +74,7 @@ def judge_attack(options: JudgeAttackOptions) -> None:
         print_json({"attacks": len(rows), "gained": gained, "rows": rows})
     else:
         print_tables([_attack_table(rows)], options.wide)
-        click.echo(f"attacks that gained: {gained} of {len(rows)}")
+        say(f"attacks that gained: {gained} of {len(rows)}")
     if gained:
         sys.exit(1)
 
@@ -147,7 +145,7 @@ def _let_llm(options: JudgeAttackOptions) -> list[dict[str, Any]]:
     ):
         for attempt, finds in file_finds(parents, options.cases, attempts, settings, step):
             if attempt.error is not None:
-                click.echo(f"{attempt.task}: {attempt.error}", err=True)
+                say(f"{attempt.task}: {attempt.error}", err=True)
             row = {"outcomes": [f"nothing correct ({attempt.ending})"], "gained": False}
             if finds:
                 find = next((find for find in finds if find.folder), finds[0])

@@ -91,12 +91,13 @@ def _print_csv(table: pa.Table) -> None:
     import csv
     import sys
 
+    from passnet.core.terminal.visible_text import visible
+
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(table.column_names)
     for row in table.to_pylist():
-        writer.writerow(
-            " ".join(value) if isinstance(value, list) else value for value in row.values()
-        )
+        values = (" ".join(cell) if isinstance(cell, list) else cell for cell in row.values())
+        writer.writerow(visible(cell) if isinstance(cell, str) else cell for cell in values)
 
 
 def _print_rows(table: pa.Table, total: int, wide: bool) -> None:
@@ -141,8 +142,8 @@ def stats_command(options: DatasetStatsOptions) -> None:
         figure = options.page.with_suffix(".svg")
         draw_stats(numbers, figure)
         write_text(options.page, stats_page(numbers, figure.name))
-        say(f"written: {options.page}, {figure}")
-    else:
+        say(f"written: {options.page}, {figure}", err=options.json)
+    if options.json or options.page is None:
         print_result(options.json, numbers, tables=stats_tables(numbers), wide=options.wide)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,11 +29,16 @@ def print_tables(tables: Iterable[Table], wide: bool = False) -> None:
         print_table(console, table, "; --wide shows all columns")
 
 
-def print_json(value: Any) -> None:
-    """Print a value as indented JSON."""
+def print_json(value: Any, indent: int = 2) -> None:
+    """Print a value as JSON, in one line with an indent of -1.
+
+    Control characters that JSON leaves as they are, and that terminals obey, are escaped.
+    """
     import msgspec
 
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    text = msgspec.json.format(msgspec.json.encode(value), indent=indent).decode()
+    text = re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    sys.stdout.buffer.write(f"{text}\n".encode())
     sys.stdout.buffer.flush()
 
 
