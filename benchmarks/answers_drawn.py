@@ -106,7 +106,7 @@ class Study:
         self.path = folder / "drawn.jsonl"
         self.drawn: dict[str, Drawn] = {}
         if self.path.exists():
-            for line in self.path.read_text(encoding="utf-8").splitlines():
+            for line in self.path.read_bytes().splitlines():
                 row = json.loads(line)
                 answers = {text: Facts(**facts) for text, facts in row.pop("answers").items()}
                 self.drawn[row["graph"]] = Drawn(**row, answers=answers)

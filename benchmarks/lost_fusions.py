@@ -198,7 +198,7 @@ def records(file: Path) -> list[Counted]:
     """Return the records of a file, which may not be there yet."""
     if not file.exists():
         return []
-    return [decode(line, Counted) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [decode(line, Counted) for line in file.read_bytes().splitlines()]
 
 
 def count_all(rows: Iterable[GraphRow], file: Path) -> None:

@@ -118,7 +118,7 @@ def row(record: Mapping[str, Any], records: Path, rate: float) -> tuple[Any, ...
 
 def main(records: Path) -> None:
     """Print a row for each net, and the geometric means."""
-    lines = [json.loads(line) for line in records.read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in records.read_bytes().splitlines()]
     measured = [record for record in lines if "record" in record]
     torch.set_num_threads(measured[0]["threads"])
     rate = fastest_rate()

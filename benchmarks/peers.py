@@ -167,7 +167,7 @@ def main(folder: Path, peers: Sequence[str], names: Sequence[str]) -> None:
 def _records(file: Path) -> list[dict[str, Any]]:
     if not file.exists():
         return []
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in file.read_bytes().splitlines()]
 
 
 if __name__ == "__main__":

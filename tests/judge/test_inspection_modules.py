@@ -105,6 +105,12 @@ def test_evidence_is_one_short_line(tmp_path: Path) -> None:
     assert len(found[0].evidence) < 130 and "\n" not in found[0].evidence
 
 
+def test_evidence_is_of_the_line_that_python_counts(tmp_path: Path) -> None:
+    text = "a = 1  # \f \u2028 \x85 \x1c\ntorch.relu(1)\n"
+    [found, *_] = findings(tmp_path, text, STRICT)
+    assert found.evidence == "torch.relu: `torch.relu(1)`"
+
+
 @pytest.mark.parametrize("file", ["kernel.so", "kernel.cpython-311-x86_64-linux-gnu.so", "Fuse.so"])
 def test_a_module_without_source_is_found(file: str, tmp_path: Path) -> None:
     (tmp_path / file).write_bytes(b"\x7fELF")

@@ -23,6 +23,7 @@ from passnet.cli.library_results import (
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_result
+from passnet.core.terminal.visible_text import source_lines
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def show_command(options: LibraryShowOptions) -> None:
         "",
         entry.program.strip(),
         "",
-        *(f"{folder / name}: {len(text.splitlines())} lines" for name, text in files.items()),
+        *(f"{folder / name}: {len(source_lines(text))} lines" for name, text in files.items()),
     ]  # fmt: skip
     print_result(options.json, {**facts(entry), "program": entry.program, "files": files}, lines)
 

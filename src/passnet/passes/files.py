@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from passnet.core.records.serialise import make_folder, replace_file
 from passnet.core.records.untrusted import read_untrusted_text
+from passnet.core.terminal.visible_text import source_lines
 from passnet.errors import ActionError, PassFolderError, boundary
 from passnet.passes.folder import LIST_FILE, MAX_FILE_BYTES
 
@@ -37,7 +38,7 @@ def view(files: Mapping[str, str], name: str = "", first: int = 1, last: int | N
         if not files:
             return f"The pass folder is empty. Create {LIST_FILE} and a file a pass."
         return "\n".join(
-            f"{file}: {len(text.splitlines())} lines, {len(text)} characters"
+            f"{file}: {len(source_lines(text))} lines, {len(text)} characters"
             for file, text in sorted(files.items())
         )
     return lines_of(name, _text(files, name), first, last)
@@ -45,7 +46,7 @@ def view(files: Mapping[str, str], name: str = "", first: int = 1, last: int | N
 
 def lines_of(name: str, text: str, first: int, last: int | None) -> str:
     """Return numbered lines of a text, cut to `MAX_SHOWN_CHARACTERS`; raise ActionError if none."""
-    lines = text.splitlines()
+    lines = source_lines(text)
     stop = len(lines) if last is None else min(last, len(lines))
     if first < 1 or (first > stop and lines):
         raise ActionError(f"{name} has {len(lines)} lines; there are no lines {first} to {last}")

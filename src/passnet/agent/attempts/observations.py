@@ -13,6 +13,7 @@ from passnet import judge
 from passnet.agent.attempts.attempt import Evaluation, VariantResult
 from passnet.bench.scores import Row, score_rows
 from passnet.core.records.serialise import decode, encode
+from passnet.core.terminal.visible_text import source_lines
 from passnet.errors import ActionError
 from passnet.judge.match_check import GraphMatches
 from passnet.judge.task import Task
@@ -193,7 +194,7 @@ def show_source(name: str = "", first: int = 1, last: int | None = None) -> str:
     """Return numbered lines of a file of the judge, or without a name the list of its files."""
     files = judge_source()
     if not name:
-        return "\n".join(f"{file}: {len(text.splitlines())} lines" for file, text in files.items())
+        return "\n".join(f"{file}: {len(source_lines(text))} lines" for file, text in files.items())
     if name not in files:
         raise ActionError(f"the judge has no file {name[:100]!r}; call without a name for the list")
     return lines_of(name, files[name], first, last)

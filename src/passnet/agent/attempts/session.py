@@ -10,6 +10,7 @@ from typing import Any
 from passnet.agent.attempts import attempt, observations, tools
 from passnet.agent.graph_text import graph_text
 from passnet.agent.settings import AgentSettings
+from passnet.core.terminal.visible_text import source_lines
 from passnet.errors import ActionError, PassFolderError, PassnetError
 from passnet.judge.desk.desk import JudgeDesk, StateJudge
 from passnet.judge.suite.suite import Suite, held_out_graphs
@@ -98,7 +99,7 @@ class Session:
                     return view(self.files, name, first, last)
                 case tools.Create(name, text):
                     self.files = created(self.files, name, text)
-                    return f"{name} is written: {len(text.splitlines())} lines"
+                    return f"{name} is written: {len(source_lines(text))} lines"
                 case tools.Replace(name, old, new):
                     self.files = replaced(self.files, name, old, new)
                     return f"{name} is changed"

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from passnet.core.records.untrusted import read_untrusted
+from passnet.core.terminal.visible_text import source_lines
 from passnet.errors import PassFolderError
 from passnet.judge.inspection import rules as meaning
 from passnet.judge.inspection import sources
@@ -101,7 +102,7 @@ def _native_findings(code: sources.Code) -> Iterator[tuple[tuple[str, int, str],
             text = read.decode("utf-8", "replace")
             seen = set[str]()
             for number, part in [
-                *enumerate(text.splitlines(), 1),
+                *enumerate(source_lines(text), 1),
                 (1, _as_compiled(text, path.parent)),
             ]:
                 uses = [*_text_uses(code.rules, part)]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from passnet.core.terminal.visible_text import source_lines
 from passnet.errors import PassFolderError
 from passnet.judge.inspection import rules as meaning
 from passnet.judge.inspection.rules import Rules
@@ -110,7 +111,7 @@ def load_module(code: Code, name: str) -> None:
     file = path.relative_to(code.roots[root]).as_posix()
     code.file = file if root == PACKAGE else f"{root}/{file}"
     package = name if path.stem == "__init__" else name.rpartition(".")[0]
-    lines = text.decode("utf-8", "replace").splitlines()
+    lines = source_lines(text.decode("utf-8", "replace"))
     code.modules[name] = module = Module(package, code.file, name in code.passes, lines)
     num_nodes = len(code.nodes)
     _note_node(code, name, tree, tree, 0)
