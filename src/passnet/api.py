@@ -1,5 +1,6 @@
 """Python entry points, which `passnet` offers under the same names."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -55,7 +56,7 @@ def optimize(
         net: a module in evaluation mode, or a function of tensors.
         args: an example of its arguments, by position.
         inputs: instead of `args`, one example for each input signature: a tuple of arguments by
-            position, or a dict of them by name.
+            position, or a dict of them by name. A tensor or a dict alone is one example.
         out: a folder for the result, which `passnet.load` reads; None saves nothing.
         resume: continue an earlier run in that folder.
         progress: called with the record of each backend as soon as it was tried.
@@ -63,7 +64,8 @@ def optimize(
 
     Raises:
         InputError: the net is in training mode, cannot be copied, fails on its inputs, or returns
-            no tensors; `out` is not empty; a setting is unknown.
+            no tensors; `out` is a file or not empty; a setting is unknown, or an argument or
+            setting is of another kind.
 
     Examples:
         >>> import torch
@@ -72,13 +74,18 @@ def optimize(
         >>> torch.equal(fast(torch.ones(1, 4)), net(torch.ones(1, 4)))
         True
     """
-    if bool(args) == bool(inputs):
-        raise InputError("give an example of the net's arguments, or several by inputs=[...]")
     fields = OptimizeSettings.__dataclass_fields__
     unknown = sorted(set(settings) - set(fields))
     if unknown:
-        raise InputError(no_such("setting", unknown[0], fields))
-    calls = [_arguments(example) for example in (inputs or [args])]
+        names = inspect.signature(optimize).parameters.keys() - {"args", "settings", "net"}
+        raise InputError(
+            f"{no_such('setting', unknown[0], [*fields, *sorted(names)])}; give arguments of the "
+            'net by name as inputs=[{"name": value}]'
+        )
+    examples = _examples(inputs)
+    if bool(args) == bool(examples):
+        raise InputError("give an example of the net's arguments, or several by inputs=[...]")
+    calls = [_arguments(example) for example in (examples or [args])]
     return optimize_calls(net, calls, OptimizeSettings(**settings), out, resume, progress).net
 
 
@@ -92,6 +99,20 @@ def optimize_calls(
 ) -> Optimized:
     """Like `optimize`, for arguments by position and by name; return the record too."""
     return optimize_net(net, calls, settings, out, resume, progress, write_optimizer_page)
+
+
+def _examples(inputs: Any) -> list[Any]:
+    """Return the examples of a call: one where a tensor or a dict stands alone."""
+    import torch
+
+    if isinstance(inputs, (torch.Tensor, dict)):
+        return [inputs]
+    if not isinstance(inputs, (list, tuple)):
+        raise InputError(
+            f"inputs is {type(inputs).__name__}; give a list of examples, each a tuple of arguments "
+            "by position or a dict of them by name"
+        )
+    return [*inputs]
 
 
 def _arguments(example: Any) -> Arguments:

@@ -33,7 +33,7 @@ from passnet.optimizer.call.net_call import (
     name_of,
 )
 from passnet.optimizer.call.net_state import RememberedDict, change_of_net, remember_net
-from passnet.optimizer.call.process_state import process_state_kept
+from passnet.optimizer.call.process_state import outside_inference_mode, process_state_kept
 from passnet.optimizer.call.sizes import named_ranges, ranges_of_calls
 from passnet.optimizer.call.values import is_dense
 from passnet.optimizer.call.weight_file import LARGE_BYTES
@@ -68,6 +68,7 @@ class Optimized:
     record: OptimizedRecord
 
 
+@outside_inference_mode()
 def optimize_net(
     net: Callable[..., Any],
     calls: Sequence[Arguments],
@@ -85,6 +86,7 @@ def optimize_net(
     backend serves that. `backends` are those by name; None for all. The backend `serves`, as an
     audit asks for it, is chosen if it is right, fast or not.
     """
+    _check_arguments(net, out, progress)
     inductor_cache()  # of our own, where the usual folder is another user's
     backends = all_backends() if backends is None else backends
     plan = {name: backends[name] for name in settings.tried(backends)}
@@ -111,6 +113,18 @@ def optimize_net(
         write_page(folder, optimized.record, passes)
     write_json(folder / RECORD_FILE, optimized.record)  # last: with it the folder is complete
     return optimized
+
+
+def _check_arguments(net: Any, out: Any, progress: Any) -> None:
+    """Raise InputError of an argument of another kind than `optimize_net` takes."""
+    if not callable(net):
+        raise InputError(f"the net is {type(net).__name__}; give a module or a function of tensors")
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress is {progress!r:.80}; give a function of a backend's record")
+    if out is not None and not isinstance(out, (str, Path)):
+        raise InputError(f"out is {out!r:.80}; give the path of a folder")
+    if out is not None and Path(out).exists() and not Path(out).is_dir():
+        raise InputError(f"{out}: is a file; give a folder that is empty or not there yet")
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from passnet.optimizer.call.net_call import (
     state_tensors,
     weights_of,
 )
-from passnet.optimizer.call.process_state import process_state_kept
+from passnet.optimizer.call.process_state import outside_inference_mode, process_state_kept
 from passnet.optimizer.compare.outputs import compare_outputs
 from passnet.optimizer.decoding.step_plan import step_plan
 from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
@@ -51,6 +51,7 @@ def save_example(folder: Path, args: tuple[Any, ...], kwargs: Mapping[str, Any])
         torch.load(path, weights_only=True)
 
 
+@outside_inference_mode()
 def load(
     folder: str | Path, net: Callable[..., Any], backends: Mapping[str, Backend] | None = None
 ) -> FastNet:

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
 from passnet.agent.settings import LlmSettings
 from passnet.core.jobs.run_plan import seconds_of
@@ -18,9 +19,67 @@ ALLOWED_ERROR = 5e-2
 """The relative error that is allowed where a lower precision is asked for without a tolerance."""
 
 
+def _is_number(value: Any, least: float = 0.0) -> bool:
+    """Return whether a value is a number, and neither NaN nor smaller."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= least
+
+
+def _is_time(value: Any) -> bool:
+    return _is_number(value) and value > 0
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "freeze": (_is_flag, "True or False"),
+    "finite": (_is_flag, "True or False"),
+    "budget_s": (_is_time, "seconds above 0, or a text such as '10m'"),
+    "threads": (
+        lambda n: n is None or (type(n) is int and n > 0),
+        "a whole number of threads from 1, or None",
+    ),
+    "seconds": (_is_time, "seconds above 0"),
+    "dynamic": (lambda own: isinstance(own, Mapping), 'a dict such as {"batch": (1, 64)}'),
+    "precision": (_are_names, "names of precisions in a tuple, such as ('int8',)"),
+    "tolerance": (
+        lambda own: own is None or _is_number(own),
+        "a relative error from 0, such as 1e-2, or None",
+    ),
+    "evaluate": (
+        lambda own: own is None or callable(own),
+        "a function that takes a net and returns a number, or None",
+    ),
+    "may_lose": (_is_number, "a number from 0"),
+    "backends": (
+        lambda own: own is None or _are_names(own),
+        "names of backends in a tuple, such as ('aot',), or None",
+    ),
+    "authors": (_are_names, "names of authors in a tuple, such as ('library',)"),
+    "library": (lambda own: own is None or isinstance(own, str), "the path of a library, or None"),
+    "llm": (
+        lambda own: own is None or isinstance(own, (str, LlmSettings)),
+        "an LLM as 'provider/name', LlmSettings, or None",
+    ),
+}
+"""Of each field a test of its values, and words for those that pass."""
+
+
 @dataclass(frozen=True, slots=True)
 class OptimizeSettings:
-    """Settings of an optimisation."""
+    """Settings of an optimisation.
+
+    One name may stand for a tuple of one (`backends="aot"`), and a text for a time
+    (`budget_s="10m"`).
+
+    Raises:
+        InputError: a field has a value of another kind than its line says.
+    """
 
     freeze: bool = False
     """Take weights as constant: do not check folded ones at each call."""
@@ -85,6 +144,23 @@ class OptimizeSettings:
     """An LLM that writes passes too, `provider/name` or how it is asked; the net's folder keeps its
     answers.
     """
+
+    def __post_init__(self) -> None:
+        """Check each field, and take a name or a text for what it says."""
+        for name in ("precision", "backends", "authors"):
+            if isinstance(own := getattr(self, name), str):
+                object.__setattr__(self, name, (own,))
+            elif isinstance(own, list):
+                object.__setattr__(self, name, tuple(own))
+        if isinstance(self.budget_s, str):
+            object.__setattr__(self, "budget_s", seconds_of(self.budget_s))
+        if isinstance(self.library, Path):
+            object.__setattr__(self, "library", str(self.library))
+        for name, (is_right, allowed) in _FIELDS.items():
+            if not is_right(own := getattr(self, name)):
+                raise InputError(f"{name} is {own!r:.80}; give {allowed}")
+        if unknown := [each for each in self.precision if each not in get_args(Precision)]:
+            raise InputError(no_such("precision", unknown[0], get_args(Precision)))
 
     @property
     def allowed_error(self) -> float | None:

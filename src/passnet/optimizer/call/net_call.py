@@ -147,7 +147,7 @@ class NetCall:
         self.ranges, self.plan = ranges, plan
         self.autocast: torch.dtype | None = None
         self.given, self.net, self.weight_file = net, as_module(net), weight_file
-        if self.net.training and net is self.net:
+        if self.net.training and net is self.net and not _is_exported(self.net):
             raise InputError(
                 f"{type(net).__name__} is in training mode; call net.eval() first: only nets that "
                 "are evaluated are optimised"
@@ -531,6 +531,11 @@ def weights_of(net: torch.nn.Module) -> dict[str, torch.Tensor]:
 def state_tensors(net: torch.nn.Module) -> dict[str, torch.Tensor]:
     """Return the weights of a net and all other tensors that its attributes hold, by name."""
     return {**held_by(net).tensors, **weights_of(net)}
+
+
+def _is_exported(net: torch.nn.Module) -> bool:
+    """Return whether a net is a program of `torch.export`, whose ops ask for no training flag."""
+    return any(kind.__module__ == "torch.export._unlift" for kind in type(net).__mro__)
 
 
 def _are_close(output: torch.Tensor, right: torch.Tensor) -> bool:

@@ -7,7 +7,7 @@ import random
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -64,6 +64,13 @@ SETTINGS: tuple[Setting, ...] = (
     _attribute(torch.hub.tqdm, "monitor_interval"),
 )
 """Settings that are put back."""
+
+
+@contextmanager
+def outside_inference_mode() -> Iterator[None]:
+    """Leave a caller's inference mode, whose tensors, such as copies of weights, are not plain."""
+    with torch.inference_mode(False) if torch.is_inference_mode_enabled() else nullcontext():
+        yield
 
 
 @contextmanager
