@@ -31,11 +31,6 @@ MAX_FOLDER_CHARACTERS = 200_000
 MAX_FILE_CHARACTERS = 50_000
 """Most characters of one of its files, so that it leaves room for others."""
 
-_UNCHECKED: dict[str, None] = dict.fromkeys(
-    ("roofline", "reference_cold_ms", "candidate_cold_ms", "reference_hot_ms", "candidate_hot_ms")
-)
-"""Fields of trials that no check derives from raw times; they are shown where judged here alone."""
-
 Sources: TypeAlias = Mapping[str, str]
 """The texts of the files of a pass folder, by their names."""
 
@@ -111,7 +106,7 @@ def read_entries(leaderboard: Path, suites: "KnownSuites") -> list[MeasuredRun]:
             texts = [result.text for result in judged[0].candidates if not result.is_confirmed]
             note = f"sent in by {entry.by}; judged again, it was not confirmed: {'; '.join(texts)}"
         if standing == "entry":
-            trials = [replace(trial, **_UNCHECKED) for trial in trials]
+            trials = list(map(_derived, trials))
         rooted = [
             replace(candidate, root=str(folder / candidate.root)) if candidate.root else candidate
             for candidate in info.candidates
@@ -120,6 +115,18 @@ def read_entries(leaderboard: Path, suites: "KnownSuites") -> list[MeasuredRun]:
         run = MeasuredRun(entry.name, info, tuple(trials), standing, note, sources, entry.in_nets)
         runs.append(run)
     return runs
+
+
+def _derived(trial: Trial) -> Trial:
+    """Return a trial without the times and the roofline that no check derives from raw times."""
+    return replace(
+        trial,
+        reference_hot_ms=None,
+        candidate_hot_ms=None,
+        reference_cold_ms=None,
+        candidate_cold_ms=None,
+        roofline=None,
+    )
 
 
 def _claims(entry: LeaderboardEntry) -> str:
