@@ -46,3 +46,21 @@ def test_a_reward_is_not_answered_with_the_measurement_of_an_evaluation(
             for purpose in ("evaluation", "reward", "evaluation")
         ]
     assert measured == [1.5, 1.0, 1.5]
+
+
+def test_an_evaluation_ends_before_its_client_and_a_repeat_waits_for_the_same_judgement(
+    asked, tmp_path, monkeypatch
+):
+    task = asked.suite_tasks(str(write_small_suite(tmp_path / "small.parquet", 1)))["add_relu"]
+    judge = ScriptedJudge(seconds=2.0)
+    with in_background(service(tmp_path, judge)) as address:
+        monkeypatch.setenv("PASSNET_JUDGE_URL", address.url)
+        monkeypatch.setenv("PASSNET_JUDGE_TOKEN", address.token)
+        late = asyncio.run(asked.evaluated(task, kernel(), True, 0.5))
+        trials = asyncio.run(asked.evaluated(task, kernel(), True, 900.0))
+    assert late.startswith("error: not judged, no answer in 0.5 s: it was still being judged")
+    assert [trial.status for trial in trials] == ["ok"] and len(judge.texts) == 1
+
+
+def test_no_evaluation_takes_the_600_s_after_which_its_client_repeats_it(asked):
+    assert asked.MAX_EVALUATION_S < 600

@@ -9,6 +9,11 @@ from passnet.passes.files import Files
 from passnet.train.service.client import judge_all, service_address
 from passnet.train.service.submission import Purpose, Submission
 
+MAX_EVALUATION_S = 540.0
+"""Longest evaluation by a tool: the MCP client of verifiers 0.4.0 ends a call after 600 s, and
+repeats it up to 5 times.
+"""
+
 
 class NotJudgedError(RuntimeError):
     """An answer could not be judged: no reward, and not a zero."""
@@ -34,3 +39,16 @@ async def judged(
     if report.judged is None or report.judged.fault is not None:
         raise NotJudgedError(report.judged.fault if report.judged else "no answer")
     return report.judged.trials
+
+
+async def evaluated(
+    task: Task, files: Files, is_timed: bool, timeout_s: float
+) -> tuple[Trial, ...] | str:
+    """Return the trials of an evaluation within `MAX_EVALUATION_S`, or why there are none.
+
+    An evaluation of the same files that is under way is waited for, and not begun again.
+    """
+    try:
+        return await judged(task, files, is_timed, min(timeout_s, MAX_EVALUATION_S), "evaluation")
+    except NotJudgedError as cause:
+        return f"error: not judged, {cause}; evaluate again to wait for it"

@@ -10,7 +10,7 @@ from passnet.agent.attempts.observations import task_score, variant_result
 from passnet.errors import ActionError
 from passnet.passes.files import created, deleted, replaced, view
 from passnet.train.rewards.reward import is_correct
-from passnet_passes.asked import judged, suite_tasks
+from passnet_passes.asked import evaluated, suite_tasks
 
 
 class PassState(vf.State):
@@ -31,6 +31,7 @@ class PassToolsConfig(vf.ToolsetConfig):
 
     is_timed: bool = True
     timeout_s: float = 900.0
+    """Time for a reward; an evaluation has at most `MAX_EVALUATION_S` of it."""
     num_answers: int = 0
     """Answers that are rewarded in the whole training; 0 for no staged credit."""
 
@@ -84,9 +85,10 @@ class PassTools(vf.Toolset[PassToolsConfig, PassState]):
         """Judge the pass folder on all graphs of the task. The best state so far is submitted."""
         if not self.state.files:
             return "error: the pass folder is empty"
-        config = self.config
-        how = (config.is_timed, config.timeout_s, "evaluation")
-        trials = await judged(self._task, self.state.files, *how)
+        files, config = self.state.files, self.config
+        trials = await evaluated(self._task, files, config.is_timed, config.timeout_s)
+        if isinstance(trials, str):
+            return trials
         score = task_score(trials)
         worth = float(all(map(is_correct, trials))) if score is None else score
         if worth > self.state.best_score:
