@@ -109,8 +109,8 @@ def _examples(inputs: Any) -> list[Any]:
         return [inputs]
     if not isinstance(inputs, (list, tuple)):
         raise InputError(
-            f"inputs is {type(inputs).__name__}; give a list of examples, each a tuple of arguments "
-            "by position or a dict of them by name"
+            f"inputs is {type(inputs).__name__}; give a list of examples, each a tuple of "
+            "arguments by position or a dict of them by name"
         )
     return [*inputs]
 
