@@ -156,7 +156,7 @@ def test_a_run_can_be_extended_by_a_candidate_but_not_changed(tmp_path: Path) ->
     assert passnet(*words, "--candidate", f"{good}@direct").returncode == 0
     assert {item["candidate"] for item in lines(out)} == {"eager", f"{good}@direct"}
     other = passnet(*words, "--candidate", "eager", "--seed", "1")
-    assert other.returncode == 2 and "other settings" in other.stderr
+    assert other.returncode == 2 and "other settings: judge.seed was 0 and is 1" in other.stderr
     write_passes(good, GOOD + "\n# changed\n")
     changed = passnet(*words, "--candidate", f"{good}@direct")
     assert changed.returncode == 2 and "have changed since that run" in changed.stderr
@@ -273,6 +273,7 @@ def test_code_that_breaks_the_rules_is_a_cheat_and_named(tmp_path: Path) -> None
 BAD_INPUT = {
     "no such suite": (("--suite", "nosuch"), "no suite 'nosuch'; shipped are demo"),
     "no such candidate": (("--candidate", "nosuch"), "no baseline and no folder of that name"),
+    "a file as candidate": (("--candidate", __file__), "a file; give the pass folder"),
     "an unknown flag": (("--candidate", "null@fast"), "no flag '@fast'"),
     "a candidate given twice": (("--candidate", "eager"), "a candidate is given twice"),
     "an unknown task": (("--task", "nosuch"), "has no task 'nosuch'"),

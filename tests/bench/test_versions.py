@@ -62,7 +62,7 @@ def test_content_decides_which_graphs_are_unchanged_and_not_the_name() -> None:
 def test_a_run_goes_on_with_no_suite_that_is_unknown_or_with_other_settings(tmp_path: Path) -> None:
     unknown = make_suite(NAME, NOW.graphs[:5])
     run(unknown, tmp_path / "unknown")
-    with pytest.raises(InputError, match="another suite"):
+    with pytest.raises(InputError, match="another version or other tasks of suite"):
         run(NOW, tmp_path / "unknown")
     run(BEFORE, tmp_path / "before")
     with pytest.raises(InputError, match="other settings"):

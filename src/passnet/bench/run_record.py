@@ -7,6 +7,7 @@ from typing import Any
 
 from passnet.bench.environment import Environment
 from passnet.core.jobs.run_folder import RunFolder
+from passnet.core.records.differences import first_difference
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json
 from passnet.errors import InputError
 from passnet.graph.canonical import fingerprints
@@ -140,9 +141,12 @@ def difference_of_runs(old: BenchRunInfo, info: BenchRunInfo) -> str | None:
             f"its records have version {old.schema_version}, this passnet writes version "
             f"{SCHEMA_VERSION}"
         )
-    for name, difference in (("suite_hash", "another suite"), ("settings", "other settings")):
-        if getattr(old, name) != getattr(info, name):
-            return f"holds a run with {difference}, and not with what this one was given"
+    if old.suite != info.suite:
+        return f"holds a run on suite {old.suite}, and this one is on {info.suite}"
+    if old.suite_hash != info.suite_hash:
+        return f"holds a run on another version or other tasks of suite {info.suite}"
+    if difference := first_difference(old.settings, info.settings):
+        return f"holds a run with other settings: {difference}"
     if difference := environment_difference(old.environment, info.environment):
         name, before, now = difference
         return (

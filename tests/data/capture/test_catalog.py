@@ -73,6 +73,9 @@ def test_an_unknown_entry_lists_near_names():
     [
         (["nolib/net"], [], "no library 'nolib'"),
         (["timm"], [], "--catalog timm"),
+        (["nets.py"], [], "give nets.py:FUNCTION"),
+        (["nets.txt:make"], [], r"no Python file; give path/to/file.py:make"),
+        (["/tmp:make"], [], "no Python file"),
         (["resnet18"], [], "give LIBRARY/ENTRY"),
         (["nowhere.py:make"], [], "no such file"),
         ([], ["hub"], "cannot be captured as a whole"),

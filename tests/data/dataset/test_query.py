@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 
 from passnet.core.jobs.process import JobLimits
+from passnet.data.capture.store import read_set
 from passnet.data.dataset.licences import UNKNOWN, licences_of
 from passnet.data.dataset.query import BRIEF, Dataset
-from passnet.data.dataset.store import SUBGRAPHS, read_dataset
+from passnet.data.dataset.store import SUBGRAPHS, read_dataset, read_manifest
 from passnet.data.dataset.verification import verify
 from passnet.errors import InputError
 from tests.data.dataset.rows import ROWS, in_order, write
@@ -268,3 +269,10 @@ def test_a_question_needs_no_torch():
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_a_folder_without_a_finished_dataset_says_what_makes_one(tmp_path: Path):
+    with pytest.raises(InputError, match=f"^{tmp_path}: no finished dataset; .* --resume"):
+        read_manifest(tmp_path)
+    with pytest.raises(InputError, match=f"^{tmp_path}: holds no captured graphs"):
+        read_set(tmp_path)

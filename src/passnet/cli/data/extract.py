@@ -106,7 +106,8 @@ def _lines(named: Sequence[NetRecord], num_records: int, out: Path) -> Iterator[
     for record in wrong[:MAX_SHOWN]:
         assert record.constraints is not None, "as selected"
         yield f"captured, but {record.entry}: {record.constraints.error}"
-    yield f"{len(named) - len(failed)} of {len(named)} nets captured; {num_records} in {out}"
+    captured = f"{len(named) - len(failed)} of {len(named)} nets captured"
+    yield f"{captured}; {out} has records of {num_records}"
 
 
 def _list_libraries(as_json: bool) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from passnet.core.jobs.folder_lock import folder_lock
 from passnet.core.jobs.process import JobOutcome
 from passnet.core.records import serialise
+from passnet.core.records.differences import first_difference
 from passnet.errors import InputError, PassnetError, os_error_sentence
 
 I = TypeVar("I")  # noqa: E741 (what a run is begun with)
@@ -163,11 +164,13 @@ class RunFolder(Generic[I, R, K]):
 
 
 def unchanged(complaint: str) -> Callable[[I, I], I]:
-    """Return a `continued` for `RunFolder.begin` that raises `complaint` if any setting differs."""
+    """Return a `continued` for `RunFolder.begin` that raises `complaint` if any setting differs,
+    with the first one that does.
+    """
 
     def continued(begun: I, info: I) -> I:
         if begun != info:
-            raise InputError(complaint)
+            raise InputError(f"{complaint} ({first_difference(begun, info)})")
         return begun
 
     return continued

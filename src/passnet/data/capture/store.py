@@ -142,6 +142,8 @@ def write_set(out: Path, rows: Sequence[GraphRow], versions: dict[str, list[str]
 
 def read_set(folder: Path) -> tuple[Manifest, list[Path]]:
     """Read the manifest of a set; return it with the checked files."""
+    if folder.is_dir() and not (folder / MANIFEST_FILE).exists():
+        raise InputError(f"{folder}: holds no captured graphs; passnet extract makes them")
     manifest = read_json(folder / MANIFEST_FILE, Manifest)
     return manifest, check_shards(folder, manifest.shards, MANIFEST_FILE)
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 from passnet.core.jobs.process import Job, JobLimits, JobOutcome, JobRunner
 from passnet.core.jobs.run_folder import RunFolder
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
+from passnet.core.records.differences import first_difference
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode
 from passnet.core.terminal.progress import ProgressStep, no_progress
 from passnet.data.capture.run import collect_rarely
@@ -172,9 +173,10 @@ def _same_build(folder: Path, begun: BuildInfo, info: BuildInfo) -> BuildInfo:
     without = [
         replace(build, settings=replace(build.settings, num_sizes=0)) for build in (begun, info)
     ]
-    if without[0] != without[1]:
+    if difference := first_difference(*without):
         raise InputError(
-            f"{folder}: was built of other graphs or with other settings; choose another --out"
+            f"{folder}: was built of other graphs or with other settings; choose another --out "
+            f"({difference})"
         )
     return info
 

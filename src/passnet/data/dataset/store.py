@@ -249,6 +249,11 @@ class _Version:
 def read_manifest(folder: Path) -> DatasetManifest:
     """Read the manifest of a dataset; raise InputError without one of this version."""
     path = folder / MANIFEST_FILE
+    if folder.is_dir() and not path.exists():
+        raise InputError(
+            f"{folder}: no finished dataset; passnet dataset build makes one, and with --resume "
+            "goes on with one that it began"
+        )
     version = read_json(path, _Version).schema_version
     if version != SCHEMA_VERSION:
         raise InputError(

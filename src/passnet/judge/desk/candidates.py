@@ -81,6 +81,8 @@ def parse_candidate(text: str, tasks: tuple[Task, ...]) -> CandidateEntry:
     if word in BASELINES:
         return CandidateEntry(Candidate(text, word, None, call, residual))  # type: ignore[arg-type]
     path = Path(word)
+    if path.is_file():
+        raise InputError(f"candidate {text}: a file; give the pass folder that it is in")
     if not path.is_dir():
         raise InputError(
             f"candidate {text}: no baseline and no folder of that name; give "

@@ -125,7 +125,9 @@ def listed(
 
 def unknown_entry(entry: str, entries: Iterable[str]) -> str:
     """Return the text of an error about an unknown entry, with similar names."""
-    hint = did_you_mean(entry, entries) or "; see `passnet extract --list`"
+    name, is_whole, _ = entry.partition("/")
+    command = f"passnet extract --list{f' --catalog {name}' if is_whole else ''}"
+    hint = did_you_mean(entry, entries) or f"; see `{command}`"
     return f"no entry {entry!r} in the catalog{hint}"
 
 
@@ -188,6 +190,19 @@ def resolve(patterns: Sequence[str], whole_libraries: Sequence[str] = ()) -> lis
     return list(dict.fromkeys(entries))
 
 
+def _nameless(pattern: str) -> str:
+    """Return the text of an error about a library or a file without an entry."""
+    if pattern in libraries():
+        command = f"passnet extract --list --catalog {pattern}"
+        return f"{pattern} is a library: give {pattern}/ENTRY; `{command}` lists them"
+    if pattern.endswith(".py"):
+        return f"{pattern}: give {pattern}:FUNCTION, or {pattern}/ENTRY of a file with a catalog"
+    return (
+        f"no entry {pattern!r}: give LIBRARY/ENTRY of {', '.join(libraries())}, "
+        f"path/to/catalog.py/ENTRY or path/to/file.py:function{did_you_mean(pattern, libraries())}"
+    )
+
+
 def _matching(pattern: str, names: dict[str, list[str]]) -> list[str]:
     """Return the entries that match; `names` caches the libraries read so far."""
     file = entry_file(pattern)
@@ -195,16 +210,12 @@ def _matching(pattern: str, names: dict[str, list[str]]) -> list[str]:
         raise InputError(f"{file}: no such file{did_you_mean(str(file), neighbours(file))}")
     if is_file(pattern):
         return [f"{Path(str(file)).resolve()}:{pattern.rpartition(':')[2]}"]
+    path, colon, function = pattern.rpartition(":")
+    if colon:
+        raise InputError(f"{path}: no Python file; give path/to/file.py:{function or 'function'}")
     prefix, name = split_entry(pattern)
     if not name:
-        raise InputError(
-            f"{pattern!r} names no entry: give LIBRARY/ENTRY, or --catalog {pattern} for all of a "
-            "library"
-            if pattern in libraries() or pattern.endswith(".py")
-            else f"no entry {pattern!r}: give LIBRARY/ENTRY of {', '.join(libraries())}, "
-            f"path/to/catalog.py/ENTRY or path/to/file.py:function"
-            f"{did_you_mean(pattern, libraries())}"
-        )
+        raise InputError(_nameless(pattern))
     prefix = canonical_name(prefix)
     pattern = f"{prefix}/{name}"
     if prefix == HUB:
