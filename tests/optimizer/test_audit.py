@@ -357,6 +357,12 @@ def test_a_crash_and_a_hang_end_their_own_case_alone(corpus: Path, tmp_path: Pat
     lines = (out / "outcomes.jsonl").read_bytes()
     assert run_audit(cases, ("graph",), QUICK, limits, out, RunPlan(resume=True)) == outcomes
     assert (out / "outcomes.jsonl").read_bytes() == lines, "nothing was audited again"
+    write(corpus, "raises", "raise SystemExit(8)")
+    again = run_audit(cases, ("graph",), QUICK, limits, out, RunPlan(resume=True))
+    reasons = {Path(each.case).stem: each.reason for each in again}
+    assert "SystemExit: 8" in reasons["raises"], "a changed file is audited again"
+    added = (out / "outcomes.jsonl").read_bytes().removeprefix(lines)
+    assert added.count(b"\n") == 1
     with pytest.raises(InputError, match="was audited with other settings"):
         run_audit(cases, ("graph",), OptimizeSettings(), limits, out, RunPlan(resume=True))
 

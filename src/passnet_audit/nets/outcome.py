@@ -40,6 +40,8 @@ class CaseOutcome:
     is_faster: bool = False
     """True where the interval of the speedup lies above 1."""
     seconds: float = 0.0
+    file_hash: str = ""
+    """SHA-256 of the file; a resumed run audits a changed file again."""
 
     @property
     def is_right(self) -> bool:

@@ -11,6 +11,7 @@ from passnet.core.jobs.process import RECORD_FILE, Job, JobLimits, JobOutcome, J
 from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.core.jobs.run_plan import DEFAULT_PLAN, RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, decode, encode, write_json
+from passnet.core.records.untrusted import untrusted_digest
 from passnet.errors import InputError, no_such
 from passnet.optimizer.settings import OptimizeSettings
 from passnet_audit.nets.case import CaseFile
@@ -45,6 +46,7 @@ class AuditRequest:
     kind: str
     asked: str
     settings: OptimizeSettings
+    file_hash: str
 
     @property
     def name(self) -> str:
@@ -91,7 +93,7 @@ def run_audit(
             cannot be written to.
     """
     requests = [
-        AuditRequest(str(case.path), case.kind, choice, settings)
+        AuditRequest(str(case.path), case.kind, choice, settings, untrusted_digest(case.path).hex())
         for choice in asked
         for case in cases
         if case.missing is None
@@ -100,16 +102,21 @@ def run_audit(
     work = partial(audit_isolated, requests=by_name, limits=limits)
     done: dict[str, CaseOutcome] = {}
     info = AuditInfo(SCHEMA_VERSION, settings, limits)
-    for outcome in _outcomes(list(by_name), work, info, out, plan):
+    for outcome in _outcomes(by_name, work, info, out, plan):
         done[_name(outcome.case, outcome.asked)] = outcome
         plan.progress(outcome)
     return [done[name] for name in by_name]
 
 
 def _outcomes(
-    names: Sequence[str], work: Work, info: AuditInfo, out: Path | None, plan: RunPlan
+    requests: dict[str, AuditRequest],
+    work: Work,
+    info: AuditInfo,
+    out: Path | None,
+    plan: RunPlan,
 ) -> Iterator[CaseOutcome]:
     """Yield the outcomes of an earlier run, and of this one as soon as they are there."""
+    names = list(requests)
     if out is None:
         for outcome in plan.executor(names, work, plan.num_workers):
             yield outcome.record
@@ -118,7 +125,8 @@ def _outcomes(
     complaint = f"{out}: was audited with other settings; choose another --out, or give those"
     with run.begin(info, plan.resume, unchanged(complaint)):
         kept = run.records()
-        done = [n for n in names if n in kept and (kept[n].is_right or not plan.retry)]
+        same = [n for n in names if n in kept and kept[n].file_hash == requests[n].file_hash]
+        done = [name for name in same if kept[name].is_right or not plan.retry]
         yield from (kept[name] for name in done)
         missing = [name for name in names if name not in done]
         yield from run.keep(plan.executor(missing, work, plan.num_workers), len(kept))
@@ -151,9 +159,10 @@ def audit_isolated(
     result = runner.run(job)
     outcome = result.outcome(CaseOutcome)
     if outcome is not None:
-        return outcome
+        return JobOutcome(replace(outcome.record, file_hash=request.file_hash))
     record = CaseOutcome(request.path, request.kind, request.asked, "crashed", _why(result))
-    return JobOutcome(replace(record, seconds=round(result.end.wall_s, 3)))
+    seconds = round(result.end.wall_s, 3)
+    return JobOutcome(replace(record, seconds=seconds, file_hash=request.file_hash))
 
 
 def _why(result: JobResult) -> str:
