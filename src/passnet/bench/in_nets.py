@@ -104,7 +104,7 @@ class PassesInNets:
     @property
     def speedups(self) -> list[float]:
         """The nets' speedups over Inductor alone, where they were timed."""
-        return [site.speedup for site in self.places if (site.speedup or 0) > 0]
+        return [site.speedup for site in self.places if site.speedup and site.speedup > 0]
 
     @property
     def score(self) -> float | None:
