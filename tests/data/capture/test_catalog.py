@@ -17,6 +17,7 @@ from passnet.data.capture.catalog import (
     LIBRARIES,
     RECIPE_FOLDER,
     RECIPES,
+    build_entry,
     canonical_name,
     library,
     names_of,
@@ -84,6 +85,12 @@ def test_an_unknown_entry_lists_near_names():
 def test_what_cannot_be_meant_says_what_to_do(patterns, libraries, text):
     with pytest.raises(InputError, match=text):
         resolve(patterns, libraries)
+
+
+def test_a_function_that_wants_arguments_is_not_called(tmp_path):
+    (tmp_path / "nets.py").write_text("def net(width):\n    raise SystemExit(7)\n")
+    with pytest.raises(InputError, match="without arguments, missing a required argument: 'width'"):
+        build_entry(f"{tmp_path}/nets.py:net")
 
 
 def test_a_library_that_is_missing_says_what_to_install(broken):

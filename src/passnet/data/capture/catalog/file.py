@@ -1,6 +1,7 @@
 """Python files of the user: functions that return a net, and catalogs of nets."""
 
 import importlib.util
+import inspect
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +33,12 @@ def _built(entry: str) -> Net:
     function = getattr(_execute(Path(path), Path(path).stem), name, None)
     if not callable(function):
         raise InputError(f"{path}: has no function {name!r}")
+    try:
+        inspect.signature(function).bind()
+    except TypeError as cause:
+        raise InputError(f"{entry}: is called without arguments, {cause}") from cause
+    except ValueError:  # it does not tell its arguments
+        pass
     return as_net(function(), entry)
 
 
