@@ -9,6 +9,7 @@ from passnet.agent.attempts.attempt import Attempt, Evaluation, Message, ToolCal
 from passnet.agent.trajectories.stats import best_so_far, summarise
 from passnet.bench.environment import hardware_text
 from passnet.core.records.serialise import write_text
+from passnet.pages.site.text import shortened
 from passnet.pages.tables.attempt_tables import stats_tables
 from passnet_site.pages.safe_text import file_stem, folder_diff, script
 from passnet_site.pages.site_folder import SiteFolder
@@ -176,9 +177,9 @@ def _call_text(call: ToolCall) -> str:
     except (ValueError, RecursionError):
         arguments = None
     if not isinstance(arguments, dict):
-        return call.arguments[:MAX_CHARACTERS]
+        return shortened(call.arguments, MAX_CHARACTERS)
     parts = [
         f"{name}:\n{value}" if isinstance(value, str) and "\n" in value else f"{name}: {value}"
         for name, value in arguments.items()
     ]
-    return "\n".join(parts)[:MAX_CHARACTERS]
+    return shortened("\n".join(parts), MAX_CHARACTERS)

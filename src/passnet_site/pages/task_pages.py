@@ -196,7 +196,7 @@ def _trial_row(task: str, line: Line, trial: Trial) -> list[Any]:
 
 def _section(board: Board, task: str, pairs: Sequence[tuple[Line, Trial]]) -> dict[str, Any]:
     """Return the data of a task on one board, besides the table of trials."""
-    problems = [problem for line, trial in pairs for problem in _problems(task, line, trial)]
+    problems = _merged([problem for pair in pairs for problem in _problems(task, *pair)])
     matches: dict[str, Counter[str]] = defaultdict(Counter)
     for line, trial in pairs:
         matches[line.name].update(trial.matches)
@@ -210,7 +210,12 @@ def _section(board: Board, task: str, pairs: Sequence[tuple[Line, Trial]]) -> di
         counts = matches[line.name].items()
         words = ", ".join(f"{name} {count} times" for name, count in counts)
         folders.append({"candidate": line.name, "matches": words, "sources": sources})
-    return {"board": board, "problems": _merged(problems)[:MAX_PROBLEMS], "folders": folders}
+    return {
+        "board": board,
+        "problems": problems[:MAX_PROBLEMS],
+        "num_more_problems": len(problems[MAX_PROBLEMS:]),
+        "folders": folders,
+    }
 
 
 def _problems(task: str, line: Line, trial: Trial) -> Iterator[dict[str, str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Message
+from passnet.agent.attempts.attempt import ATTEMPTS_FILE, Message, ToolCall
 from passnet.bench.environment import Gpu
 from passnet.bench.scores import read_rows, score_rows
 from passnet.core.records.serialise import LineWriter, read_json, write_json
@@ -303,7 +303,9 @@ def test_large_files_of_a_pass_folder_leave_room_for_the_others(tmp_path: Path) 
 
 
 def test_the_rest_of_a_long_message_goes_where_its_beginning_is(tmp_path: Path) -> None:
-    message = Message("assistant", "word " * 6000 + "the very last", reasoning="hm")
+    call = ToolCall("1", "create", "x" * 13_000)
+    text = "word " * 6000 + "the very last"
+    message = Message("assistant", text, tool_calls=(call,), reasoning="hm")
     (tmp_path / "attempts").mkdir()
     with LineWriter(tmp_path / "attempts" / ATTEMPTS_FILE) as writer:
         writer.write(attempt(messages=(message,), evaluations=(), best=None))
@@ -314,6 +316,7 @@ def test_the_rest_of_a_long_message_goes_where_its_beginning_is(tmp_path: Path) 
     [chunk] = [own["data-chunk"] for tag, own in tags if tag == "button" and "data-chunk" in own]
     assert f'data-cut="{chunk}" tabindex="0">word word' in path.read_text()
     assert (path.parent / f"{chunk}.js").exists()
+    assert "… 1,000 more characters are not shown" in path.read_text()
     assert any("site.js" in (own.get("src") or "") for tag, own in tags if tag == "script")
 
 

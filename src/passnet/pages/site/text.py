@@ -102,11 +102,14 @@ LEXERS = {
 """The lexers by the endings of names of files."""
 
 
+def shortened(text: str, most: int) -> str:
+    """Return a text, or its first characters and the number of those that are left out."""
+    num_over = len(text) - most
+    return f"{text[:most]}\n… {num_over:,} more characters are not shown" if num_over > 0 else text
+
+
 def coloured(name: str, text: str) -> str:
     """Return the text of a file as HTML, coloured if its language is known."""
-    text = visible(text)
-    if len(text) > MAX_SOURCE_CHARACTERS:
-        num_over = len(text) - MAX_SOURCE_CHARACTERS
-        text = f"{text[:MAX_SOURCE_CHARACTERS]}\n… {num_over:,} more characters are not shown"
+    text = shortened(visible(text), MAX_SOURCE_CHARACTERS)
     lexer = LEXERS.get(name.rpartition(".")[2], TextLexer)
     return highlight(text, lexer(stripnl=False), HtmlFormatter(nowrap=True))
