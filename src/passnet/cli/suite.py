@@ -42,7 +42,10 @@ class SuiteListOptions:
 
 @opt.command("list", suite_group)
 def list_command(options: SuiteListOptions) -> None:
-    """List the tasks of a suite: numbers of graphs and nets, and ops."""
+    """List the tasks of a suite (demo unless given): numbers of graphs and nets, and ops."""
+    from passnet.judge.suite.shipped import shipped_suites
+
+    suite = options.suite
     rows = [
         {
             "task": task.name,
@@ -50,17 +53,15 @@ def list_command(options: SuiteListOptions) -> None:
             "nets": sorted({graph.source.net for graph in task.graphs if graph.source}),
             "ops": list(task.ops),
         }
-        for task in options.suite.tasks
+        for task in suite.tasks
     ]
-    print_result(
-        options.json,
-        rows,
-        (
-            f"{row['task']}: {len(row['graphs'])} graphs of {len(row['nets'])} nets: "
-            + " ".join(op.rsplit(".", 1)[-1] for op in row["ops"])
-            for row in rows
-        ),
-    )
+    lines = [
+        f"{row['task']}: {len(row['graphs'])} graphs of {len(row['nets'])} nets: "
+        + " ".join(op.rsplit(".", 1)[-1] for op in row["ops"])
+        for row in rows
+    ]
+    total = f"suite {suite.name}: {len(suite.tasks)} tasks with {len(suite.graphs)} graphs"
+    print_result(options.json, rows, [*lines, f"{total}; shipped: {', '.join(shipped_suites())}"])
 
 
 @dataclass(frozen=True, kw_only=True)
