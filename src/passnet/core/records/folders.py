@@ -125,10 +125,10 @@ def _remove_left(out: Path) -> None:
 
 def _locked(folder: Path) -> int | None:
     """Lock a folder until its descriptor is closed; None where that cannot be, or one has it."""
-    if os.name != "posix":
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # on Windows
         return None
-    import fcntl
-
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
