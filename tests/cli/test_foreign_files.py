@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from passnet.cli import main
 from passnet.judge.desk.candidates import distinct, parse_candidate
-from passnet.judge.suite.suite import load_suite, make_suite, write_suite
+from passnet.judge.suite.suite import SUITES, load_suite, row_of_graph
 from tests.bench.runs import write_small_suite
 from tests.judge.folders import GOOD, write_passes
 
@@ -140,9 +140,9 @@ def test_one_folder_by_three_names_counts_once(tmp_path: Path, monkeypatch) -> N
 
 def test_escape_sequences_reach_no_terminal(tmp_path: Path) -> None:
     suite = load_suite(str(write_small_suite(tmp_path / "small.parquet", 1)))
-    named = [replace(graph, task=f"\x1b[2J\x9b{graph.task}") for graph in suite.graphs]
+    rows = map(row_of_graph, suite.graphs)
     path = tmp_path / "\x1b[31msuite.parquet"
-    write_suite(path, make_suite("s", named))
+    SUITES.write(path, [replace(row, task=f"\x1b[2J\x9b{row.task}") for row in rows])
     outputs = [
         run("suite", "show", path),
         run("suite", "show", path, "--tasks", "\x1b[1m"),

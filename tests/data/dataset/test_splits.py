@@ -118,7 +118,8 @@ def test_no_rows_are_not_split():
 
 
 def test_a_split_is_read_back(tmp_path: Path):
-    sides, manifest = split(PARTS, 0.25, 0, NONE)
+    hashed = [part(f"{number:02x}", f"op{number // 2}", "b") for number in range(400)]
+    sides, manifest = split(hashed, 0.25, 0, NONE)
     stored = write_split(tmp_path / "split", sides, manifest)
     assert read_split(tmp_path / "split") == (stored, sides)
     (tmp_path / "split" / "split-000.parquet").write_bytes(b"")
