@@ -39,7 +39,8 @@ class NamedPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the path."""
-        path = Path(super().convert(value, param, ctx))
+        path = super().convert(value, param, ctx)
+        assert isinstance(path, Path), "paths are of the type path_type"
         return path if path.name not in ("", "..") else path.resolve()
 
 
