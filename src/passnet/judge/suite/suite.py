@@ -166,7 +166,11 @@ def _read(path: Path) -> Suite:
         graphs = [graph_of_row(row, f"{path}: {row.task}/{row.name}") for row in SUITES.read(path)]
     except InputError as cause:
         raise SuiteError(str(cause)) from cause
-    return replace(make_suite(path.stem, graphs), version=SUITES.content_version(path))
+    try:
+        suite = make_suite(path.stem, graphs)
+    except SuiteError as cause:
+        raise SuiteError(f"{path}: {cause}") from cause
+    return replace(suite, version=SUITES.content_version(path))
 
 
 def graph_of_row(row: SuiteRow, where: str) -> TaskGraph:
