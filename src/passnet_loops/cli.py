@@ -74,7 +74,9 @@ def train_data(options: TrainDataOptions) -> None:
     are not made again.
     """
     from passnet.core.records.serialise import SCHEMA_VERSION
+    from passnet.core.records.untrusted import untrusted_digest
     from passnet.core.terminal.progress import progress
+    from passnet.data.capture.store import MANIFEST_FILE
     from passnet.judge.suite.suite import benchmarks, read_suite_keys
     from passnet_loops.data.build import (
         DataInfo,
@@ -90,8 +92,9 @@ def train_data(options: TrainDataOptions) -> None:
     plan, out = _checked(options.plan), options.out
     keys = read_suite_keys([*options.evaluation, *benchmarks()])
     settings = replace(options.settings, shard=(plan.shard.number, plan.shard.total))
-    info = DataInfo(SCHEMA_VERSION, options.captures.name, keys.hashes, settings)
     rows = captured_graphs(options.captures, settings.shard)
+    digest = untrusted_digest(options.captures / MANIFEST_FILE).hex()
+    info = DataInfo(SCHEMA_VERSION, digest, keys.hashes, settings)
     is_over = deadline(options.budget)
     with progress("mining graphs", len(rows)) as step:
         known = [row for part in plan.parts for row in known_rows(part)]

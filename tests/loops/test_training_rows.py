@@ -5,10 +5,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from click.testing import CliRunner
 
+from passnet.cli import main
 from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION, encode
-from passnet.data.capture.store import GraphRow, GraphSource
+from passnet.data.capture.store import GraphRow, GraphSource, write_set
 from passnet.errors import AuthorError, InputError
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.text.render import render_program
@@ -109,6 +111,20 @@ def test_mining_that_was_stopped_goes_on_and_repeats_nothing(tmp_path: Path) -> 
     assert manifest.verdicts == {"not judged": manifest.num_rows}
     assert read_training(tmp_path / "data")[1]
     assert merge_rows([tmp_path], tmp_path / "judged", info.settings, keys).num_rows == 0
+
+
+def test_data_of_other_captures_is_another_run(tmp_path: Path) -> None:
+    first, second = [captured(task.graphs[0]) for task in load_suite("demo").tasks][:2]
+    words = ["train", "data", str(tmp_path / "captures"), "--out", str(tmp_path / "data"),
+             "--no-judge", "--unjudged", "--resume"]  # fmt: skip
+    (tmp_path / "captures").mkdir()
+    write_set(tmp_path / "captures", [first], {})
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert CliRunner().invoke(main, words).exit_code == 0
+    write_set(tmp_path / "captures", [first, second], {})
+    other = CliRunner().invoke(main, words)
+    assert other.exit_code == 2 and "(captures was " in other.output
 
 
 def test_what_other_data_has_is_taken_in_and_not_made_again(tmp_path: Path) -> None:

@@ -51,10 +51,12 @@ DTYPES = ("float32", "float32", "bfloat16", "float16")
 
 @dataclass(frozen=True, slots=True)
 class DataInfo:
-    """The beginning of a run; `evaluation` has the content hash of each suite."""
+    """The beginning of a run: SHA-256 of the captures' manifest, content hash of each suite of
+    `evaluation`, and settings.
+    """
 
     schema_version: int
-    source: str
+    captures: str
     evaluation: dict[str, str]
     settings: DataSettings
 
