@@ -49,6 +49,12 @@ def study(folder: Path, svg: str | None = None, **fields: object) -> Path:
     return folder
 
 
+def test_a_column_of_least_worth_that_is_none_is_named(tmp_path: Path) -> None:
+    tables = [{"title": "T", "heads": ["a"], "rows": [], "least": ["b"]}]
+    done = run("report", study(tmp_path, tables=tables), "--out", tmp_path / "s")
+    assert done.exit_code == 2 and "is none of the table 'T'" in done.stderr
+
+
 def test_a_row_longer_than_its_head_is_named(tmp_path: Path) -> None:
     tables = [{"title": "T", "heads": ["a"], "rows": [["1", "2"]], "note": ""}]
     done = run("report", study(tmp_path, tables=tables), "--out", tmp_path / "s")

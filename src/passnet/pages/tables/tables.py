@@ -13,6 +13,7 @@ from passnet.bench.groups import MARGIN, Group
 from passnet.bench.in_nets import InNet
 from passnet.bench.published import PublishedRun
 from passnet.bench.scores import NO_SHARES, CandidateScore, is_correct, is_near
+from passnet.errors import InputError
 from passnet.judge.desk.candidates import BASELINES
 from passnet.judge.protocol.messages import plain_text
 from passnet.judge.score.share_score import share_score
@@ -49,8 +50,10 @@ class Table:
     """
 
     def __post_init__(self) -> None:
-        assert {*self.least} <= {*self.heads}, "a column of least worth is none of the table"
-        assert all(len(row) == len(self.heads) for row in self.rows), "a row does not fit the heads"
+        if any(len(row) != len(self.heads) for row in self.rows):
+            raise InputError(f"a row of the table {self.title!r} does not fit its head")
+        if not {*self.least} <= {*self.heads}:
+            raise InputError(f"a column of least worth is none of the table {self.title!r}")
 
 
 def total_table(scores: Sequence[CandidateScore], shares: Mapping[str, float] = NO_SHARES) -> Table:
