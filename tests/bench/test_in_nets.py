@@ -294,7 +294,8 @@ def test_a_run_goes_on(folder: Path) -> None:
     assert (second["status"], second["num_matches"]) == ("ok", 2)
     assert (record["error"], record["status"], record["num_matches"]) == (None, "ok", 2)
     assert record["net"] == "timm/net"
-    assert record["speedup"] > 0 and record["share"] > 0
+    assert record["speedup"] > 0
+    assert (record["share"] is None) == (record["predicted"] is None)  # None in so small a net
     again = passnet("bench", *options, "--resume")
     assert "timm/net" in again.stdout and again.returncode == 0
     kept = read_in_nets(folder / "run")  # of the same passes, so the last is kept

@@ -369,7 +369,7 @@ def starts_of(whole: Sequence[str], part: Sequence[str]) -> Iterator[int]:
 
 
 def ops_text(ops: Sequence[str]) -> str:
-    """Return an op sequence as text; what it holds in one piece is a part of it."""
+    """Return an op sequence as text; a part of the sequence is a substring."""
     return "".join(f" {op} " for op in ops)
 
 
@@ -392,7 +392,9 @@ def _copy_passes(out: Path, sites: Sequence[TaskInNet], folders: Mapping[str, Pa
 
 
 def keep_in_nets(passes: PassesInNets, folder: Path) -> None:
-    """Write the records of passes in nets into a folder, and keep those of other passes and nets.
+    """Merge records of passes in nets into the file of a folder.
+
+    They replace its records of the same passes, task and net.
 
     Raises:
         InputError: another process works in the folder, or the records there cannot be read.
