@@ -166,7 +166,7 @@ def _keep_others(site: Path, fresh: Path) -> None:
 
 
 def _others(site: Path, written: Set[Path], folders: Set[Path]) -> Iterator[Path]:
-    """Yield the files and whole folders of a site that are none of those that it wrote."""
+    """Yield the foreign files of a site; a folder with no other files counts as one."""
     pending = [site]
     while pending:
         for path in sorted(pending.pop().iterdir()):

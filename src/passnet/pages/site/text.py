@@ -103,7 +103,7 @@ LEXERS = {
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text, or its first characters and the number of those that are left out."""
+    """Return a text, or its first characters and the number of characters left out."""
     num_over = len(text) - most
     return f"{text[:most]}\n… {num_over:,} more characters are not shown" if num_over > 0 else text
 
