@@ -1,4 +1,4 @@
-"""`passnet judge`: the group of these commands, all of which other packages add."""
+"""`passnet judge`: a group of commands, which other packages add."""
 
 import click
 

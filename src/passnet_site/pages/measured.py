@@ -155,7 +155,7 @@ def _sources(
 
 
 def read_sources(folder: Path) -> dict[str, str]:
-    """Read the text files of a pass folder; what is cut of one is said at its end."""
+    """Read the text files of a pass folder; the end of a cut one gives the size of the rest."""
     assert is_pass_folder(folder), "the folder was found as one"
     sources: dict[str, str] = {}
     remaining = MAX_FOLDER_CHARACTERS

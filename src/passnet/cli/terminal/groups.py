@@ -1,4 +1,4 @@
-"""Groups of commands to which other packages add theirs, by entry points."""
+"""Groups of commands, which other packages extend by entry points."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -32,7 +32,7 @@ class AskingCommand(click.Command):
 
 
 class ExtensibleGroup(AskingCommand, click.Group):
-    """A group of commands, its own and those that other packages add to it."""
+    """A group of commands, its own and those of other packages."""
 
     @property
     def prefix(self) -> str:

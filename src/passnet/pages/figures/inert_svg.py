@@ -1,4 +1,4 @@
-"""SVG files of strangers as images in an SVG file of ours, in which no script of theirs runs."""
+"""Foreign SVG files as images in an SVG file of ours; their scripts do not run."""
 
 from base64 import b64encode
 from xml.etree import ElementTree
