@@ -32,7 +32,7 @@ class AskingCommand(click.Command):
 
 
 class ExtensibleGroup(AskingCommand, click.Group):
-    """A group of commands, its own and those of other packages."""
+    """A group of commands, which other packages may extend."""
 
     @property
     def prefix(self) -> str:
