@@ -2,8 +2,8 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from passnet.core.records.serialise import read_json
 from passnet.errors import BackendError, InputError, boundary
 from passnet.optimizer.backends.backend import Backend, load_backend, with_checks
 from passnet.optimizer.backends.registry import all_backends
-from passnet.optimizer.call.attributes import plain_attributes
-from passnet.optimizer.call.fast_net import FastNet, copied, fast_net
+from passnet.optimizer.call.attributes import code_of, plain_attributes
+from passnet.optimizer.call.fast_net import FastNet, copied, fast_net, unwrapped
 from passnet.optimizer.call.net_call import (
     BuiltBackend,
     NetCall,
@@ -32,10 +32,21 @@ from passnet.optimizer.record import RECORD_FILE, OptimizedRecord
 from passnet.optimizer.tune import chosen_backend
 
 EXAMPLE_FILE = "example.pt"
-ATTRIBUTES_FILE = "attributes.json"
-"""Plain values of the net's attributes, as they were, and of the copy's after its calls."""
+NET_FILE = "net.json"
+"""The net that was optimised, as `NetFacts`."""
 
 _log = logging.getLogger("passnet")
+
+
+@dataclass(frozen=True, slots=True)
+class NetFacts:
+    """The attributes and the code of a net as it was, and of its copy after calls, by path.
+
+    Each is of `call.attributes`: `plain_attributes` and `code_of`.
+    """
+
+    attributes: tuple[dict[str, str], dict[str, str]]
+    code: tuple[dict[str, str], dict[str, str]]
 
 
 def signature_folder(folder: Path, number: int) -> Path:
@@ -69,15 +80,23 @@ def load(
     if not (folder / RECORD_FILE).is_file():
         raise InputError(f"{folder}: holds no optimised net; give what passnet.optimize wrote")
     record = read_json(folder / RECORD_FILE, OptimizedRecord)
+    if not (folder / NET_FILE).is_file():
+        raise InputError(
+            f"{folder}: is of an earlier passnet, which recorded no code of the net; optimise the "
+            "net again"
+        )
+    facts = read_json(folder / NET_FILE, NetFacts)
     inductor_cache()  # of our own, where the usual folder is another user's
     backends = all_backends() if backends is None else backends
     has_values = _check_fit(record, net, folder)
+    code = code_of(as_module(unwrapped(net)))
+    _check_facts(folder, facts.code, (code, code))
     built_backends: list[BuiltBackend] = []
     with process_state_kept():
         # no call writes into weights, or its signature had been served by eager torch
         net_copy, *_ = copied(net, (), shares_weights=True)
         before = plain_attributes(as_module(net_copy))
-        _check_attributes(folder, before, before, "training")
+        _check_facts(folder, facts.attributes, (before, before), "training")
         plan = step_plan(net_copy) if record.decodes else None
         for number, signature in enumerate(record.forms):
             home = signature_folder(folder, number)
@@ -108,26 +127,33 @@ def load(
             if loaded:
                 chosen = signature.chosen if signature.chosen in loaded else names[0]
                 built_backends.append(chosen_backend(replace(signature, chosen=chosen), loaded))
-    _check_attributes(folder, before, plain_attributes(as_module(net_copy)))
+    after = plain_attributes(as_module(net_copy))
+    _check_facts(folder, facts.attributes, (before, after))
     warns = len(built_backends) == len(record.forms)
     return fast_net(net, built_backends, warns, plan.output_type if plan else None)
 
 
-def _check_attributes(
-    folder: Path, before: Mapping[str, str], after: Mapping[str, str], only: str = ""
+def _check_facts(
+    folder: Path,
+    recorded: Sequence[Mapping[str, str]],
+    current: Sequence[Mapping[str, str]],
+    only: str = "",
 ) -> None:
-    """Raise InputError if an attribute has neither before nor after calls a value that it had."""
-    recorded = read_json(folder / ATTRIBUTES_FILE, tuple[dict[str, str], dict[str, str]])
-    names = dict.fromkeys(name for values in (*recorded, before, after) for name in values)
+    """Raise InputError if a fact has neither before nor after calls a value that it had."""
+    names = dict.fromkeys(name for values in (*recorded, *current) for name in values)
     for name in names:
         then = {values.get(name, "nothing") for values in recorded}
-        now = {values.get(name, "nothing") for values in (before, after)}
+        now = {values.get(name, "nothing") for values in current}
         if name.endswith(only) and then.isdisjoint(now):
             raise InputError(
-                f"{folder}: {name} of this net is {before.get(name, 'nothing')}, and was "
-                f"{recorded[0].get(name, 'nothing')} when it was optimised; build the net as it "
+                f"{folder}: {name} of this net is {_shortened(current[0].get(name))}, and was "
+                f"{_shortened(recorded[0].get(name))} when it was optimised; build the net as it "
                 "was, or optimise it again"
             )
+
+
+def _shortened(text: str | None) -> str:
+    return "nothing" if text is None else text if len(text) <= 120 else f"{text[:120]}..."
 
 
 def _loaded(

@@ -1,18 +1,59 @@
-"""Numbers, strings and the like in the attributes of a net, as text: what a folder is made for."""
+"""A net's plain attributes and its code, as text by path: what a folder is made for."""
 
-from collections.abc import Mapping
+import enum
+import hashlib
+import inspect
+import re
+import site
+import sys
+import sysconfig
+from collections import deque
+from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
+from functools import cache, cached_property, partial, partialmethod
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 import torch
 
-from passnet.optimizer.call.held_objects import OF_TRANSFORMERS, held_by
-from passnet.optimizer.call.net_state import OF_COMPILERS, attributes_of
+from passnet.optimizer.call.held_objects import held_by
+from passnet.optimizer.call.net_state import attributes_of
 from passnet.optimizer.call.values import is_plain
 
 _OF_FILES = {"_name_or_path", "name_or_path", "transformers_version", "architectures", "dtype"}
 """What saving or loading a model of transformers writes into its configuration."""
 
+_IGNORED = {
+    *("_is_torch_compile", "_compiled_call_impl", "__overloads__", "_abc_impl"),
+    *("_dynamo_static_input_type", "_is_param", "generation_config"),
+    *("_previous_max_cache_length", "_output_capturing_hooks_installed"),
+}
+"""Attributes that torch's compilers and transformers leave in a net, without effect on outputs."""
+
 _OF_TORCH = frozenset(vars(torch.nn.Module())) - {"training"}
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
+
+_CALLED = {"__call__", "__getattr__", "__getattribute__"}
+"""Special methods of classes that calls use."""
+
+_CAPTURES = "transformers.utils.output_capturing"
+"""The module of hooks that stay in a model after a call, and change no output."""
+
+_INSTALLED = (
+    *site.getsitepackages(),
+    site.getusersitepackages(),
+    sysconfig.get_paths()["stdlib"],
+)
+"""Folders of packages, whose globals are not followed: their versions stand for these."""
 
 
 def plain_attributes(net: torch.nn.Module) -> dict[str, str]:
@@ -23,19 +64,257 @@ def plain_attributes(net: torch.nn.Module) -> dict[str, str]:
     >>> plain_attributes(net)
     {'scale': '2.5', 'training': 'True'}
     """
-    found: dict[str, str] = {}
+    return {path: repr(value) for path, value in sorted(_attributes(net)) if is_plain(value)}
+
+
+def code_of(net: torch.nn.Module) -> dict[str, str]:
+    """Return the code that calls of a net may run, by path: as digests of what Python compiled.
+
+    It has the classes of modules and of the objects that they hold, with methods and plain values;
+    hooks; functions with their defaults, closures and globals; sets; and versions of packages, of
+    which functions are taken without their globals. Python of the same minor version makes the
+    same digests. Objects of C++ have the names of their types alone.
+
+    >>> net = torch.nn.Identity()
+    >>> net.act = torch.nn.functional.relu
+    >>> code_of(net)["act"].partition(" of code ")[0]
+    'function relu'
+    """
+    walk = _Walk()
+    found = {}
+    for path, module in net.named_modules(remove_duplicate=False):
+        found[_joined(path, "__class__")] = walk.text(module.__class__)  # of a part: the net's
+        for kind in _HOOKS:
+            found[_joined(path, kind)] = walk.hooks(vars(module).get(kind, {}))
+        if isinstance(module, torch.jit.ScriptModule):
+            found[_joined(path, "forward")] = _of_script(module)
+    for kind in _HOOKS:
+        hooks = getattr(torch.nn.modules.module, f"_global{kind}")
+        found[f"all modules.{kind}"] = walk.hooks(hooks)
+    for path, value in _attributes(net):
+        if not is_plain(value) and not isinstance(value, torch.Tensor):
+            found[path] = walk.text(value)
+    of_classes = walk.classes | {f"package {name}": _version_of(name) for name in walk.packages}
+    return {
+        path: text for path, text in (*sorted(found.items()), *sorted(of_classes.items())) if text
+    }
+
+
+def _attributes(net: torch.nn.Module) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes of modules and the items of what they hold, by path."""
     for path, own in attributes_of(net).items():
-        _add(path, {f".{name}": value for name, value in own.items()}, found)
+        left_out = _IGNORED | _OF_TORCH | {"name_or_path"}
+        yield from ((_joined(path, n), value) for n, value in own.items() if n not in left_out)
+    configurations = []
     for path, held in held_by(net).containers.items():
-        if path.rpartition(".")[2] in _OF_FILES:
+        parent, _, name = path.rpartition(".")
+        is_set = isinstance(held, Set)  # whose text is that of an attribute
+        if is_set or (name in _OF_FILES and parent in configurations):
             continue
+        left_out = _IGNORED
+        if isinstance(held, Mapping) and "transformers_version" in held:
+            configurations.append(path)
+            left_out = _IGNORED | _OF_FILES
         pairs = held.items() if isinstance(held, Mapping) else enumerate(held)
-        _add(path, {f"[{key!r}]": value for key, value in pairs}, found)
-    return dict(sorted(found.items()))
+        yield from ((f"{path}[{key!r}]", value) for key, value in pairs if key not in left_out)
 
 
-def _add(path: str, entries: Mapping[str, Any], found: dict[str, str]) -> None:
-    left_out = OF_COMPILERS | OF_TRANSFORMERS | _OF_FILES | _OF_TORCH
-    for step, value in entries.items():
-        if is_plain(value) and step.strip("[]'.") not in left_out:
-            found[f"{path}{step}".removeprefix(".")] = repr(value)
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+class _Walk:
+    """Texts of values, and of the classes that were met, each once."""
+
+    def __init__(self) -> None:
+        self.classes: dict[str, str] = {}
+        self.packages: set[str] = set()
+        self._met: dict[int, tuple[Any, str]] = {}
+
+    def hooks(self, hooks: Mapping[Any, Any]) -> str:
+        """Return the hooks of a module as text, in their order; nothing without any."""
+        own = [x for x in hooks.values() if getattr(x, "__module__", None) != _CAPTURES]
+        return ", ".join(map(self._of_callable, own))
+
+    def text(self, value: Any) -> str:
+        """Return a text that equal values have in every process, as far as there is one."""
+        if is_plain(value):
+            return repr(value)
+        if isinstance(value, enum.Enum):
+            return f"{type(value).__qualname__}.{value.name}"
+        if isinstance(value, (int, float, complex, str, bytes)):  # of a class of its own
+            kinds = int, float, complex, str, bytes
+            plain = next(kind for kind in kinds if isinstance(value, kind))
+            return f"{self.text(type(value))} {plain.__repr__(value)}"
+        if id(value) in self._met:
+            return self._met[id(value)][1]
+        name = getattr(value, "__qualname__", None) or type(value).__qualname__
+        self._met[id(value)] = value, name  # within itself, and so that its id stays its own
+        text = self._text(value)
+        self._met[id(value)] = value, text
+        return text
+
+    def _text(self, value: Any) -> str:
+        if isinstance(value, type):
+            self._add_class(value)
+            return f"class {value.__qualname__}"
+        if isinstance(value, (set, frozenset)):
+            return f"{{{', '.join(sorted(map(self.text, value)))}}}"
+        if isinstance(value, tuple):
+            return f"({', '.join(map(self.text, value))})"
+        if isinstance(value, FunctionType):
+            return self._function(value)
+        if isinstance(value, MethodType):
+            return f"{self.text(value.__func__)} of {self._of_callable(value.__self__)}"
+        if isinstance(value, (partial, partialmethod)):
+            given = *value.args, *sorted(value.keywords.items())
+            return f"partial {self.text(value.func)} {self.text(given)}"
+        if isinstance(value, (classmethod, staticmethod)):
+            return self.text(value.__func__)
+        if isinstance(value, property):
+            return f"property {self.text((value.fget, value.fset))}"
+        if isinstance(value, cached_property):
+            return f"property {self.text(value.func)}"
+        if callable(inner := inspect.getattr_static(value, "__wrapped__", None)):  # of caches
+            return f"{type(value).__qualname__} {self.text(inner)}"
+        if isinstance(value, BuiltinFunctionType):
+            return f"function {value.__module__}.{value.__qualname__}"
+        if isinstance(value, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+            return f"op {value}"
+        if isinstance(value, torch.jit.ScriptFunction):
+            return _of_script(value)
+        if isinstance(value, ModuleType):
+            return f"module {value.__name__}"
+        return self.text(value.__class__)  # what it holds has paths of its own
+
+    def _of_callable(self, value: Any) -> str:
+        """Return the text of a hook, or of the object of a method, with its plain attributes."""
+        text, own = self.text(value), getattr(value, "__dict__", None)
+        if isinstance(value, (FunctionType, torch.nn.Module, type)) or not isinstance(own, dict):
+            return text
+        plain = [f"{name}={own[name]!r}" for name in sorted(own) if is_plain(own[name])]
+        return f"{text} with {', '.join(plain)}" if plain else text
+
+    def _function(self, function: FunctionType) -> str:
+        """Return a function's name and a digest of its code and of what it keeps.
+
+        Of one of torch's, such as a decorator, that is functions of others alone: it may keep more
+        once a compiler was imported.
+        """
+        cells = []
+        for cell in function.__closure__ or ():
+            with suppress(ValueError):  # an empty one
+                value = cell.cell_contents
+                if not _is_of_torch(function) or _is_of_others(value):
+                    cells.append(self._kept(value))
+        kept = [self._kept(value) for value in function.__defaults__ or ()]
+        named = sorted((function.__kwdefaults__ or {}).items())
+        kept += [f"{name}={self._kept(value)}" for name, value in named]
+        names = self._globals(function)
+        facts = _of_code(function.__code__), cells, kept, names
+        return f"function {function.__qualname__} of code {_digest(repr(facts))}"
+
+    def _kept(self, value: Any) -> str:
+        """Return the text of what a function keeps, with the items of lists and dicts."""
+        if isinstance(value, (list, deque)) and all(map(is_plain, value)):
+            return repr([*value])
+        if isinstance(value, dict) and all(map(is_plain, value.values())):
+            return repr(value)
+        return "tensor" if isinstance(value, torch.Tensor) else self.text(value)
+
+    def _globals(self, function: FunctionType) -> list[str]:
+        """Return the globals of a user's function with their values, and note packages."""
+        if _is_installed(function):
+            self.packages.add(function.__module__.partition(".")[0])
+            return []
+        names = sorted(n for n in {*_names_of(function.__code__)} if n[:2] != "__")
+        found, own = [], function.__globals__
+        for name in (name for name in names if name in own):
+            found.append(f"{name}={self._kept(own[name])}")
+            if isinstance(own[name], ModuleType) and not _is_of_package(own[name]):
+                inner = vars(own[name])
+                found += [f"{name}.{n}={self._kept(inner[n])}" for n in names if n in inner]
+        return found
+
+    def _add_class(self, kind: type) -> None:
+        """Note the methods of a class and of those that it comes from; of a user's also values."""
+        for base in kind.__mro__:
+            is_known = base is not kind and id(base) in self._met
+            if is_known or base.__module__ in _OF_PYTHON or base in (torch.nn.Module, torch.Tensor):
+                continue
+            self._met[id(base)] = base, f"class {base.__qualname__}"
+            is_users = not _is_of_package(sys.modules.get(base.__module__))
+            for name, value in vars(base).items():
+                is_special = name[:2] == "__" and name not in _CALLED
+                if is_special or name in _IGNORED or isinstance(value, _OF_C):
+                    continue
+                path = f"class {base.__qualname__}.{name}"
+                while path in self.classes:  # another class of this name
+                    path += "'"
+                if is_users or not is_plain(value):
+                    self.classes[path] = self._kept(value)
+
+
+_OF_PYTHON = ("builtins", "abc", "typing", "enum")
+_OF_C = (GetSetDescriptorType, MemberDescriptorType, torch.Tensor)
+"""Attributes of classes that say nothing: of C, places of slots, and weights."""
+
+
+def _of_code(code: CodeType) -> tuple[Any, ...]:
+    """Return what a code object computes, without the places where it was written."""
+    constants = [_of_code(x) if isinstance(x, CodeType) else _constant(x) for x in code.co_consts]
+    counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    return code.co_code, constants, counts, names, code.co_exceptiontable
+
+
+def _constant(value: Any) -> str:
+    is_set = isinstance(value, frozenset)
+    return f"{{{', '.join(sorted(map(repr, value)))}}}" if is_set else repr(value)
+
+
+def _names_of(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_of(constant)
+
+
+@cache
+def _is_in_package(file: str) -> bool:
+    return file.startswith(_INSTALLED)
+
+
+def _is_of_package(module: Any) -> bool:
+    """Return whether a module is of an installed package or of Python; `__main__` is a user's."""
+    file = getattr(module, "__file__", None)
+    return _is_in_package(file) if file else getattr(module, "__name__", "") != "__main__"
+
+
+def _is_of_torch(function: Any) -> bool:
+    return str(function.__module__).startswith("torch.")
+
+
+def _is_of_others(value: Any) -> bool:
+    return isinstance(value, (FunctionType, MethodType)) and not _is_of_torch(value)
+
+
+def _is_installed(function: FunctionType) -> bool:
+    """Return whether a function is of an installed package; generated ones are a user's."""
+    module = sys.modules.get(function.__module__ or "")
+    return module is not None and _is_of_package(module)
+
+
+def _of_script(script: Any) -> str:
+    """Return a digest of the code of TorchScript, without numbers that a process gives to types."""
+    with suppress(RuntimeError, AttributeError):  # a module without `forward`
+        return f"script {_digest(re.sub(r'___torch_mangle_[0-9]+[.]', '', script.code))}"
+    return ""
+
+
+def _version_of(package: str) -> str:
+    return str(getattr(sys.modules.get(package), "__version__", ""))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
