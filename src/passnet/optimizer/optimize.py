@@ -2,6 +2,7 @@
 
 import gc
 import hashlib
+import logging
 import shutil
 import tempfile
 import time
@@ -23,7 +24,7 @@ from passnet.errors import InputError, boundary
 from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.backends.in_child import prepare_children
 from passnet.optimizer.backends.registry import all_backends
-from passnet.optimizer.call.attributes import plain_attributes
+from passnet.optimizer.call.attributes import code_of, plain_attributes
 from passnet.optimizer.call.fast_net import Arguments, FastNet, copied, fast_net, unwrapped
 from passnet.optimizer.call.net_call import (
     BuiltBackend,
@@ -39,10 +40,12 @@ from passnet.optimizer.call.values import is_dense
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.choose.kept_passes import KEPT_FOLDER, KeptPass, read_kept_passes
 from passnet.optimizer.decoding.encoder import source_call, source_ranges
+from passnet.optimizer.decoding.proof import fault_of_steps
 from passnet.optimizer.decoding.step import is_decoder, is_step, prefix_of
 from passnet.optimizer.decoding.step_plan import StepPlan, step_plan
 from passnet.optimizer.package import (
-    ATTRIBUTES_FILE,
+    NET_FILE,
+    NetFacts,
     digest_of_weights,
     save_example,
     signature_folder,
@@ -51,6 +54,8 @@ from passnet.optimizer.record import RECORD_FILE, OptimizedRecord, SignatureReco
 from passnet.optimizer.settings import DEFAULTS, OptimizeSettings
 from passnet.optimizer.tune import Progress, optimize_signature
 from passnet.version import __version__
+
+_log = logging.getLogger("passnet")
 
 WEIGHT_FILE = "weights.bin"
 MADE_FOR_FILE = "made_for.txt"
@@ -168,7 +173,10 @@ def _groups(
 def _decoder_groups(net: Any, calls: Sequence[Arguments], asked: Mapping[Any, Any]) -> list[_Group]:
     """Return the step of a decoder, then its encoder if it has one; none if calls are others."""
     if not prefix_of(net):
-        return [_step_group(step_plan(net, asked))] if all(is_step(*call) for call in calls) else []
+        if not all(is_step(*call) for call in calls):
+            return []
+        plan = step_plan(net, asked)
+        return [_step_group(plan)] if _is_proven(plan) else []
     encoder = net.get_encoder()
     sources = [source for call in calls if (source := source_call(encoder, *call))]
     if len(sources) < len(calls):
@@ -176,9 +184,23 @@ def _decoder_groups(net: Any, calls: Sequence[Arguments], asked: Mapping[Any, An
     source = max(sources, key=lambda source: source[encoder.main_input_name].numel())
     ranges = source_ranges(net, source, asked)
     with torch.no_grad(), boundary(InputError, "a call of the encoder"):
-        length = encoder(**source).last_hidden_state.shape[1]
-    plan = step_plan(net, asked, length)
+        encoded = encoder(**source)
+    plan = step_plan(net, asked, encoded.last_hidden_state.shape[1])
+    if not _is_proven(plan, encoded):
+        return []
     return [_step_group(plan), _Group(encoder, ((), source), ranges)]
+
+
+def _is_proven(plan: StepPlan, encoded: Any = None) -> bool:
+    """Return whether steps return what calls of a decoder return; log why not."""
+    fault = fault_of_steps(plan, encoded)
+    if fault:
+        _log.warning(
+            "%s: its calls are not optimised as decoding steps (%s), but as they are given",
+            name_of(plan.step.net),
+            fault,
+        )
+    return fault is None
 
 
 def _step_group(plan: StepPlan) -> _Group:
@@ -214,6 +236,7 @@ def _optimized(
             prepare_children(runner)
         original = as_module(unwrapped(net))
         former = remember_net(original, with_classes=False)  # whose attributes calls may set
+        code = code_of(original) if keeps_examples else {}
         net_copy, calls_copy, weight_file = copied(net, calls, weights)
         folds = any(backend.is_frozen for backend in plan.values())
         values = digest_of_weights(net_copy, with_values=True) if folds or keeps_examples else ""
@@ -224,7 +247,7 @@ def _optimized(
             home = signature_folder(folder, len(signatures))
             make_folder(home)
             if keeps_examples:
-                _clear_others(home, original, values, group)
+                _clear_others(home, original, code, values, group)
                 save_example(home, tuple(args), kwargs)
             call = NetCall(group.net, args, kwargs, weight_file, group.ranges, group.plan)
             if group.net is net_copy:
@@ -248,8 +271,9 @@ def _optimized(
         if built_backends:
             _check_unchanged(original, former, values if frozen else "")
         if keeps_examples:
-            both = plain_attributes(original), plain_attributes(as_module(net_copy))
-            write_json(folder / ATTRIBUTES_FILE, both)
+            after = as_module(net_copy)
+            attributes = plain_attributes(original), plain_attributes(after)
+            write_json(folder / NET_FILE, NetFacts(attributes, (code, code_of(after))))
         record = OptimizedRecord(
             name_of(net),
             digest_of_weights(net),
@@ -266,11 +290,13 @@ def _optimized(
     return Optimized(fast_net(net, built_backends, warns, output_type), record)
 
 
-def _clear_others(home: Path, net: torch.nn.Module, values: str, group: _Group) -> None:
-    """Remove what an interrupted run built for other weights, attributes or arguments."""
+def _clear_others(
+    home: Path, net: torch.nn.Module, code: Mapping[str, str], values: str, group: _Group
+) -> None:
+    """Remove what an interrupted run built for other weights, code, attributes or arguments."""
     leaves = tree_leaves(group.call)
     forms = [f"{leaf_in_words(x)} {x.stride() if is_dense(x) else ''}" for x in leaves]
-    facts = values, plain_attributes(net), forms, group.ranges, __version__, torch.__version__
+    facts = values, plain_attributes(net), code, forms, group.ranges, __version__, torch.__version__
     made_for, file = hashlib.sha256(repr(facts).encode()).hexdigest(), home / MADE_FOR_FILE
     if not file.is_file() or file.read_text(encoding="ascii") != made_for:
         shutil.rmtree(home)

@@ -184,6 +184,7 @@ class NetCall:
         if not all(map(is_dense, self.outputs)):
             raise InputError("the net returns a sparse tensor, or one of a class of its own")
         self._note_structure(outputs)
+        self._make_anew(outputs)
         after, former = effects.state_of(self.net, watched), self.weights
         self.weights = state_tensors(self.net)  # tables of a first call too
         self.written, draws = effects.written(before, after), effects.drawn(before, after)
@@ -372,6 +373,19 @@ class NetCall:
             self.refusal = f"the net returns {found}; return tensors instead"
         elif any(tensor.requires_grad for tensor in tensors):
             self.refusal = "the net returns a tensor that needs a gradient; return it detached"
+
+    def _make_anew(self, outputs: Any) -> None:
+        """Refuse a net whose outputs do not come from their parts, such as a class with others."""
+        try:
+            made = nested(self.structure, self.outputs)
+            is_alike = difference(self.structure, flattened(made)[1]) is None
+        except Exception:  # noqa: BLE001 (boundary: classes of strangers)
+            is_alike = False
+        if not is_alike and not self.refusal:
+            self.refusal = (
+                f"the net returns a {type(outputs).__name__} that cannot be made anew from its "
+                "items; return a tuple or a dict"
+            )
 
     def filled(self, tensors: Sequence[torch.Tensor]) -> list[Any]:
         """Return the leaves with these tensors in place of their own."""

@@ -5,5 +5,6 @@ fused_attention  that attention as one op, for steps in fewer bits
 step_plan  sizes and arguments for which a step is compared and timed
 caches     the user's own caches, read and updated in place
 dispatch   calls of the decoder, as steps
+proof      steps return what calls return
 encoder    the encoder of an encoder-decoder, which runs once
 """
