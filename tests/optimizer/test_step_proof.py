@@ -168,7 +168,7 @@ def test_a_decoder_whose_calls_return_more_runs_as_it_is(caplog: pytest.LogCaptu
         done = optimize_net(net, [((IDS,), {})], settings)
     assert "its calls are not optimised as decoding steps" in caplog.text
     assert not done.record.decodes
-    assert "cannot be made anew from its items" in str(done.record.forms[0].engines[1].reason)
+    assert "cannot be made" in str(done.record.forms[0].engines[1].reason)
     right, found = net(IDS), done.net(IDS)
     assert list(found) == list(right) and torch.equal(found["value"], right["value"])
     assert torch.equal(
