@@ -17,7 +17,7 @@ from passnet.optimizer.backends.graphs import build_graph
 from passnet.optimizer.backends.registry import BACKENDS
 from passnet.optimizer.call.fast_net import FastNet, copied
 from passnet.optimizer.call.net_call import NetCall
-from passnet.optimizer.call.values import difference, flattened, nested
+from passnet.optimizer.call.values import difference, flattened, lost_part, nested
 from passnet.optimizer.compare.form import with_form
 from tests.optimizer.hand_made import entry_of, plus_hundred
 
@@ -201,6 +201,40 @@ def test_other_outputs_are_refused_before_anything_is_built(name: str, tmp_path:
     net, said = REFUSED[name]
     with pytest.raises(InputError, match=said):
         passnet.optimize(net, X, progress=lambda record: pytest.fail(record.engine))
+
+
+class Noted(Pair):
+    """A named tuple with an attribute besides its items."""
+
+
+def noted(x: torch.Tensor) -> Noted:
+    made = Noted(x, x)
+    made.note = 7
+    return made
+
+
+HELD, OF_OBJECT = ["cat", "dog"], Cache(X)
+
+OF_ITS_OWN: dict[str, tuple[Callable[..., Any], str]] = {
+    "a list": (lambda x, own: (x * 2, HELD), "returns a list of its own or of its arguments"),
+    "an object": (lambda x, own: {"y": x * 2, "of": OF_OBJECT}, "returns a Cache of its own"),
+    "an argument": (lambda x, own: (x * 2, own), "returns a dict of its own or of its argum"),
+    "one list twice": (lambda x, own: [[x * 2]] * 2, "returns one list in two places"),
+    "an attribute": (lambda x, own: noted(x * 2), "returns a Noted with an attribute, note, that"),
+}
+
+
+@pytest.mark.parametrize("name", OF_ITS_OWN)
+def test_outputs_that_are_known_by_identity_are_refused(name: str) -> None:
+    net, said = OF_ITS_OWN[name]
+    call = NetCall(net, (X, {"rows": X}), {})
+    assert call.refusal is not None and said in call.refusal, call.refusal
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_outputs_made_at_each_call_are_served(name: str) -> None:
+    assert lost_part(OUTPUTS[name](X)) is None
+    assert NetCall(Wrapped(OUTPUTS[name]).eval(), (X,), {}).refusal is None
 
 
 MOVING: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {

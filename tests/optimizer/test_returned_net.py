@@ -5,6 +5,8 @@ import inspect
 import io
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,8 @@ import torch
 import passnet
 from passnet.api import optimize_calls
 from passnet.optimizer.call.fast_net import FastNet
+from passnet.optimizer.call.net_state import attributes_of
+from passnet.optimizer.optimize import optimize_net
 from passnet.optimizer.settings import OptimizeSettings
 from tests.optimizer.hand_made import entry_of, plus_hundred
 
@@ -328,3 +332,51 @@ def test_what_was_optimised_may_be_optimised_again(caplog: pytest.LogCaptureFixt
     assert optimized.net.original_net is net and optimized.record.net == "Sequential"
     assert torch.equal(optimized.net(X), net(X))
     assert not [record for record in caplog.records if record.name == "passnet"]
+
+
+class Keeps(torch.nn.Linear):
+    """A net whose calls set attributes that others may read."""
+
+    def __init__(self) -> None:
+        super().__init__(4, 4)
+        self.shape, self.table, self.made = None, None, None
+        self.by_shape: dict[Any, torch.Tensor] = {}
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.shape = tuple(x.shape)
+        if self.made is None:
+            self.made = SimpleNamespace(scale=1.0)
+        if self.table is None:
+            self.table = torch.arange(4.0)
+        shift = self.by_shape.setdefault(self.shape, torch.ones(4))
+        return super().forward(x) * self.made.scale + self.table + shift
+
+
+def test_what_a_first_call_keeps_is_kept_and_then_a_backend_serves() -> None:
+    net, called = Keeps().eval(), Keeps().eval()
+    entry = replace(
+        entry_of(called, X),
+        run=lambda tensors: [tensors[0] + 100],
+        weights=dict(net.named_parameters()),
+        attributes=attributes_of(called),
+        keeps_values=True,
+    )
+    fast, served = FastNet(net, [entry]), X + 100
+    assert not torch.equal(fast(X), served) and net.shape == (3, 4)
+    assert net.table is not None and net.made is not None and [*net.by_shape] == [(3, 4)]
+    assert torch.equal(fast(X), served)
+    fast(X[:1])
+    assert net.shape == (1, 4) and not torch.equal(fast(X), served) and net.shape == (3, 4)
+    del net.by_shape[(1, 4)]
+    assert torch.equal(fast(X), served)
+    net.made.scale = 2.0
+    assert not torch.equal(fast(X), served)
+
+
+def test_a_net_that_keeps_values_is_served_after_its_first_call() -> None:
+    net = Keeps().eval()
+    settings = OptimizeSettings(backends=("graph",), seconds=0.01)
+    fast = optimize_net(net, [((X,), {})], settings, serves="graph").net
+    assert fast.built_backends and net.shape is net.table is net.made is None and not net.by_shape
+    torch.testing.assert_close(fast(X), fast(X))
+    assert net.shape == (3, 4) and net.made is not None

@@ -249,7 +249,8 @@ def _optimized(
             if keeps_examples:
                 _clear_others(home, original, code, values, group)
                 save_example(home, tuple(args), kwargs)
-            call = NetCall(group.net, args, kwargs, weight_file, group.ranges, group.plan)
+            parts = weight_file, group.ranges, group.plan
+            call = NetCall(group.net, args, kwargs, *parts, original=original)
             if group.net is net_copy:
                 call.compare_with(original)
             now = time.monotonic()

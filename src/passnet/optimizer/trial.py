@@ -5,8 +5,8 @@ where slower.
 import errno
 import gc
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
@@ -21,6 +21,7 @@ from passnet.core.records.serialise import make_folder, read_json, write_json
 from passnet.errors import BackendError, InputError, PassnetError, StoppedError, boundary
 from passnet.judge.timing.rounds import RoundLimits, RoundTimes, time_calls
 from passnet.optimizer.backends.backend import Backend, build_backend, load_backend, with_checks
+from passnet.optimizer.call import effects
 from passnet.optimizer.call.fast_net import FastNet
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.call.sizes import CallSizes
@@ -353,13 +354,28 @@ class BackendTrials:
 
     def _eager(self, backend: Backend) -> tuple[BackendRecord, BuiltBackend]:
         """Return eager torch, always available; its record says if outputs are not repeatable."""
-        record, built = self._built("eager", backend, 0.0)
-        wrong = record.reason if built is None else self.comparison.repeated()
-        if built is not None and wrong is None:
-            return record, built
-        reason = f"the net does not return the same twice ({wrong})"
-        record = replace(record, status="wrong", reason=reason)
+        with self._without_moves():
+            record, built = self._built("eager", backend, 0.0)
+            wrong = record.reason if built is None else self.comparison.repeated()
+        if record.status != "refused":  # it cannot be compared
+            if built is not None and wrong is None:
+                return record, built
+            record = replace(record, reason=f"the net does not return the same twice ({wrong})")
+        record = replace(record, status="wrong")
         return record, build_backend("eager", backend, self.call, self.folder / "eager")
+
+    @contextmanager
+    def _without_moves(self) -> Iterator[None]:
+        """Refuse a net in which calls on other arguments move attributes or variables that copies
+        share, but for tables of other sizes.
+        """
+        net = self.call.net
+        with effects.shared_kept(net):
+            before = effects.attributes_of(net)
+            yield
+            moves = effects.differing(before, effects.attributes_of(net))
+            if moves and not self.call.ranges and not self.call.refusal:
+                self.call.refusal = f"some calls change {', '.join(moves[:3])}"
 
     def _time(self, fully: Collection[str]) -> SizeTimes:
         """Time eager torch, and other backends as the returned net calls them, at each size.
@@ -374,7 +390,8 @@ class BackendTrials:
     def _nets(self, fully: Collection[str]) -> dict[str, Callable[..., Any]]:
         net = self.call.given
         nets: dict[str, Callable[..., Any]] = {plain("eager"): net}
-        for name, built in self.alive.items():
+        for name, alive in self.alive.items():
+            built = replace(alive, keeps_values=False)  # this net's first call was made
             if name != "eager":
                 nets[name] = FastNet(net, [built])
             if name in fully and built.is_frozen and not built.compares and self.call.is_on_cpu:

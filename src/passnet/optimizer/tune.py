@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from passnet.core.jobs.process import JobRunner
+from passnet.errors import PassnetError
 from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.blocks import block_times
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, leaf_in_words
@@ -48,7 +49,13 @@ def optimize_signature(
     """
     if call.refusal:
         return _refused(call, plan, progress), None
-    trial = BackendTrials(call, folder, plan, settings, deadline, runner, may_fold)
+    try:
+        trial = BackendTrials(call, folder, plan, settings, deadline, runner, may_fold)
+    except PassnetError:
+        raise
+    except Exception as cause:  # noqa: BLE001 (boundary: ops lack some dtypes)
+        call.refusal = f"other arguments cannot be made ({type(cause).__name__}: {cause})"
+        return _refused(call, plan, progress), None
     for name, backend in plan.items():
         record = trial.tried(name, backend, name == [*plan][-1])
         trial.records[name] = replace(record, says=record.says or backend.says)

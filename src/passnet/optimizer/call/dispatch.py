@@ -88,6 +88,7 @@ class Dispatch:
         self._backends = tuple(_checked(net, built) for built in reversed(backends))
         self._why_none = "it has no backends"
         self._warned: set[int | str] = set()
+        self.to_settle: dict[int, _CheckedBackend] = {}
         self.methods: Mapping[str, Callable[..., Any]] = {}
 
     @property
@@ -98,8 +99,13 @@ class Dispatch:
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call by the first backend that it fits; return NO_BACKEND where it fits none."""
         misfit = 0
+        if self.to_settle:  # a call before may have failed
+            self.to_settle.pop(threading.get_ident(), None)
         for first in self._backends:
             backend, tensors = first, first.check(args, kwargs)
+            if first.built.keeps_values and not isinstance(tensors, int):
+                self.to_settle[threading.get_ident()] = first
+                break  # the net itself sets what its first call keeps
             if first.by_size and not isinstance(tensors, int):
                 at_size = first.at_size(tensors)
                 if at_size is None:
@@ -132,6 +138,14 @@ class Dispatch:
             if self._warns and misfit not in self._warned:
                 self._warn(misfit, args, kwargs)
         return NO_BACKEND
+
+    def settle(self) -> None:
+        """Take the net as its own call has left it, if that was the first of a backend's."""
+        first = self.to_settle.pop(threading.get_ident(), None)
+        if first is None or all(first is not each for each in self._backends):
+            return
+        settled = _checked(self._checked_net, _settled(first.built))
+        self._backends = tuple(settled if each is first else each for each in self._backends)
 
     def warn_of_copy(self) -> None:
         """Log once that a copy of the net has no backends."""
@@ -193,6 +207,14 @@ def _checked(net: torch.nn.Module, built: BuiltBackend) -> _CheckedBackend:
             checked[other.engine] = _checked(net, other)
         by_size.append((sizes, None if other is None else checked[other.engine]))
     return replace(first, by_size=by_size)
+
+
+def _settled(built: BuiltBackend) -> BuiltBackend:
+    """Return a backend of a net whose first call was made, so that it has no later attributes."""
+    instead = built.instead and _settled(built.instead)
+    by_size = tuple((sizes, each and _settled(each)) for sizes, each in built.by_size)
+    own = {"attributes": {}, "keeps_values": False}
+    return replace(built, instead=instead, by_size=by_size, **own)
 
 
 def _unflatten(structure: OutputStructure) -> Callable[[Sequence[Any]], Any]:

@@ -9,12 +9,13 @@ import hashlib
 import io
 import itertools
 import random
-from collections import OrderedDict, defaultdict, deque
+import sys
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,16 @@ BLOCK = 512
 MOST_ITEMS = 10_000
 """Of a larger container, only the size is looked at."""
 
-_CONTAINERS = (dict, OrderedDict, defaultdict, list, set, deque)
+MOST_NAMED = 1_000
+"""The most functions, classes and objects that are looked at, as named by the code of a net."""
+
+_FOREIGN = sys.stdlib_module_names | {"torch", "numpy", "passnet"}
+"""Packages whose variables no net moves."""
+
+VERSION = 2
+"""The place of a dense tensor's count of updates in `State.tensors`."""
+
+_CONTAINERS = (dict, OrderedDict, defaultdict, Counter, list, set, deque)
 _WITH_FUNCTION = (FunctionType, MethodType, staticmethod, classmethod, property, partial)
 
 _STATES: Mapping[type, Callable[[Any], Any]] = {
@@ -59,7 +69,7 @@ class State:
 def state_of(net: torch.nn.Module, tensors: Mapping[str, torch.Tensor]) -> State:
     """Return the state of a net, and of its weights and arguments by name."""
     contents = {name: _contents(tensor) for name, tensor in tensors.items()}
-    return State(contents, attributes_of(net), _generators())
+    return State(contents, attributes_of(net), generators())
 
 
 def written(before: State, after: State) -> list[str]:
@@ -90,32 +100,35 @@ def bare_copy(net: torch.nn.Module) -> torch.nn.Module:
 
 
 def attributes_of(net: torch.nn.Module) -> dict[str, Any]:
-    """Return the contents of attributes of a net's modules, and of variables that copies share."""
+    """Return the contents of variables that copies share, attributes of a net's modules, and all
+    that these hold.
+    """
     held = held_by(net)
-    found: dict[str, Any] = {}
+    found = {shared.name: _frozen(shared.get(), True) for shared in _shared(net)}
     for path, module in net.named_modules():
         for name, value in vars(module).items():
             if name not in OF_MODULES:
                 found[f"attribute {path}.{name}" if path else f"attribute {name}"] = _frozen(value)
     for path, container in held.containers.items():
-        for key, value in _items(container):
+        for key, value in items_of(container):
             found[f"attribute {path}[{key!r}]"] = _frozen(value)
     found |= {f"attribute {path}": _values(tensor) for path, tensor in held.tensors.items()}
     for weights in (net.named_parameters, net.named_buffers):
         found |= {f"weight {name}": id(weight) for name, weight in weights(remove_duplicate=False)}
-    return found | {shared.name: _frozen(shared.get(), True) for shared in _shared(net)}
+    return found
 
 
-def numpy_array_of(net: torch.nn.Module) -> str | None:
-    """Return the name of an attribute that holds a numpy array, None where there is none."""
-    for path, module in net.named_modules():
-        for name, value in vars(module).items():
-            if isinstance(value, np.ndarray):
-                return f"attribute {path}.{name}" if path else f"attribute {name}"
-    return None
+def names_of_shared(net: torch.nn.Module) -> set[str]:
+    """Return the names of variables that copies of a net share, as in `State.attributes`."""
+    return {shared.name for shared in _shared(net)}
 
 
-def _items(container: Any) -> list[tuple[Any, Any]]:
+def unseen_of(net: torch.nn.Module) -> str | None:
+    """Return a clause that names an object of a net whose changes nobody sees, None without one."""
+    return held_by(net).unseen
+
+
+def items_of(container: Any) -> list[tuple[Any, Any]]:
     """Return the items of a dict, or the members of another container with their positions."""
     if isinstance(container, dict):
         return [*dict.items(container)]  # a subclass may import or build its values
@@ -134,7 +147,7 @@ def _frozen(value: Any, is_deep: bool = False) -> Any:
         return sorted(map(repr, value))
     if isinstance(value, (dict, list, tuple, deque)):
         is_deep &= len(value) <= MOST_ITEMS
-        items = _items(value) if is_deep or isinstance(value, deque) else ()
+        items = items_of(value) if is_deep or isinstance(value, deque) else ()
         return type(value).__name__, len(value), [(repr(k), _frozen(v, is_deep)) for k, v in items]
     for kind, state in _STATES.items():
         if isinstance(value, kind):
@@ -173,7 +186,8 @@ def _digest(tensor: torch.Tensor) -> bytes:
     return hashlib.sha256(torch.cat([sums, values[num_bytes:]]).cpu().numpy().data).digest()
 
 
-def _generators() -> dict[str, Any]:
+def generators() -> dict[str, Any]:
+    """Return the states of the random generators of the process, by name."""
     legacy: Any = np.random.get_state()
     states = {
         "torch": torch.get_rng_state().numpy().tobytes(),
@@ -199,30 +213,31 @@ class _Shared:
 def shared_kept(net: torch.nn.Module) -> Iterator[None]:
     """Put back, at the end, variables that a net shares with its copies."""
     before = [(shared, shared.get()) for shared in _shared(net)]
-    items = [_items(value) if type(value) in _CONTAINERS else None for _, value in before]
+    items = [items_of(value) if type(value) in _CONTAINERS else None for _, value in before]
     try:
         yield
     finally:
         for (shared, value), former in zip(before, items, strict=True):
             if shared.get() is not value:
                 shared.put(value)
-            if former is not None and not _are_same(former, _items(value)):
+            if former is not None and not are_same(former, items_of(value)):
                 value.clear()
                 members = former if isinstance(value, dict) else [member for _, member in former]
                 getattr(value, "update" if isinstance(value, (dict, set)) else "extend")(members)
 
 
-def _are_same(former: list[tuple[Any, Any]], now: list[tuple[Any, Any]]) -> bool:
+def are_same(former: list[tuple[Any, Any]], now: list[tuple[Any, Any]]) -> bool:
+    """Return whether items are the same objects in the same order."""
     pairs = zip(former, now, strict=False)
     return len(former) == len(now) and all(a is c and b is d for (a, b), (c, d) in pairs)
 
 
 def _shared(net: torch.nn.Module) -> Iterator[_Shared]:
-    """Yield variables of a net's classes and functions, and of their Python modules."""
-    functions: list[Any] = []
-    classes: dict[type, None] = {}
+    """Yield variables of classes and functions that a net holds, and of their Python modules."""
+    held = held_by(net)
+    functions: list[Any] = [*held.functions]
+    classes = dict.fromkeys(base for base in held.classes if not _is_foreign(base))
     for module in net.modules():
-        classes |= dict.fromkeys(base for base in type(module).__mro__ if not _is_foreign(base))
         hooks = module._forward_pre_hooks.values(), module._forward_hooks.values()
         functions += [*vars(module).values(), *itertools.chain(*hooks)]
     for kind in classes:
@@ -236,30 +251,72 @@ def _shared(net: torch.nn.Module) -> Iterator[_Shared]:
 
 
 def _of_functions(functions: Sequence[Any]) -> Iterator[_Shared]:
-    """Yield variables of closures and globals of functions, and of functions that they name.
+    """Yield variables that the code of some functions names, and of functions that it names.
 
-    Of other functions, only those of the same Python module are looked at.
+    They are of closures and globals, and of the classes, objects and Python modules among these; of
+    an object among the functions they are of its class. Foreign ones are not looked at.
     """
-    waiting, seen = deque(functions), set[Any]()
-    while waiting:
-        function = _plain_function(waiting.popleft())
-        if function is None or function in seen:
+    waiting, seen = deque(functions), dict[int, Any]()
+    while waiting and len(seen) < MOST_NAMED:
+        value = waiting.popleft()
+        function = _plain_function(value)
+        if function is None:
+            for kind in (value if isinstance(value, type) else type(value)).__mro__:
+                if id(kind) not in seen and not _is_foreign(kind):
+                    seen[id(kind)] = kind
+                    yield from _of_class(kind, waiting)
             continue
-        seen.add(function)
+        if id(function) in seen:
+            continue
+        seen[id(function)] = function
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         for name, cell in cells:
-            waiting.append(_content(cell))
-            if _may_move(_content(cell)):
+            content = _content(cell)
+            if _may_move(content):
                 put = partial(setattr, cell, "cell_contents")
                 yield _Shared(f"variable {name}", partial(_content, cell), put)
-        own = function.__globals__
-        for name in dict.fromkeys(_names(function.__code__)):
-            value = own.get(name)
-            if isinstance(value, FunctionType) and value.__globals__ is own:
-                waiting.append(value)
-            elif name in own and _may_move(value):
-                get, put = partial(own.get, name), partial(own.__setitem__, name)
-                yield _Shared(f"global variable {name}", get, put)
+            else:
+                yield from _of_names({name: content}, [name], "variable ", waiting, seen)
+        names = [*dict.fromkeys(_names(function.__code__))]
+        yield from _of_names(function.__globals__, names, "global variable ", waiting, seen)
+
+
+def _of_class(kind: type, waiting: deque[Any]) -> Iterator[_Shared]:
+    """Yield variables of a class, and append its functions."""
+    for name, value in [*vars(kind).items()]:
+        if isinstance(value, _WITH_FUNCTION):
+            waiting.append(value)
+        elif not name.startswith("__") and _may_move(value):
+            get, put = partial(getattr, kind, name, None), partial(setattr, kind, name)
+            yield _Shared(f"{name} of class {kind.__name__}", get, put)
+
+
+def _of_names(
+    own: dict[str, Any],
+    names: Sequence[str],
+    where: str,
+    waiting: deque[Any],
+    seen: dict[int, Any],
+    depth: int = 4,
+) -> Iterator[_Shared]:
+    """Yield variables of a namespace that have some names, and append functions and classes."""
+    for name in names:
+        value = own.get(name, _names)
+        if _may_move(value):
+            yield _Shared(where + name, partial(own.get, name), partial(own.__setitem__, name))
+        elif isinstance(value, (type, torch.nn.Module, *_WITH_FUNCTION)):
+            waiting.append(value)
+        elif isinstance(value, ModuleType):
+            if depth and not _is_foreign(value):
+                of = f"global variable {value.__name__}."
+                yield from _of_names(vars(value), names, of, waiting, seen, depth - 1)
+        elif depth and id(value) not in seen and not _is_foreign(type(value)):
+            inner = getattr(value, "__dict__", None)
+            seen[id(value)] = value
+            waiting.append(type(value))
+            if isinstance(inner, dict):
+                of = f"{where}{name}."
+                yield from _of_names(inner, [*inner], of, waiting, seen, depth - 1)
 
 
 def _plain_function(value: Any) -> FunctionType | None:
@@ -285,8 +342,9 @@ def _content(cell: Any) -> Any:
 
 
 def _is_foreign(value: Any) -> bool:
-    """Return whether a class or function is of torch or Python itself."""
-    return str(value.__module__).partition(".")[0] in ("torch", "builtins", "abc", "typing")
+    """Return whether a class, function or Python module is of torch, numpy or Python itself."""
+    name = value.__name__ if isinstance(value, ModuleType) else value.__module__
+    return str(name).partition(".")[0] in _FOREIGN
 
 
 def _may_move(value: Any) -> bool:

@@ -93,9 +93,12 @@ class FastNet(torch.nn.Module):
             return outputs
         net = self._passnet.net
         is_of_its_class = type(net) in type(self).__mro__  # it may have been given another one
-        if is_of_its_class and any(vars(net).get(name) for name in _HOOKS):
-            return super().__call__(*args, **kwargs)  # for hooks, which are given the module
-        return net(*args, **kwargs)
+        # for hooks, which are given the module
+        is_given = is_of_its_class and any(vars(net).get(name) for name in _HOOKS)
+        outputs = (super().__call__ if is_given else net)(*args, **kwargs)
+        if self._passnet.to_settle:
+            self._passnet.settle()
+        return outputs
 
     def _apply(self, *args: Any, **kwargs: Any) -> Self:
         """Move or convert the net (`to`, `half`, `cuda`), and drop backends that this breaks."""

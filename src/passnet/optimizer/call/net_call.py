@@ -3,8 +3,9 @@
 import copy
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from operator import is_not
@@ -33,14 +34,22 @@ from passnet.optimizer.call.values import (
     OutputStructure,
     argument_names,
     check_arguments,
+    comparable,
     difference,
     flattened,
     is_dense,
+    lost_part,
     nested,
+    objects_of,
     other_values,
 )
 from passnet.optimizer.call.weight_file import WeightFile
+from passnet.optimizer.outside.original import put_back, remember_original
+from passnet.optimizer.outside.watched import watched
 from passnet.optimizer.record import Precision, SizeRange
+
+NUM_REPEATED = 3
+"""Further calls at each of which a random generator must move, or another thread has drawn."""
 
 _LEAST_OVERTIME_S, _OVERTIME = 2.0, 20
 """Seconds, and times of a usual call, after which a call on other values counts as one that fails:
@@ -76,6 +85,7 @@ class BuiltBackend:
         ranges: the sizes that vary from call to call.
         precision: a lower precision than the net's own in which it computes.
         attributes: by module, attributes of the copy after its calls.
+        keeps_values: the net's first call sets attributes, and no later one does.
     """
 
     engine: str
@@ -99,6 +109,7 @@ class BuiltBackend:
     ranges: tuple[SizeRange, ...] = ()
     precision: Precision | None = None
     attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    keeps_values: bool = False
 
     @property
     def is_bounded(self) -> bool:
@@ -129,6 +140,7 @@ class NetCall:
     attributes, `divides_towards_zero` if a call divides whole numbers so. `weight_file` holds
     weights for children.
     `ranges` are sizes that vary from call to call; `plan` says which arguments it has for some.
+    `original` is the user's net of which the net is a copy or a part of one.
 
     Raises:
         InputError: the net is in training mode, fails on these arguments, or returns no tensor;
@@ -143,6 +155,7 @@ class NetCall:
         weight_file: WeightFile | None = None,
         ranges: tuple[SizeRange, ...] = (),
         plan: CallPlan | None = None,
+        original: torch.nn.Module | None = None,
     ) -> None:
         self.ranges, self.plan = ranges, plan
         self.autocast: torch.dtype | None = None
@@ -159,33 +172,38 @@ class NetCall:
         self.written: list[str] = []
         self.refusal: str | None = None
         self.divides_towards_zero = self.keeps_values = False
+        self._outside = Counter[str]()
         with effects.shared_kept(self.net):
-            self._first_call()
+            self._first_call(original)
 
-    def _first_call(self) -> None:
+    def _first_call(self, original: torch.nn.Module | None) -> None:
         """Call the net on the example, and note its side effects."""
         names = argument_names(self.args, self.kwargs)
         named = zip(names, self.leaves, strict=True)
-        watched = self.weights | {name: leaf for name, leaf in named if is_dense(leaf)}
-        before, copy = effects.state_of(self.net, watched), effects.bare_copy(self.net)
+        tensors = self.weights | {name: leaf for name, leaf in named if is_dense(leaf)}
+        before, copy = effects.state_of(self.net, tensors), effects.bare_copy(self.net)
+        own = None if original is None else remember_original(original, state_tensors(original))
         args, kwargs = tree_unflatten(list(self.leaves), self.args_spec)
         start = time.perf_counter()
         try:
-            with torch.no_grad():
+            with torch.no_grad(), watched() as seen:
                 outputs = self.net(*args, **kwargs)
         except Exception as cause:
             raise InputError(
                 f"the net fails on these inputs: {type(cause).__name__}: {cause}"
             ) from cause
-        self.seconds = time.perf_counter() - start
+        finally:
+            self.seconds = time.perf_counter() - start
+            others, are_back = ([], True) if own is None else put_back(own, self.weights)
         self.outputs, self.structure = flattened(outputs)
         if not self.outputs:
             raise InputError("the net returns no tensor; return its numbers as tensors")
         if not all(map(is_dense, self.outputs)):
             raise InputError("the net returns a sparse tensor, or one of a class of its own")
+        self._objects = objects_of((args, kwargs))
         self._note_structure(outputs)
-        self._make_anew(outputs)
-        after, former = effects.state_of(self.net, watched), self.weights
+        self._objects = objects_of(outputs)  # kept, so that no other object has their identities
+        after, former = effects.state_of(self.net, tensors), self.weights
         self.weights = state_tensors(self.net)  # tables of a first call too
         self.written, draws = effects.written(before, after), effects.drawn(before, after)
         leaves, spec = tree_flatten((args, kwargs))
@@ -197,7 +215,15 @@ class NetCall:
             self.refusal = f"the net writes into {_listed(self.written)}"
         elif returned:
             self.refusal = f"the net returns its weight {returned[0]} itself; return a copy"
-        elif draws:
+        elif others:
+            lost = "" if are_back else "; its former values are lost, so load them again"
+            self.refusal = (
+                f"a call of a copy of the net changes {_listed(others)} of the net itself, by an "
+                f"object, hook or closure that both hold{lost}"
+            )
+        elif seen and (again := [name for name in self._seen_again() if name in seen]):
+            self.refusal = f"each call {' and '.join(again)}, which a backend would not"
+        elif draws and (draws := self._drawn_again(draws)):
             self.refusal = (
                 f"the net draws from the random generator of {_listed(draws)}, and a backend "
                 "would draw other numbers; pass them as an argument"
@@ -212,6 +238,38 @@ class NetCall:
             self._call_otherwise(self.net)
         if not self.refusal:
             self._call_in_inference_mode()
+
+    def _seen_again(self) -> Collection[str]:
+        """Return what a second call does outside of the net; what is done but once, such as an
+        import, is no effect of a call.
+        """
+        with watched() as seen, suppress(Exception):
+            self.eager(self.leaves)
+        return seen
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Refuse a net of which two calls do the same outside of it, for any arguments."""
+        try:
+            with watched() as seen:
+                yield
+        finally:
+            self._outside.update([*seen])
+            again = [name for name in seen if self._outside[name] > 1]
+            if again and not self.refusal:
+                self.refusal = f"some calls {_without_s(again)}, which a backend would not"
+
+    def _drawn_again(self, names: Collection[str]) -> list[str]:
+        """Return the random generators that move at each further call, too: another thread may have
+        drawn from one.
+        """
+        for _ in range(NUM_REPEATED):
+            before = effects.generators()
+            with suppress(Exception):
+                self.eager(self.leaves, effects.bare_copy(self.net))
+            moved = effects.differing(before, effects.generators())
+            names = [name for name in names if name in moved]
+        return [*names]
 
     def compare_with(self, original: Callable[..., Any]) -> None:
         """Refuse a net that is no copy in all: it knows its own weights or modules by identity.
@@ -273,10 +331,8 @@ class NetCall:
         """Refuse a net that reads tensors which nobody watches, or that returns other values in
         inference mode.
         """
-        if array := effects.numpy_array_of(self.net):
-            self.refusal = (
-                f"{array} is a numpy array, whose changes nobody sees; register it as a buffer"
-            )
+        if unseen := effects.unseen_of(self.net):
+            self.refusal = f"{unseen}; hold what the net reads of it as buffers, numbers or lists"
             return
         known = [*self.weights.values(), *self.tensors(), *constants_of_scripts(self.net)]
         try:
@@ -369,23 +425,19 @@ class NetCall:
             found = difference(self.structure, structure)
         except InputError:
             tensors, found = [], "objects for some arguments alone"
+        former = set(map(id, self._objects))
+        again = [value for value in objects_of(outputs) if id(value) in former]
         if found:
             self.refusal = f"the net returns {found}; return tensors instead"
+        elif again:
+            self.refusal = (
+                f"the net returns a {type(again[0]).__name__} of its own or of its arguments, and "
+                "a backend would return another one; return a copy"
+            )
+        elif lost := lost_part(outputs):
+            self.refusal = f"the net returns {lost}, which a backend would not"
         elif any(tensor.requires_grad for tensor in tensors):
             self.refusal = "the net returns a tensor that needs a gradient; return it detached"
-
-    def _make_anew(self, outputs: Any) -> None:
-        """Refuse a net whose outputs do not come from their parts, such as a class with others."""
-        try:
-            made = nested(self.structure, self.outputs)
-            is_alike = difference(self.structure, flattened(made)[1]) is None
-        except Exception:  # noqa: BLE001 (boundary: classes of strangers)
-            is_alike = False
-        if not is_alike and not self.refusal:
-            self.refusal = (
-                f"the net returns a {type(outputs).__name__} that cannot be made anew from its "
-                "items; return a tuple or a dict"
-            )
 
     def filled(self, tensors: Sequence[torch.Tensor]) -> list[Any]:
         """Return the leaves with these tensors in place of their own."""
@@ -435,6 +487,7 @@ class NetCall:
             plain,
             net=self.net,
             ranges=self.ranges,
+            keeps_values=self.keeps_values,
         )
 
     @cached_property
@@ -553,9 +606,16 @@ def _is_exported(net: torch.nn.Module) -> bool:
 
 
 def _are_close(output: torch.Tensor, right: torch.Tensor) -> bool:
+    output, right = comparable(output), comparable(right)
     if output.shape != right.shape or not right.is_floating_point():
         return torch.equal(output, right)
     return torch.allclose(output, right, rtol=1e-3, atol=1e-6, equal_nan=True)
+
+
+def _without_s(says: Sequence[str]) -> str:
+    """Return what calls do of what each does: "logs to a" as "log to a"."""
+    words = (sentence.split(" ", 1) for sentence in says)
+    return " and ".join(" ".join([verb.removesuffix("s"), *rest]) for verb, *rest in words)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ import random
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,6 +22,13 @@ def _set_environment(values: dict[str, str]) -> None:
     for name in {*os.environ} - {*values}:
         del os.environ[name]
     os.environ.update(values)
+
+
+def _folder() -> Path | None:
+    """Return the current folder, None where it was removed."""
+    with suppress(FileNotFoundError):
+        return Path.cwd()
+    return None
 
 
 def _set_filters(filters: list[Any]) -> None:
@@ -49,7 +56,7 @@ SETTINGS: tuple[Setting, ...] = (
     (np.random.get_state, np.random.set_state),
     (np.geterr, lambda modes: np.seterr(**modes)),
     (os.environ.copy, _set_environment),
-    (Path.cwd, os.chdir),
+    (_folder, lambda folder: folder and os.chdir(folder)),
     (sys.path.copy, lambda path: sys.path.__setitem__(slice(None), path)),
     (sys.getrecursionlimit, sys.setrecursionlimit),
     (lambda: [*warnings.filters], _set_filters),

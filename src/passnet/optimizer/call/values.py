@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,10 @@ _PLAIN = (
     *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size),
 )
 """Types whose values are the same if they print the same."""
+
+_USUAL_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 _OWN_STATE = ("__reduce__", "__reduce_ex__", "__getstate__", "__new__")
 """Methods that an object has of `object` where its attributes are all there is of it."""
@@ -91,6 +96,60 @@ def flattened(outputs: Any) -> tuple[list[torch.Tensor], OutputStructure]:
     return tensors, _structure(outputs, tensors, [])
 
 
+def objects_of(outputs: Any) -> list[Any]:
+    """Return the lists, dicts and objects among outputs, in order, each as often as it is there.
+
+    >>> row = [1]
+    >>> len(objects_of((row, {"a": row})))
+    3
+    """
+    found, waiting = list[Any](), [outputs]
+    expanded = set[int]()
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, (torch.Tensor, enum.Enum, type)) or is_plain(value):
+            continue
+        if not isinstance(value, tuple) or getattr(value, "__dict__", None):
+            found.append(value)
+        if id(value) not in expanded:
+            expanded.add(id(value))
+            waiting += reversed(_children(value)[0])
+    return found
+
+
+def _children(value: Any) -> tuple[list[Any], TreeSpec | None]:
+    """Return what a container or object holds, and how a container is made of it."""
+    children, spec = tree_flatten(value, is_leaf=lambda inner: inner is not value)
+    if spec.is_leaf():
+        return [*(_attributes(value) or {}).values()], None
+    return children, spec
+
+
+def lost_part(outputs: Any) -> str | None:
+    """Return what outputs that are made anew would lack, in words, None for nothing."""
+    objects = objects_of(outputs)
+    counts = Counter(map(id, objects))
+    for value in objects:
+        kind = type(value).__name__
+        if counts[id(value)] > 1:
+            return f"one {kind} in two places"
+        children, spec = _children(value)
+        own = getattr(value, "__dict__", None)
+        if spec is None or not own:
+            continue
+        try:
+            made = vars(tree_unflatten(children, spec))
+        except Exception:  # noqa: BLE001 (boundary: foreign code may raise anything)
+            return f"a {kind}, which cannot be made of its items"
+        if lost := [name for name in own if name not in made or _is_other(own[name], made[name])]:
+            return f"a {kind} with an attribute, {lost[0]}, that its items do not give"
+    return None
+
+
+def _is_other(value: Any, other: Any) -> bool:
+    return type(value) is not type(other) or (is_plain(value) and repr(value) != repr(other))
+
+
 def nested(structure: OutputStructure, tensors: Sequence[torch.Tensor]) -> Any:
     """Return outputs with these tensors, nested as the net returns them."""
     return _nested(structure, iter(tensors))
@@ -109,15 +168,49 @@ def check_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             )
 
 
+def has_usual_floats(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor holds floats of a dtype that ops compute in."""
+    return tensor.dtype in _USUAL_FLOATS and bool(tensor.numel())
+
+
+def bits_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a view of a tensor as whole numbers of the bytes of an element."""
+    return tensor.view(_BITS[tensor.itemsize])
+
+
+def comparable(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor as floats, bools or whole numbers of a dtype that ops compare.
+
+    >>> comparable(torch.tensor([1 + 2j])).tolist()
+    [[1.0, 2.0]]
+    """
+    values = tensor.detach()
+    if values.is_quantized:
+        return values.dequantize()
+    if values.is_complex():
+        values = values.resolve_conj()
+        is_half = values.dtype is torch.complex32
+        return torch.view_as_real(values.to(torch.complex64) if is_half else values)
+    if values.is_floating_point():
+        return values if values.dtype in _USUAL_FLOATS else values.float()
+    return bits_of(values) if values.dtype in _UNSIGNED else values
+
+
 def other_values(tensor: torch.Tensor, with_whole: bool = True) -> torch.Tensor:
     """Return a tensor with other values: of whole numbers within the range of its own.
 
     >>> other_values(torch.tensor([3, 1, 1])).tolist(), other_values(torch.tensor(7)).tolist()
     ([1, 3, 3], 6)
     """
+    if tensor.is_quantized:
+        return tensor.clone()
     other = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
     values = tensor.detach().cpu()
-    if not with_whole and not values.is_floating_point() or not values.numel():
+    is_unusual = values.is_floating_point() and not has_usual_floats(values)
+    if is_unusual or values.dtype in _UNSIGNED:
+        bits = bits_of(values.contiguous())
+        values = bits.flatten().flip(0).reshape(bits.shape).view(values.dtype)
+    elif not with_whole and not values.is_floating_point() or not values.numel():
         pass
     elif values.dtype is torch.bool:
         values = ~values

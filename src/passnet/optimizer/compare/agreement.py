@@ -20,6 +20,7 @@ from passnet.optimizer.call.call_check import (
     is_dense_in_memory,
 )
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall, within_overtime
+from passnet.optimizer.call.values import comparable, has_usual_floats
 from passnet.optimizer.compare import fresh_values
 from passnet.optimizer.compare.float64_copy import copy_in_float64
 from passnet.optimizer.compare.fresh_values import ArgumentSet, NumberBounds, is_mask, may_index
@@ -93,7 +94,7 @@ class EagerComparison:
             expected = self.try_eager(example)
             self.eager_s = min(self.eager_s, time.perf_counter() - start)
         self._is_quick = self.eager_s <= max_exact_s
-        floats = [x for x in call.tensors() if x.is_floating_point() and x.numel()]
+        floats = [x for x in call.tensors() if has_usual_floats(x)]
         finite_only = [torch.where(x.isfinite(), x, 0.0).detach() for x in floats]
         self._bound = LARGE * max([1.0, *(float(x.abs().max()) for x in finite_only)])
         self._can_be_bounded = all(map(can_be_bounded, call.tensors()))
@@ -342,7 +343,7 @@ class EagerComparison:
             return None
         try:
             copies = [tensor.clone() for tensor in tensors]
-            with _spare_memory(), self._limited():
+            with self.call.watched(), _spare_memory(), self._limited():
                 outputs = self.call.eager_outputs(self.call.filled(copies))
             return [output.clone() for output in outputs]
         except OvertimeError:
@@ -394,6 +395,7 @@ def _joined(first: NumberBounds, second: NumberBounds) -> NumberBounds:
 
 def _is_equal(first: torch.Tensor, second: torch.Tensor) -> bool:
     """Return whether two tensors are equal, NaN to NaN."""
+    first, second = comparable(first), comparable(second)
     same = first == second
     return bool((same | ((first != first) & (second != second))).all())
 
@@ -405,9 +407,7 @@ def _other_values(weights: Iterable[torch.Tensor]) -> Iterator[bool]:
     Bits are flipped in every other element, and back again, which takes no copy.
     """
     floats = [
-        weight.data
-        for weight in weights
-        if is_dense_in_memory(weight) and weight.is_floating_point() and weight.numel()
+        weight.data for weight in weights if is_dense_in_memory(weight) and has_usual_floats(weight)
     ]
     changed: list[tuple[torch.Tensor, int]] = []
     try:
@@ -435,4 +435,5 @@ def _is_kept(output: torch.Tensor, right: torch.Tensor) -> bool:
 
     The range of float16 is so small that compilers which compute in float32 inside keep some.
     """
+    output, right = comparable(output), comparable(right)
     return right.dtype != torch.float16 and not bool(right.any()) and bool(output.any())

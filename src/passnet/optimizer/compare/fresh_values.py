@@ -14,6 +14,7 @@ import torch
 
 from passnet.optimizer.call.call_check import can_be_within, can_have_rows, has_empty_row
 from passnet.optimizer.call.net_call import NetCall
+from passnet.optimizer.call.values import bits_of, has_usual_floats
 from passnet.optimizer.compare.tensor_changes import FLOATS, MASKS, NOT_FINITE, TensorChange, pad
 
 Accepts: TypeAlias = Callable[[list[torch.Tensor]], bool]
@@ -85,7 +86,7 @@ def draws(call: NetCall, bounds: NumberBounds, bound: float, seed: int) -> Itera
         seed: of the random numbers.
     """
     example = call.tensors()
-    floats, masks = any(map(_has_floats, example)), any(map(is_mask, example))
+    floats, masks = any(map(has_usual_floats, example)), any(map(is_mask, example))
     wholes = any(map(may_index, example))
     yield ArgumentSet("usual", "", fresh_tensors(call, seed))
     if wholes:
@@ -97,9 +98,9 @@ def draws(call: NetCall, bounds: NumberBounds, bound: float, seed: int) -> Itera
     if floats:
         for value in (math.nan, math.inf, -math.inf):
             says = f"with {value:g} in its arguments"
-            yield ArgumentSet("not finite", says, _with_value(call, seed, value, _has_floats))
+            yield ArgumentSet("not finite", says, _with_value(call, seed, value, has_usual_floats))
         for says, change in FLOATS:
-            yield ArgumentSet("usual", says, _changed(call, seed, _has_floats, change))
+            yield ArgumentSet("usual", says, _changed(call, seed, has_usual_floats, change))
     for value in SPREAD if wholes else ():
         says = f"with {value} among its whole numbers"
         yield ArgumentSet("indices", says, _with_value(call, seed, value, may_index))
@@ -116,8 +117,8 @@ def draws(call: NetCall, bounds: NumberBounds, bound: float, seed: int) -> Itera
             )
         for value in (1e-40, -0.0):
             says = f"with {value:g} in its arguments"
-            yield ArgumentSet("usual", says, _with_value(call, seed, value, _has_floats))
-        numbers = [number for number, tensor in enumerate(example) if _has_floats(tensor)]
+            yield ArgumentSet("usual", says, _with_value(call, seed, value, has_usual_floats))
+        numbers = [number for number, tensor in enumerate(example) if has_usual_floats(tensor)]
         for number, (says, change) in itertools.product(numbers[:MAX_APART], NOT_FINITE):
             says = f"with {says} in tensor {number}"
             yield ArgumentSet("not finite", says, _with_one(call, seed, number, change))
@@ -249,12 +250,8 @@ def is_mask(tensor: torch.Tensor) -> bool:
     return int(tensor.min()) >= 0 and int(tensor.max()) <= 1
 
 
-def _has_floats(tensor: torch.Tensor) -> bool:
-    return tensor.is_floating_point() and bool(tensor.numel())
-
-
 def _largest(tensors: Sequence[torch.Tensor]) -> float:
-    finite = [torch.where(x.isfinite(), x, 0.0) for x in tensors if _has_floats(x)]
+    finite = [torch.where(x.isfinite(), x, 0.0) for x in tensors if has_usual_floats(x)]
     return max([0.0, *(float(x.detach().abs().max()) for x in finite)])
 
 
@@ -307,7 +304,7 @@ def _with_one(call: NetCall, seed: int, number: int, change: TensorChange) -> li
 
 def _scaled(tensors: Sequence[torch.Tensor], factor: float) -> list[torch.Tensor]:
     """Return tensors with all floats times a factor."""
-    return [x * factor if x.is_floating_point() else x.clone() for x in tensors]
+    return [x * factor if has_usual_floats(x) else x.clone() for x in tensors]
 
 
 def _up_to(bound: float, call: NetCall, seed: int) -> list[torch.Tensor]:
@@ -319,19 +316,20 @@ def _up_to(bound: float, call: NetCall, seed: int) -> list[torch.Tensor]:
         if math.isfinite(largest) and largest:
             tensor.mul_(most / largest)
 
-    return _changed(call, seed, _has_floats, scale)
+    return _changed(call, seed, has_usual_floats, scale)
 
 
 def _fresh(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    if tensor.numel() == 0:
+    if tensor.numel() == 0 or tensor.is_quantized:
         return tensor.clone()
     if _overlaps(tensor):
         narrow = tensor[tuple(slice(1 if stride == 0 else None) for stride in tensor.stride())]
         return _fresh(narrow, generator).expand(tensor.shape)
     values = tensor.detach().to("cpu")
-    if values.dtype is torch.bool or values.is_complex() or _is_to_permute(values):
+    if not (has_usual_floats(values) or values.dtype in WHOLE) or _is_to_permute(values):
         order = torch.randperm(values.numel(), generator=generator)
-        sample = values.reshape(-1)[order].reshape(values.shape)
+        bits = bits_of(values.resolve_conj().resolve_neg().contiguous()).reshape(-1)
+        sample = bits[order].view(values.dtype).reshape(values.shape)
     elif values.is_floating_point():
         sample = torch.randn(values.shape, generator=generator) * float(values.float().std(False))
         sample = sample + float(values.float().mean())

@@ -13,6 +13,7 @@ from passnet.judge.verdict.precision import (
     UNSTABLE,
     relative_error,
 )
+from passnet.optimizer.call.values import comparable
 from passnet.optimizer.compare.fresh_values import NumberBounds
 
 LARGEST_RATIO = 8.0
@@ -57,9 +58,10 @@ def compare_outputs(
     if wrong:
         return Agreement(error, None, wrong)
     for index, (output, right) in enumerate(zip(outputs, expected, strict=True)):
-        if not right.is_floating_point():
-            is_same = torch.equal(output, right)
-            others = 0.0 if is_same else float((output != right).double().mean())
+        is_float = right.is_floating_point()
+        output, right = comparable(output), comparable(right)  # noqa: PLW2901
+        if not is_float:
+            others = _share_of_others(output, right)
             error = error if allowed is None else max(error, others)
             if others > (allowed or 0.0):
                 wrong = f"output {index} has other values"
@@ -108,7 +110,17 @@ def _is_noise(output: torch.Tensor, true: torch.Tensor) -> bool:
     limit = UNSTABLE.get(str(output.dtype).removeprefix("torch."))
     if limit and output.shape == true.shape and _error(output, true) > limit:
         return True
-    return not output.is_floating_point() and not torch.equal(output, true.to(output.dtype))
+    if output.is_floating_point():
+        return False
+    return _share_of_others(comparable(output), comparable(true.to(output.dtype))) > 0
+
+
+def _share_of_others(output: torch.Tensor, right: torch.Tensor) -> float:
+    """Return the share of numbers that are others, where NaN is NaN."""
+    if torch.equal(output, right):
+        return 0.0
+    are_others = (output != right) & ~((output != output) & (right != right))
+    return float(are_others.double().mean())
 
 
 def _same_signs(output: torch.Tensor, right: torch.Tensor) -> bool:
