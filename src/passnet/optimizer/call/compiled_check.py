@@ -3,6 +3,7 @@
 import logging
 import sys
 import sysconfig
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from functools import cache, partial
 from importlib.machinery import ExtensionFileLoader
@@ -23,12 +24,14 @@ from passnet.optimizer.call.call_check import (
     TensorSignature,
     python_check,
 )
+from passnet.optimizer.call.held_objects import Places
 from passnet.passes.compilation import build, check_watch
 
 _NAME = "passnet_call_check"
 _INCLUDE = Path(__file__).parent / "include"
 _PYTHON = Path(sysconfig.get_paths()["include"])
 _ANY = (-(2**63), 2**63 - 1)
+_ITERATED = (OrderedDict, deque, set)
 _LETTERS = {tuple: "T", list: "L", dict: "D"}
 
 _log = logging.getLogger("passnet")
@@ -60,17 +63,21 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
     varies = [getattr(leaf, "varies", ()) for leaf in signature.leaves]
     of_leaves = signature.examples, constants, signature.same_as, bounds, varies
     leaves = tuple(zip(*of_leaves, signature.filled_rows, strict=True))
-    unseen = tuple(former for former in signature.modules if _is_unseen(former.entries))
+    modules = signature.modules
+    unseen = tuple(former for former in modules if _is_unseen(former.entries))
     requirements = (
         leaves,
-        tuple(former.entries for former in signature.modules if isinstance(former.entries, dict)),
+        tuple(former.entries for former in modules if isinstance(former.entries, dict)),
+        tuple((f.entries, f.values) for f in modules if isinstance(f.entries, list)),
+        tuple(found for former in modules if (found := _in_order(former))),
         tuple(
-            (former.entries, former.values)
-            for former in signature.modules
-            if isinstance(former.entries, list)
+            (former.entries.owner, name)
+            for former in modules
+            if isinstance(former.entries, Places)
+            for name in former.entries.names
         ),
-        tuple(former.of for former in signature.modules if isinstance(former.of, type)),
-        tuple(f.of for f in signature.modules if isinstance(f.of, torch.nn.Module)),
+        tuple(former.of for former in modules if former.kind == "class"),
+        tuple(former.of for former in modules if former.of_class is not None),
         tuple(weight.tensor for weight in signature.weights),
         signature.ignored_keys,
         signature.is_frozen,
@@ -101,7 +108,19 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
 
 def _is_unseen(entries: Any) -> bool:
     """Return whether Python must look at a container, as nothing else tells its changes."""
-    return not isinstance(entries, (dict, list, MappingProxyType))
+    return not isinstance(entries, (dict, list, *_ITERATED, Places, MappingProxyType))
+
+
+def _in_order(former: net_state.RememberedDict) -> tuple[Any, type, tuple[Any, ...]] | None:
+    """Return a container whose items are compared in their order, the class that iterates over
+    them, and these; None for others.
+
+    The version of an OrderedDict does not change with its order alone.
+    """
+    kind = next((kind for kind in _ITERATED if isinstance(former.entries, kind)), None)
+    if kind is None or (kind is OrderedDict and len(former.entries) < 2):
+        return None
+    return former.entries, kind, (former.values if kind is deque else former.names)
 
 
 def _look_at(remembered: Sequence[net_state.RememberedDict]) -> int:

@@ -1,13 +1,12 @@
 """The state of a net when it was optimised, and its changes since.
 
-The state is every module's dicts (attributes, parameters, buffers, submodules, hooks), its class,
-and the containers that its attributes hold. Weights, submodules, hooks and methods must be the same
-objects; attributes and items may also be equal numbers, strings or tensors.
+The state is every module's dicts (attributes, parameters, buffers, submodules, hooks), and all that
+`held_objects` finds. Weights, submodules, hooks, classes and methods must be the same objects;
+attributes and items may also be equal numbers, strings or tensors.
 """
 
 import hashlib
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import is_
 from types import MappingProxyType
@@ -17,24 +16,31 @@ import torch
 from torch.nn.utils import parametrize
 
 from passnet.errors import InputError
-from passnet.optimizer.call.held_objects import OF_MODULES, OF_TRANSFORMERS, Container, held_by
+from passnet.optimizer.call.held_objects import (
+    HOOKS,
+    OF_CLASSES,
+    OF_COMPILED,
+    OF_MODULES,
+    OF_WEIGHTS,
+    Container,
+    entries_of,
+    held_by,
+    ignored_attributes,
+)
 from passnet.optimizer.call.net_call import state_tensors
 from passnet.optimizer.call.values import is_plain
 
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _WEIGHTS = ("_parameters", "_buffers")
-_DICTS = OF_MODULES
 
-OF_COMPILERS = {
-    *("_is_torch_compile", "_compiled_call_impl", "__overloads__", "_abc_impl"),
-    *("_dynamo_static_input_type", "_is_param"),
-}
+OF_COMPILERS = OF_COMPILED | OF_WEIGHTS
 """Attributes that torch's compilers leave in a net, without effect on outputs."""
 
 _CAPTURES = "transformers.utils.output_capturing"
 """The module of hooks that stay in a model after a call that asks for hidden states; they change
 no output.
 """
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 _CALLED = {"__call__", "__getattr__", "__getattribute__"}
 """Special methods of classes that calls use; torch's compilers replace others of `Module`."""
@@ -45,7 +51,7 @@ class RememberedDict:
     """One dict of a module with its former names and values; `later` may replace these.
 
     `kind` is the name of the dict, `class` for the attributes of a class, `items` for a container
-    among the attributes.
+    that the net holds, `object` for the class of an object alone.
     """
 
     module: str
@@ -54,10 +60,12 @@ class RememberedDict:
     names: tuple[Any, ...]
     values: tuple[Any, ...]
     later: Mapping[str, Any] = field(default_factory=dict)
-    of: type | torch.nn.Module | None = None
-    """The class or module whose attributes these are."""
+    of: Any = None
+    """The class, module or object whose attributes these are."""
     of_class: type | None = None
-    """The former class of the module."""
+    """The former class of the module or object."""
+    ignored: Collection[Any] = frozenset()
+    """Names that outputs do not depend on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +110,11 @@ def is_same(first: Any, second: Any) -> bool:
 
 def attributes_of(net: torch.nn.Module | None) -> dict[str, dict[str, Any]]:
     """Return the attributes of each module of a net, without weights, submodules and hooks."""
-    modules = {} if net is None else dict(net.named_modules())
-    return {
-        path: {name: value for name, value in vars(module).items() if name not in _DICTS}
-        for path, module in modules.items()
-    }
+    found: dict[str, dict[str, Any]] = {}
+    for path, module in () if net is None else net.named_modules():
+        left_out = {*OF_MODULES, *ignored_attributes(module)}
+        found[path] = {name: x for name, x in vars(module).items() if name not in left_out}
+    return found
 
 
 def remember_net(
@@ -114,23 +122,25 @@ def remember_net(
     later: Mapping[str, Mapping[str, Any]] | None = None,
     with_classes: bool = True,
 ) -> tuple[RememberedDict, ...]:
-    """Remember the dicts of each module of a net, and attributes that calls may set `later`;
-    and what their classes hold.
+    """Remember the dicts of each module of a net, attributes that calls may set `later`, and what
+    the net holds; also its classes.
     """
     remembered = []
     for path, module in net.named_modules():
         own, values = vars(module), (later or {}).get(path, {})
         state = (path, "__dict__", own, (*own,), (*own.values(),), values, module, type(module))
-        remembered.append(RememberedDict(*state))
-        for kind in _DICTS:
+        remembered.append(RememberedDict(*state, ignored_attributes(module)))
+        for kind in OF_MODULES:
             entries = own.get(kind)
-            if isinstance(entries, dict) and (entries or kind in _HOOKS):
-                names, values = _items(entries)
-                remembered.append(RememberedDict(path, kind, entries, names, values))
-    saved = _saved(net)
-    for path, entries in held_by(net, with_classes).containers.items():
-        names, values = _items(entries)
-        state = path, "items", entries, names, values, saved.get(id(entries), {})
+            if isinstance(entries, dict):
+                remembered.append(RememberedDict(path, kind, entries, *_items(entries, kind)))
+    saved, held = _saved(net), held_by(net, with_classes)
+    for path, entries in held.containers.items():
+        state = path, "items", entries, *_items(entries), saved.get(id(entries), {})
+        ignored = held.ignored.get(id(entries), frozenset())
+        remembered.append(RememberedDict(*state, ignored=ignored))
+    for path, value in held.objects.items():
+        state = path, "object", _NOTHING, (), (), {}, value, type(value)
         remembered.append(RememberedDict(*state))
     if any(map(parametrize.is_parametrized, net.modules())):  # `cached` keeps weights for a while
         state = vars(parametrize), *_items(vars(parametrize))
@@ -140,12 +150,10 @@ def remember_net(
     for kind in ("_global_forward_hooks", "_global_forward_pre_hooks"):
         hooks = getattr(torch.nn.modules.module, kind)
         remembered.append(RememberedDict("all modules", kind, hooks, *_items(hooks)))
-    classes = {base for module in net.modules() for base in type(module).__mro__} - {object}
-    classes = classes if with_classes else set()
-    for base in sorted(classes, key=lambda base: base.__qualname__):
-        names, values = _items(vars(base))
+    for base in sorted(held.classes, key=lambda base: base.__qualname__):
+        state = vars(base), *_items(vars(base))
         name = f"{base.__module__}.{base.__qualname__}"
-        remembered.append(RememberedDict(name, "class", vars(base), names, values, of=base))
+        remembered.append(RememberedDict(name, "class", *state, of=base))
     return tuple(remembered)
 
 
@@ -161,16 +169,19 @@ def _saved(net: torch.nn.Module) -> dict[int, dict[str, Any]]:
     return found
 
 
-def _items(entries: Container) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the keys and values of a dict, the positions and items of a list or deque, or the
-    names and values of a class that calls can depend on.
-    """
-    if isinstance(entries, (list, deque)):
-        return tuple(range(len(entries))), tuple(entries)
+def _items(entries: Container, kind: str = "items") -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the names and values of a container, or those of a class that calls can depend on."""
+    own = dict(entries_of(entries))
     if isinstance(entries, MappingProxyType):
-        used = {key: entries[key] for key in entries if key[:2] != "__" or key in _CALLED}
-        return (*used,), (*used.values(),)
-    own = {n: x for n, x in entries.items() if getattr(x, "__module__", None) != _CAPTURES}
+        of_torch = str(own.get("__module__")).partition(".")[0] == "torch"
+        own = {
+            name: value
+            for name, value in own.items()
+            if name not in OF_CLASSES
+            and not (of_torch and name[:2] == "__" and name not in _CALLED)
+        }
+    elif kind in HOOKS:
+        own = {n: x for n, x in own.items() if getattr(x, "__module__", None) != _CAPTURES}
     return (*own,), (*own.values(),)
 
 
@@ -193,22 +204,22 @@ def change_of_net(remembered: Sequence[RememberedDict]) -> NetChange:
         if former.of_class is not None and type(former.of) is not former.of_class:
             of = former.module or "the net"
             return NetChange(f"{of} was given another class since it was optimised")
-        names, values = _items(former.entries)
+        names, values = _items(former.entries, former.kind)
         if names == former.names and all(map(is_, values, former.values)):
             continue
         before = dict(zip(former.names, former.values, strict=True))
         now = dict(zip(names, values, strict=True))
         for name in {**before, **now}:
-            is_attribute = former.kind in ("__dict__", "items") and name not in _DICTS
+            is_attribute = former.kind in ("__dict__", "items") and name not in OF_MODULES
             same = is_same if is_attribute else is_
             states = [state[name] for state in (before, former.later) if name in state]
             is_known = name in now and any(same(state, now[name]) for state in states)
-            if not is_known and name not in OF_COMPILERS | OF_TRANSFORMERS:
+            if not is_known and name not in former.ignored:
                 return NetChange(_change_in_words(former, str(name), now.get(name)))
             must_be_looked_at |= (
                 is_attribute and name in now and _may_change(now[name], before.get(name))
             )
-        if former.kind != "__dict__":  # whose order no call asks for
+        if former.kind != "__dict__" and not isinstance(former.entries, set):
             kept = [name for name in names if name in before]
             if kept != [name for name in former.names if name in now]:
                 of = former.module or "the net"

@@ -3,6 +3,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <structmember.h>
 
 #include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/core/TensorBase.h>
@@ -111,15 +112,42 @@ struct List {
   }
 };
 
+// A container whose items are compared in the order in which a base class of it iterates over them.
+struct Iterated {
+  PyObject* container;
+  getiterfunc iterate;
+  std::vector<PyObject*> items;
+
+  bool is_other() const {
+    PyObject* iterator = iterate(container);
+    if (!iterator) throw std::exception();
+    size_t count = 0;
+    bool is_other = false;
+    while (PyObject* item = is_other ? nullptr : PyIter_Next(iterator)) {
+      is_other = count == items.size() || item != items[count++];
+      Py_DECREF(item);
+    }
+    Py_DECREF(iterator);
+    if (PyErr_Occurred()) throw std::exception();
+    return is_other || count != items.size();
+  }
+};
+
+// A place of an object for another one, and what it held.
+struct Place {
+  PyObject* const* place;
+  PyObject* value;
+};
+
 // A class, whose version changes with each attribute that it or a base of it gets.
 struct Class {
   PyTypeObject* type;
   unsigned int version;
 };
 
-// A module, whose class may be swapped for another.
-struct Module {
-  PyObject* module;
+// A module or another object, whose class may be swapped for another.
+struct Typed {
+  PyObject* object;
   PyTypeObject* type;
 };
 
@@ -202,8 +230,10 @@ struct Check {
   std::vector<Range> ranges;
   std::vector<Dict> dicts;
   std::vector<List> lists;
+  std::vector<Iterated> iterated;
+  std::vector<Place> places;
   std::vector<Class> classes;
-  std::vector<Module> modules;
+  std::vector<Typed> objects;
   std::vector<Weight> weights;
   std::vector<Bytes> bytes;
   uint64_t num_updates = 0;  // of weights, when they were last looked at
@@ -373,7 +403,9 @@ int misfit_of_net(Check& check) {
     dict.seen = *dict.version;
   }
   for (const List& list : check.lists) is_as_seen &= !list.is_other();
-  for (const Module& seen : check.modules) is_as_seen &= Py_TYPE(seen.module) == seen.type;
+  for (const Iterated& each : check.iterated) is_as_seen &= !each.is_other();
+  for (const Place& seen : check.places) is_as_seen &= *seen.place == seen.value;
+  for (const Typed& seen : check.objects) is_as_seen &= Py_TYPE(seen.object) == seen.type;
   for (Class& seen : check.classes) {
     if (!seen.type->tp_version_tag) {  // it gets one when an attribute is looked up
       PyObject* forward = PyObject_GetAttrString(reinterpret_cast<PyObject*>(seen.type), "__init__");
@@ -581,17 +613,37 @@ PyMethodDef methods[] = {
 
 PyTypeObject check_type = {PyVarObject_HEAD_INIT(nullptr, 0) "passnet_call_check.Check"};
 
-// check(args, kwargs, leaves, dicts, lists, classes, modules, weights, ignored_keys, is_frozen, is_same,
+// Find where an object holds another one: a cell its content, a function what it calls, others a slot.
+PyObject* const* place_of(PyObject* owner, PyObject* name) {
+  if (PyCell_Check(owner)) return &reinterpret_cast<PyCellObject*>(owner)->ob_ref;
+  if (PyFunction_Check(owner)) {
+    auto* function = reinterpret_cast<PyFunctionObject*>(owner);
+    if (PyUnicode_CompareWithASCIIString(name, "__code__") == 0) return &function->func_code;
+    if (PyUnicode_CompareWithASCIIString(name, "__defaults__") == 0) return &function->func_defaults;
+    return &function->func_kwdefaults;
+  }
+  PyObject* member = PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(owner)), name);
+  if (!member) throw std::exception();
+  Py_DECREF(member);  // its class holds it
+  if (!Py_IS_TYPE(member, &PyMemberDescr_Type)) {
+    PyErr_SetObject(PyExc_TypeError, name);
+    throw std::exception();
+  }
+  Py_ssize_t offset = reinterpret_cast<PyMemberDescrObject*>(member)->d_member->offset;
+  return reinterpret_cast<PyObject* const*>(reinterpret_cast<const char*>(owner) + offset);
+}
+
+// check(args, kwargs, leaves, dicts, lists, iterated, places, classes, objects, weights, ignored_keys, is_frozen, is_same,
 // look_at_net, look_at_unseen, bytes, bound, is_to_watch, ranges); see compiled_check.py
 PyObject* make_check(PyObject*, PyObject* held) {
-  PyObject *args, *kwargs, *leaves, *dicts, *lists, *classes, *modules, *weights;
+  PyObject *args, *kwargs, *leaves, *dicts, *lists, *iterated, *places, *classes, *objects, *weights;
   PyObject *is_same, *look_at_net, *look_at_unseen, *bytes, *ranges;
   unsigned long long ignored_keys;
   int is_frozen, is_to_watch;
   double bound;
-  if (!PyArg_ParseTuple(held, "OOO!O!O!O!O!O!KpOOOO!dpO!", &args, &kwargs, &PyTuple_Type, &leaves,
-                        &PyTuple_Type, &dicts, &PyTuple_Type, &lists, &PyTuple_Type, &classes,
-                        &PyTuple_Type, &modules, &PyTuple_Type, &weights, &ignored_keys, &is_frozen,
+  if (!PyArg_ParseTuple(held, "OOO!O!O!O!O!O!O!O!KpOOOO!dpO!", &args, &kwargs, &PyTuple_Type, &leaves,
+                        &PyTuple_Type, &dicts, &PyTuple_Type, &lists, &PyTuple_Type, &iterated,
+                        &PyTuple_Type, &places, &PyTuple_Type, &classes, &PyTuple_Type, &objects, &PyTuple_Type, &weights, &ignored_keys, &is_frozen,
                         &is_same, &look_at_net, &look_at_unseen, &PyTuple_Type, &bytes, &bound, &is_to_watch, &PyTuple_Type, &ranges))
     return nullptr;
   try {
@@ -657,9 +709,24 @@ PyObject* make_check(PyObject*, PyObject* held) {
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(classes); i++)
       check->classes.push_back({reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(classes, i)), 0});
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(modules); i++) {
-      PyObject* module = PyTuple_GET_ITEM(modules, i);
-      check->modules.push_back({module, Py_TYPE(module)});
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(iterated); i++) {
+      PyObject *container, *type, *items;
+      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(iterated, i), "OO!O!", &container, &PyType_Type, &type, &PyTuple_Type, &items))
+        return nullptr;
+      Iterated watched{container, reinterpret_cast<PyTypeObject*>(type)->tp_iter, {}};
+      for (Py_ssize_t j = 0; j < PyTuple_GET_SIZE(items); j++)
+        watched.items.push_back(PyTuple_GET_ITEM(items, j));
+      check->iterated.push_back(std::move(watched));
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(places); i++) {
+      PyObject *owner, *name;
+      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(places, i), "OO", &owner, &name)) return nullptr;
+      PyObject* const* place = place_of(owner, name);
+      check->places.push_back({place, *place});
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(objects); i++) {
+      PyObject* object = PyTuple_GET_ITEM(objects, i);
+      check->objects.push_back({object, Py_TYPE(object)});
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(weights); i++) {
       PyObject* tensor = PyTuple_GET_ITEM(weights, i);
