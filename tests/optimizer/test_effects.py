@@ -2,8 +2,12 @@
 state. Arguments that cannot be checked are refused before anything is built.
 """
 
+import array
 import collections
+import copy
+import ctypes
 import enum
+import functools
 import io
 import itertools
 import random
@@ -20,6 +24,7 @@ import passnet
 from passnet.errors import InputError
 from passnet.optimizer.blocks import block_times
 from passnet.optimizer.call.effects import SMALL
+from passnet.optimizer.call.held_objects import MOST, entries_of, held_by
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.call.values import other_values
 from passnet.optimizer.record import BackendRecord
@@ -140,6 +145,24 @@ UNSEEN: dict[str, tuple[type[Stateful], Callable[[Any, torch.Tensor], Any], str]
         "other values in inference mode",
     ),
 }
+
+
+HELD: dict[str, tuple[Any, str]] = {
+    "an array in a dict": ({"a": [np.ones(4)]}, "['a'][0] is a numpy array, whose changes nobody"),
+    "an array of Python": ([array.array("d", [1.0])], "[0] is an array, whose changes nobody sees"),
+    "bytes": (SimpleNamespace(a=bytearray(2)), ".a is a bytearray, whose changes nobody sees"),
+    "a number of C": ((ctypes.c_int(2),), "[0] is a c_int, whose changes nobody sees"),
+    "too many": ([[] for _ in range(MOST)], f"holds more than {MOST:,} objects, too many to watch"),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_a_net_that_holds_what_cannot_be_watched_is_refused(name: str) -> None:
+    value, said = HELD[name]
+    net = Stateful(lambda net, x: None)
+    net.table = value
+    refusal = NetCall(net, (X.clone(),), {}).refusal
+    assert refusal is not None and said in refusal, refusal
 
 
 @pytest.mark.parametrize("name", UNSEEN)
@@ -270,6 +293,35 @@ def test_what_a_hook_keeps_outside_of_the_net_is_seen_and_put_back() -> None:
         call = NetCall(net, (X,), {})
         assert call.refusal is not None and "changes variable kept" in call.refusal
         assert kept == []
+
+
+class Extractor:
+    """An object that keeps the last features of a layer."""
+
+    features: Any = None
+
+    def keep(self, *values: Any) -> None:
+        """Keep the features, as a hook."""
+        self.features = values[-1]
+
+    __call__ = keep
+
+
+def store(kept: dict[str, Any], *values: Any) -> None:
+    """Keep the features in a dict, as a hook."""
+    kept["features"] = values[-1]
+
+
+def test_what_the_object_of_a_hook_keeps_is_seen_and_stays_as_it_was() -> None:
+    for hook in (Extractor().keep, Extractor(), functools.partial(store, {})):
+        net = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).eval()
+        net[1].register_forward_hook(hook)
+        fast = passnet.optimize(net, X, backends=("graph",))
+        assert not fast.built_backends
+        for container in held_by(net).containers.values():
+            assert "features" not in dict(entries_of(container))
+        call = NetCall(copy.deepcopy(net), (X,), {})
+        assert call.refusal is not None and "features'], which a backend" in call.refusal
 
 
 def test_outputs_that_need_a_gradient_are_refused() -> None:

@@ -2,9 +2,11 @@
 
 import copy
 import logging
-from collections import deque
+import weakref
+from collections import ChainMap, OrderedDict, UserList, defaultdict, deque
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 import torch
@@ -17,6 +19,7 @@ from passnet.optimizer.call.call_check import (
     input_signature,
 )
 from passnet.optimizer.call.fast_net import FastNet, served
+from passnet.optimizer.call.held_objects import held_by
 from tests.optimizer.checks import Anything, X, fits
 from tests.optimizer.hand_made import Net, entry_of
 
@@ -234,46 +237,228 @@ class Window:
     size: int = 3
 
 
+class Preset:
+    """A configuration whose values are of its class."""
+
+    scale = 2.0
+
+
+class Other(Preset):
+    """Another class for a configuration."""
+
+
+class Gain:
+    """An object that is called, with a value of its own."""
+
+    def __init__(self) -> None:
+        self.value = 2.0
+
+    def __call__(self, *args):
+        return None
+
+    def method(self, *args):
+        """Return nothing, as a hook does."""
+
+
+class Named(dict):
+    """A dict with attributes."""
+
+
+class Listed(list):
+    """A list with attributes."""
+
+
+class Row(torch.nn.ReLU):
+    """A module that is held in a list."""
+
+
+def closure():
+    """Return a function with a variable of its own, an attribute and a default."""
+    value = 2.0
+
+    def act(x, shift=0.0):
+        return x * value + shift
+
+    def put(other):
+        nonlocal value
+        value = other
+
+    act.gain, act.put = 1.0, put
+    return act
+
+
 class Plain(torch.nn.Module):
     """A net that holds things of all kinds."""
 
     table = {"near": 1.0}  # noqa: RUF012 (it is changed in place)
+    preset = Gain()
+    __scale__ = 2.0
 
     def __init__(self) -> None:
         super().__init__()
         self.stages = torch.nn.ModuleDict({"a": torch.nn.ReLU(), "b": torch.nn.Tanh()})
         self.shares, self.last = {"a": 1.0, "b": 2.0}, deque([1, 2])
         self.window, self.act = Window(), partial(torch.clamp, min=0.0)
-        self.acts = [torch.nn.LeakyReLU()]
+        self.acts = [Row(), torch.nn.LeakyReLU(), torch.nn.Linear(2, 2)]
         self.weight = torch.nn.Parameter(torch.ones(2))
+        self.bias = torch.nn.Parameter(torch.ones(2))
         self.weight.gain = 2.0
+        self.bare, self.kind, self.space = Preset(), Preset, SimpleNamespace()
+        self.swapped = {"in": (Preset(),)}
+        self.steps = OrderedDict(first=1.0, second=2.0)
+        self.named, self.listed, self.off = Named(), Listed(), {"first"}
+        self.counted = defaultdict(list)
+        self.function, self.method = closure(), Gain().method
+        self.gains = [Gain(), Gain()]
+        self.behind, self.keyed = weakref.ref(self.gains[0]), {self.gains[1]: 1}
+        self.users, self.chain = UserList([1.0]), ChainMap({}, {"a": 1.0})
+        self.frozen = MappingProxyType({"a": [1.0]})
+        self.transform = torch.distributions.transforms.AffineTransform(1.0, 2.0)
+        self.generation_config = self._is_param = 1.0
+        self.inner = torch.nn.Identity()
+        self.inner.register_forward_hook(Gain())
+        self.inner.register_forward_hook(Gain().method)
+        self.inner.register_forward_pre_hook(partial(Gain.method, Gain()))
+
+    def __len__(self) -> int:
+        return 2
 
 
 def put_last(entries):
     entries["a"] = entries.pop("a")
 
 
+def hook_of(net, number=0):
+    return [*net.inner._forward_hooks.values()][number]
+
+
 HELD = {
     "order of modules": lambda net: net.stages._modules.update(a=net.stages._modules.pop("a")),
     "order of a dict": lambda net: put_last(net.shares),
+    "order of an ordered dict": lambda net: net.steps.move_to_end("first"),
+    "order of hooks": lambda net: net.inner._forward_hooks.move_to_end(
+        next(iter(net.inner._forward_hooks))
+    ),
     "a deque": lambda net: net.last.append(3),
+    "a set": lambda net: net.off.add("second"),
+    "a set of others": lambda net: (net.off.clear(), net.off.add("second")),
     "an object with slots": lambda net: setattr(net.window, "size", 4),
     "a partial function": lambda net: net.act.keywords.update(min=1.0),
-    "a module in a list": lambda net: setattr(net.acts[0], "negative_slope", 0.5),
+    "a module in a list": lambda net: setattr(net.acts[1], "negative_slope", 0.5),
+    "a module with weights in a list": lambda net: setattr(net.acts[2], "out_features", 3),
     "a dict of the class": lambda net: net.table.update(near=2.0),
+    "an object of the class": lambda net: setattr(net.preset, "value", 3.0),
     "an attribute of a weight": lambda net: setattr(net.weight, "gain", 3.0),
+    "the first attribute of a weight": lambda net: setattr(net.bias, "_gain", 3.0),
+    "the first buffer": lambda net: net.inner.register_buffer("late", torch.ones(1)),
+    "the first parameter": lambda net: net.inner.register_parameter(
+        "late", torch.nn.Parameter(torch.ones(1))
+    ),
+    "the first module": lambda net: net.inner.add_module("late", torch.nn.ReLU()),
+    "the first attribute": lambda net: setattr(net.bare, "scale", 3.0),
+    "a namespace": lambda net: setattr(net.space, "scale", 3.0),
+    "the class of an object": lambda net: setattr(net.swapped["in"][0], "__class__", Other),
+    "a dict with attributes": lambda net: setattr(net.named, "scale", 3.0),
+    "a list with attributes": lambda net: setattr(net.listed, "scale", 3.0),
+    "the factory of a dict": lambda net: setattr(net.counted, "default_factory", dict),
+    "the attribute of a function": lambda net: setattr(net.function, "gain", 3.0),
+    "the default of a function": lambda net: setattr(net.function, "__defaults__", (1.0,)),
+    "the code of a function": lambda net: setattr(net.function, "__code__", closure2().__code__),
+    "the closure of a function": lambda net: net.function.put(3.0),
+    "the object of a method": lambda net: setattr(net.method.__self__, "value", 3.0),
+    "an object behind a weak reference": lambda net: setattr(net.behind(), "value", 3.0),
+    "a key": lambda net: setattr(next(iter(net.keyed)), "value", 3.0),
+    "a list of the standard library": lambda net: net.users.append(2.0),
+    "a dict of the standard library": lambda net: net.chain.update(b=2.0),
+    "a list in a frozen dict": lambda net: net.frozen["a"].append(2.0),
+    "an object of torch": lambda net: setattr(net.transform, "scale", 3.0),
+    "a name of transformers": lambda net: setattr(net, "generation_config", 3.0),
+    "a name of compilers": lambda net: setattr(net, "_is_param", 3.0),
+    "a hook": lambda net: setattr(hook_of(net), "value", 3.0),
+    "the object of a hook": lambda net: setattr(hook_of(net, 1).__self__, "value", 3.0),
+    "the argument of a hook": lambda net: setattr(
+        next(iter(net.inner._forward_pre_hooks.values())).args[0], "value", 3.0
+    ),
 }
+
+
+def closure2():
+    """Return another function with a variable of its own."""
+    value = 3.0
+
+    def act(x, shift=0.0):
+        return x - value - shift
+
+    return act
 
 
 @pytest.mark.parametrize("case", HELD)
 def test_a_change_of_what_a_net_holds_is_seen(check_of, case):
     net = Plain().eval()
-    Plain.table["near"] = 1.0
+    Plain.table["near"], Plain.preset.value = 1.0, 2.0
     check = check_of(net, entry_of(Anything(), X))
     with torch.no_grad():
         assert fits(check, X) and fits(check, X)
         HELD[case](net)
         assert check((X,), {}) == Misfit.NET and check((X,), {}) == Misfit.NET
+
+
+OF_CLASSES = {
+    "an object": (Preset, "scale"),
+    "a module in a list": (Row, "forward"),
+    "the net": (Plain, "__scale__"),
+    "a special method": (Plain, "__len__"),
+    "a hook": (Gain, "__call__"),
+}
+
+
+@pytest.mark.parametrize("case", OF_CLASSES)
+def test_a_change_of_the_class_of_what_a_net_holds_is_seen(check_of, case):
+    kind, name = OF_CLASSES[case]
+    check = check_of(Plain().eval(), entry_of(Anything(), X))
+    with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
+        assert fits(check, X)
+        patch.setattr(kind, name, lambda *_: 3, raising=False)
+        assert check((X,), {}) == Misfit.NET
+
+
+def test_the_mode_and_attributes_of_a_scripted_part_are_seen(check_of):
+    net = torch.nn.Sequential(Scripted()).eval()
+    net[0] = torch.jit.script(net[0])
+    check = check_of(net, entry_of(Anything(), X))
+    with torch.no_grad():
+        for change, back in (
+            (lambda: setattr(net[0], "scale", 3.0), lambda: setattr(net[0], "scale", 2.0)),
+            (lambda: net[0].train(), lambda: net[0].eval()),
+            (lambda: net[0].dropout.train(), lambda: net[0].eval()),
+        ):
+            assert fits(check, X) and fits(check, X)
+            change()
+            assert check((X,), {}) == Misfit.NET
+            back()
+
+
+class Scripted(torch.nn.Module):
+    """A net to be scripted, with an attribute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale, self.dropout = 2.0, torch.nn.Dropout()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.dropout(x) * self.scale
+
+
+def test_a_net_that_holds_all_kinds_is_as_it_was_after_a_walk(check_of):
+    net = Plain().eval()
+    held = held_by(net)
+    assert held.unseen is None
+    check = check_of(net, entry_of(Anything(), X))
+    with torch.no_grad():
+        for _ in range(3):
+            copy.deepcopy({name: x for name, x in vars(net).items() if name != "frozen"})
+            repr(net), held_by(net), torch.compile(net, backend="eager")
+            assert fits(check, X)
 
 
 def test_a_hook_of_all_modules_is_seen(check_of):

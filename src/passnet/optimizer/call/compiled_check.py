@@ -31,7 +31,7 @@ _NAME = "passnet_call_check"
 _INCLUDE = Path(__file__).parent / "include"
 _PYTHON = Path(sysconfig.get_paths()["include"])
 _ANY = (-(2**63), 2**63 - 1)
-_ITERATED = (OrderedDict, deque, set)
+_ITERATED = (OrderedDict, deque)
 _LETTERS = {tuple: "T", list: "L", dict: "D"}
 
 _log = logging.getLogger("passnet")
@@ -70,6 +70,7 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
         tuple(former.entries for former in modules if isinstance(former.entries, dict)),
         tuple((f.entries, f.values) for f in modules if isinstance(f.entries, list)),
         tuple(found for former in modules if (found := _in_order(former))),
+        tuple(former.entries for former in modules if isinstance(former.entries, set)),
         tuple(
             (former.entries.owner, name)
             for former in modules
@@ -108,7 +109,7 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
 
 def _is_unseen(entries: Any) -> bool:
     """Return whether Python must look at a container, as nothing else tells its changes."""
-    return not isinstance(entries, (dict, list, *_ITERATED, Places, MappingProxyType))
+    return not isinstance(entries, (dict, list, set, *_ITERATED, Places, MappingProxyType))
 
 
 def _in_order(former: net_state.RememberedDict) -> tuple[Any, type, tuple[Any, ...]] | None:

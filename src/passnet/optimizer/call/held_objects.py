@@ -5,7 +5,7 @@ slots, classes), functions (attributes, defaults, closures), methods, weak refer
 mutable object without a container that can be compared makes the net `unseen`.
 
 Not looked into: Python modules and so globals; `_QUIET`, `_LEAVES` and C++ of torch; functions of
-`_LIBRARIES` and what their classes hold, except containers.
+`_LIBRARIES` and what their classes hold, except containers of classes of modules.
 """
 
 import enum
@@ -113,22 +113,19 @@ class Places(Mapping[str, Any]):
         self.owner, self.names = owner, names
 
     def __getitem__(self, name: str) -> Any:
-        """Return the value of a place."""
-        return getattr(self.owner, name)
+        """Return the value of a place; KeyError where it is empty."""
+        try:
+            return getattr(self.owner, name)
+        except (AttributeError, ValueError) as cause:  # the latter of a cell
+            raise KeyError(name) from cause
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of places that have a value."""
-        return (name for name in self.names if self._has(name))
+        return (name for name in self.names if name in self)
 
     def __len__(self) -> int:
         """Return the number of places that have a value."""
         return sum(1 for _ in self)
-
-    def _has(self, name: str) -> bool:
-        try:
-            return hasattr(self.owner, name)
-        except ValueError:  # an empty cell
-            return False
 
 
 class ScriptAttributes(Mapping[str, Any]):
@@ -397,9 +394,11 @@ class _Walk:
             if package in _STABLE or issubclass(base, enum.Enum):
                 continue
             for name, value in [*vars(base).items()]:
-                is_looked_at = isinstance(value, (dict, list, deque, set, tuple))
-                if package not in _LIBRARIES:
-                    is_looked_at |= not isinstance(value, FunctionType) or _has_state(value)
+                if package in _LIBRARIES:
+                    is_container = isinstance(value, (dict, list, deque, set, tuple))
+                    is_looked_at = is_of_module and is_container and name[:2] != "__"
+                else:
+                    is_looked_at = not isinstance(value, FunctionType) or _has_state(value)
                 if is_looked_at and name not in OF_CLASSES:
                     self._push([(f"{base.__qualname__}.{name}", value)], _SHARED)
 

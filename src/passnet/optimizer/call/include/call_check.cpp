@@ -112,6 +112,34 @@ struct List {
   }
 };
 
+// A set with the members that it held, in the order of its table.
+struct Set {
+  PySetObject* set;
+  std::vector<PyObject*> members;
+
+  explicit Set(PyObject* object) : set(reinterpret_cast<PySetObject*>(object)) {
+    for_each([this](PyObject* member) { members.push_back(member); return true; });
+  }
+
+  template <typename Look>
+  void for_each(Look look) const {
+    for (Py_ssize_t i = 0, left = set->used; left && i <= set->mask; i++) {
+      const setentry& entry = set->table[i];
+      if (!entry.key || entry.hash == -1) continue;  // empty, or a member was removed there
+      if (!look(entry.key)) return;
+      left--;
+    }
+  }
+
+  bool is_other() const {
+    if (static_cast<size_t>(set->used) != members.size()) return true;
+    bool is_same = true;
+    const PyObject* const* former = members.data();
+    for_each([&](PyObject* member) { return is_same = member == *former++; });
+    return !is_same;
+  }
+};
+
 // A container whose items are compared in the order in which a base class of it iterates over them.
 struct Iterated {
   PyObject* container;
@@ -231,6 +259,7 @@ struct Check {
   std::vector<Dict> dicts;
   std::vector<List> lists;
   std::vector<Iterated> iterated;
+  std::vector<Set> sets;
   std::vector<Place> places;
   std::vector<Class> classes;
   std::vector<Typed> objects;
@@ -404,6 +433,7 @@ int misfit_of_net(Check& check) {
   }
   for (const List& list : check.lists) is_as_seen &= !list.is_other();
   for (const Iterated& each : check.iterated) is_as_seen &= !each.is_other();
+  for (const Set& set : check.sets) is_as_seen &= !set.is_other();
   for (const Place& seen : check.places) is_as_seen &= *seen.place == seen.value;
   for (const Typed& seen : check.objects) is_as_seen &= Py_TYPE(seen.object) == seen.type;
   for (Class& seen : check.classes) {
@@ -633,17 +663,17 @@ PyObject* const* place_of(PyObject* owner, PyObject* name) {
   return reinterpret_cast<PyObject* const*>(reinterpret_cast<const char*>(owner) + offset);
 }
 
-// check(args, kwargs, leaves, dicts, lists, iterated, places, classes, objects, weights, ignored_keys, is_frozen, is_same,
+// check(args, kwargs, leaves, dicts, lists, iterated, sets, places, classes, objects, weights, ignored_keys, is_frozen, is_same,
 // look_at_net, look_at_unseen, bytes, bound, is_to_watch, ranges); see compiled_check.py
 PyObject* make_check(PyObject*, PyObject* held) {
-  PyObject *args, *kwargs, *leaves, *dicts, *lists, *iterated, *places, *classes, *objects, *weights;
+  PyObject *args, *kwargs, *leaves, *dicts, *lists, *iterated, *sets, *places, *classes, *objects, *weights;
   PyObject *is_same, *look_at_net, *look_at_unseen, *bytes, *ranges;
   unsigned long long ignored_keys;
   int is_frozen, is_to_watch;
   double bound;
-  if (!PyArg_ParseTuple(held, "OOO!O!O!O!O!O!O!O!KpOOOO!dpO!", &args, &kwargs, &PyTuple_Type, &leaves,
+  if (!PyArg_ParseTuple(held, "OOO!O!O!O!O!O!O!O!O!KpOOOO!dpO!", &args, &kwargs, &PyTuple_Type, &leaves,
                         &PyTuple_Type, &dicts, &PyTuple_Type, &lists, &PyTuple_Type, &iterated,
-                        &PyTuple_Type, &places, &PyTuple_Type, &classes, &PyTuple_Type, &objects, &PyTuple_Type, &weights, &ignored_keys, &is_frozen,
+                        &PyTuple_Type, &sets, &PyTuple_Type, &places, &PyTuple_Type, &classes, &PyTuple_Type, &objects, &PyTuple_Type, &weights, &ignored_keys, &is_frozen,
                         &is_same, &look_at_net, &look_at_unseen, &PyTuple_Type, &bytes, &bound, &is_to_watch, &PyTuple_Type, &ranges))
     return nullptr;
   try {
@@ -718,6 +748,8 @@ PyObject* make_check(PyObject*, PyObject* held) {
         watched.items.push_back(PyTuple_GET_ITEM(items, j));
       check->iterated.push_back(std::move(watched));
     }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sets); i++)
+      check->sets.emplace_back(PyTuple_GET_ITEM(sets, i));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(places); i++) {
       PyObject *owner, *name;
       if (!PyArg_ParseTuple(PyTuple_GET_ITEM(places, i), "OO", &owner, &name)) return nullptr;
