@@ -63,10 +63,10 @@ def test_phases_that_overlap_add_up_to_all_of_the_time() -> None:
         for name, seconds in (("a", 3.0), ("b", 9.0))
     ]
     assert phase_table(trials, 10.0).rows == [
-        ("compile", "12.0", "60"), ("timing", "8.0", "40"), ("start and rest", "0.0", "0"),
+        ("compile", "12.0", "60"), ("timing", "8.0", "40"), ("rest", "0.0", "0"),
     ]  # fmt: skip
     assert phase_table(trials, 40.0).rows == [
-        ("start and rest", "20.0", "50"), ("compile", "12.0", "30"), ("timing", "8.0", "20"),
+        ("rest", "20.0", "50"), ("compile", "12.0", "30"), ("timing", "8.0", "20"),
     ]  # fmt: skip
 
 

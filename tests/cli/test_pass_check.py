@@ -26,9 +26,10 @@ def test_matches_are_counted_and_misses_explained(suite: Path, tmp_path: Path) -
     folder = write_passes(tmp_path / "passes", GOOD)
     result = check(folder, suite)
     assert result.exit_code == 0, result.stderr
-    first, second, miss = result.stdout.splitlines()
-    assert first == "add_relu-0: Fuse matches 1 times"
-    assert second == "add_relu-1: Fuse matches 1 times"
+    first, second, miss, total = result.stdout.splitlines()
+    assert total == "passes match on 2 of 3 graphs"
+    assert first == "add_relu-0: Fuse matches once"
+    assert second == "add_relu-1: Fuse matches once"
     assert miss.startswith("mul_relu-0: no match; Fuse: ") and " of 2 calls agree" in miss
     assert "expected operator.add, found operator.mul" in miss
     records = [json.loads(line) for line in check(folder, suite, "--json").stdout.splitlines()]
@@ -36,6 +37,12 @@ def test_matches_are_counted_and_misses_explained(suite: Path, tmp_path: Path) -
     assert records[2]["task"] == "mul_relu" and records[2]["graph"] == "mul_relu-0"
     assert records[2]["pass"] == "Fuse" and records[0]["miss"] is None
     assert "found operator.mul" in records[2]["miss"]
+
+
+def test_a_baseline_has_no_passes(suite: Path) -> None:
+    result = check(Path("eager@direct"), suite)
+    assert result.exit_code == 2
+    assert "eager@direct: a baseline, which has no passes; give a pass folder" in result.stderr
 
 
 @pytest.mark.slow
@@ -50,7 +57,7 @@ def test_the_code_of_passes_runs_in_no_process_of_ours(suite: Path, tmp_path: Pa
         folder = write_passes(tmp_path / "passes", f"import os\n{line}\n" + GOOD)
         result = check(folder, suite, "--task", "mul_relu", "--sandbox", "none")
         assert result.exit_code in (0, 1), result.stderr
-        assert "matches 1 times" not in result.stdout
+        assert "matches once" not in result.stdout
     assert marker.exists() and marker.read_text() != str(os.getpid())
 
 

@@ -204,7 +204,7 @@ def assert_tools_reach_the_judge(address):
     rollout = environment(address)
     for name, text in kernel().items():
         rollout.create(name, text)
-    assert rollout.check_match() == "1 of 1 graphs have a match\ngraph 0: Fuse matches 1 times"
+    assert rollout.check_match() == "1 of 1 graphs have a match\ngraph 0: Fuse matches once"
     assert "1 of 1 graphs correct" in rollout.evaluate()
     rollout.create("Fuse.py", "def (")
     assert "compile_error" in rollout.evaluate()

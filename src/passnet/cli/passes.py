@@ -13,7 +13,8 @@ from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
 from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_notes, say
-from passnet.errors import WorkerError, names_exhaustion
+from passnet.core.terminal.counts import times
+from passnet.errors import InputError, WorkerError, names_exhaustion
 
 if TYPE_CHECKING:
     from passnet.judge.match_check import GraphMatches
@@ -54,24 +55,29 @@ def pass_check(options: PassCheckOptions) -> None:
     if options.rules is not None:
         _print_findings(options.folder, options.rules, options.json)
         return
-    from passnet.judge.desk.candidates import parse_candidate
+    from passnet.judge.desk.candidates import BASELINES, parse_candidate
     from passnet.judge.match_check import check_matches
     from passnet.judge.processes.parent_pool import ParentPool
     from passnet.judge.protocol.device import UNUSED
     from passnet.judge.settings import JudgeSettings
 
-    suite = options.suite
-    entry = parse_candidate(str(options.folder), suite.tasks)
+    suite, word = options.suite, str(options.folder)
+    if word.split("@")[0] in BASELINES and not options.folder.exists():
+        raise InputError(f"{word}: a baseline, which has no passes; give a pass folder")
+    entry = parse_candidate(word, suite.tasks)
     print_notes(entry.notes, options.sandbox)
     failed = dict.fromkeys(entry.broken)
     device = UNUSED if len(suite.tasks) == 1 else "cpu"  # each task's worker imports what it needs
     errors: set[str] = set()
+    num_graphs = num_matching = 0
     with ParentPool(sandbox=options.sandbox, device=device) as parents:
         for task in suite.tasks:
             candidate = entry.for_task(task.name)
             if candidate is None or candidate.passes is None:
                 continue
             for matches in check_matches(parents, task.graphs, candidate, JudgeSettings()):
+                num_graphs += 1
+                num_matching += any(report.num_matches for report in matches.passes)
                 if matches.error is not None:
                     if names_exhaustion(matches.error):
                         text = "not checked, as this machine lacks something"
@@ -88,6 +94,8 @@ def pass_check(options: PassCheckOptions) -> None:
                         say(line)
     if failed:
         fail(f"{options.folder}: cannot be loaded or applied for {', '.join(failed)}; see above")
+    if not options.json and num_graphs > 1:
+        say(f"passes match on {num_matching} of {num_graphs} graphs")
 
 
 def _lines(matches: GraphMatches) -> Iterator[tuple[dict[str, Any], str]]:
@@ -95,7 +103,7 @@ def _lines(matches: GraphMatches) -> Iterator[tuple[dict[str, Any], str]]:
     if matches.error is not None:
         yield {"error": matches.error}, f"{matches.graph}: {matches.error}"
     for report in matches.passes:
-        line = f"{matches.graph}: {report.name} matches {report.num_matches} times"
+        line = f"{matches.graph}: {report.name} matches {times(report.num_matches)}"
         if report.miss:
             line = f"{matches.graph}: no match; {report.miss}"
         record = {"pass": report.name, "num_matches": report.num_matches, "miss": report.miss}

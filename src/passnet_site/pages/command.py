@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.output import print_json, say
+from passnet.core.terminal.counts import counted
 
 if TYPE_CHECKING:
     from passnet.judge.suite.suite import Suite
@@ -61,7 +62,9 @@ def report(options: ReportOptions) -> None:
         print_json(record)
     else:
         say(
-            f"written to {out}: {record.num_boards} boards, {record.num_trials} trials, "
-            f"{record.num_tasks} tasks, {record.num_attempts} attempts, {record.num_studies} "
-            f"studies, {record.num_bytes / 2**20:.1f} MiB; open {out / 'index.html'}"
+            f"written to {out}: {counted(record.num_boards, 'board')}, "
+            f"{counted(record.num_trials, 'trial')}, {counted(record.num_tasks, 'task')}, "
+            f"{counted(record.num_attempts, 'attempt')}, "
+            f"{counted(record.num_studies, 'study', 'studies')}, "
+            f"{record.num_bytes / 2**20:.1f} MiB; open {out / 'index.html'}"
         )

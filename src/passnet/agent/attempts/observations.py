@@ -13,6 +13,7 @@ from passnet import judge
 from passnet.agent.attempts.attempt import Evaluation, VariantResult
 from passnet.bench.scores import Row, score_rows
 from passnet.core.records.serialise import decode, encode
+from passnet.core.terminal.counts import times
 from passnet.core.terminal.visible_text import source_lines
 from passnet.errors import ActionError
 from passnet.judge.match_check import GraphMatches
@@ -169,7 +170,7 @@ def match_text(matches: Sequence[GraphMatches], task: Task, root: str) -> str:
             text = plain(graph.error, root)
         else:
             text = "; ".join(
-                f"{report.name} matches {report.num_matches} times"
+                f"{report.name} matches {times(report.num_matches)}"
                 if report.num_matches or report.miss is None
                 else f"no match: {plain(report.miss, root)}"
                 for report in graph.passes

@@ -17,6 +17,7 @@ from passnet.cli.data import dataset_files, dataset_rows
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_result
+from passnet.core.terminal.counts import counted
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def merge_command(options: DatasetMergeOptions) -> None:
     manifest = merge_runs(options.folders, options.out)
     write_text(options.out / "summary.md", summary(read_all_records(options.folders)))
     line = (
-        f"{manifest.num_graphs} distinct graphs of {manifest.num_structures} structures, "
+        f"{counted(manifest.num_graphs, 'distinct graph')} of "
+        f"{counted(manifest.num_structures, 'structure')}, "
         f"{manifest.num_ops} ops, from {manifest.num_sources} places, in {options.out}"
     )
     print_result(options.json, manifest, [line])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.output import print_result
+from passnet.core.terminal.counts import counted
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def extract(options: ExtractOptions) -> None:
     write_text(options.out / SUMMARY_FILE, summary(records))
     named = [record for record in records if record.entry in set(entries)]
     total = (
-        f"{manifest.num_graphs} distinct graphs of {manifest.num_structures} structures, "
+        f"{counted(manifest.num_graphs, 'distinct graph')} of "
+        f"{counted(manifest.num_structures, 'structure')}, "
         f"{manifest.num_ops} ops, in {options.out}"
     )
     lines = [*_lines(named, len(records), options.out), total]

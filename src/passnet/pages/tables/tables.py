@@ -13,6 +13,7 @@ from passnet.bench.groups import MARGIN, Group
 from passnet.bench.in_nets import InNet
 from passnet.bench.published import PublishedRun
 from passnet.bench.scores import NO_SHARES, CandidateScore, is_correct, is_near
+from passnet.core.terminal.counts import counted
 from passnet.errors import InputError
 from passnet.judge.desk.candidates import BASELINES
 from passnet.judge.protocol.messages import plain_text
@@ -138,7 +139,7 @@ def task_overview(scores: Sequence[CandidateScore]) -> Table:
         "AS by task",
         ("task", *(score.candidate for score in scores)),
         [(task, *(_task_cell(score, task) for score in scores)) for task in tasks],
-        note="In brackets AS64, where it differs. After the slash S.",
+        note="In brackets AS64, where it differs from AS; after the slash S.",
         least=_baselines(score.candidate for score in scores),
     )
 
@@ -263,11 +264,11 @@ def failure_lines(trials: Iterable[Trial]) -> list[str]:
         name = "wrong values" if first.status == "ok" else first.status
         error = plain_text(first.error or "", MAX_TEXT)
         where = f"{plain_text(first.candidate, MAX_TEXT)} on {plain_text(first.task, MAX_TEXT)}"
-        more = f" and {len(of_tasks) - 1} more tasks" if len(of_tasks) > 1 else ""
+        more = f" and {counted(len(of_tasks) - 1, 'more task')}" if len(of_tasks) > 1 else ""
         lines.append(f"{where}{more}: {count} × {name}: {error}")
     if len(lines) > MAX_KINDS:
-        num_more = len(lines) - MAX_KINDS
-        lines[MAX_KINDS:] = [f"… and {num_more} more kinds of failure, see trials.jsonl"]
+        more = counted(len(lines) - MAX_KINDS, "more kind", "more kinds")
+        lines[MAX_KINDS:] = [f"… and {more} of failure, see trials.jsonl"]
     return lines
 
 
@@ -285,7 +286,7 @@ def phase_table(trials: Iterable[Trial], wall_s: float) -> Table:
     for (_, name), seconds in of_graphs.items():
         phases[name] += seconds
     total = max(wall_s, sum(phases.values()))
-    phases["start and rest"] = total - sum(phases.values())
+    phases["rest"] = total - sum(phases.values())
     return Table(
         "Where the time went",
         ("phase", "seconds", "share %"),
