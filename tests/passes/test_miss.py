@@ -37,7 +37,7 @@ def test_another_literal_is_named_with_its_parameter() -> None:
 
     miss = miss_of(net, norm)
     assert miss.node == "add" and miss.reason == "another argument"
-    assert (miss.expected, miss.found) == ("1=1e-06", "1=1e-05")
+    assert (miss.expected, miss.found) == ("argument 1=1e-06", "argument 1=1e-05")
 
 
 def test_another_literal_deep_in_a_call_is_named() -> None:
@@ -47,7 +47,7 @@ def test_another_literal_deep_in_a_call_is_named() -> None:
 
 def test_another_type_of_a_literal_is_shown() -> None:
     miss = miss_of(lambda x: x + 1, lambda x: x + 1.0)
-    assert (miss.expected, miss.found) == ("1=1.0", "1=1")
+    assert (miss.expected, miss.found) == ("argument 1=1.0", "argument 1=1")
 
 
 def test_another_call_is_named_with_the_node_that_makes_it() -> None:

@@ -222,7 +222,8 @@ class _Search:
             return all(self._argument(nodes, call, name, *pair) for pair in pairs)
         if _same(expected, actual):
             return True
-        texts = f"{name}={_show(expected)}", f"{name}={_show(actual)}"
+        place = name if name.isidentifier() else f"argument {name}"
+        texts = f"{place}={_show(expected)}", f"{place}={_show(actual)}"
         return self._fail(nodes, call, nodes[call], *texts, "another argument")
 
     def _fail(
