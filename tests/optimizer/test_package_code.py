@@ -1,5 +1,6 @@
 """Code of a net that a folder is made for: other code is refused, the same loads elsewhere."""
 
+import enum
 import functools
 import os
 import subprocess
@@ -160,6 +161,21 @@ def test_other_classes_and_globals_are_refused(
     torch.testing.assert_close(load(folder, net_of())(X), net_of()(X))
 
 
+def keeping(value: Any) -> Callable[[Any], Any]:
+    """Return a function that keeps a value in its closure."""
+    return lambda x: (value, x)
+
+
+def with_attribute(value: float) -> Callable[[Any], Any]:
+    function = keeping(1)
+    vars(function)["scale"] = value
+    return function
+
+
+One = enum.Enum("Mode", {"FAST": 1})
+Other = enum.Enum("Mode", {"FAST": 2})
+
+
 DIFFERENT: list[tuple[Any, Any]] = [
     (capped(1.0), capped(2.0)),
     (lambda x: x + 1, lambda x: x + 2),
@@ -171,6 +187,11 @@ DIFFERENT: list[tuple[Any, Any]] = [
     (Cap(1.0).cap, Cap(2.0).cap),
     (functools.lru_cache(functional.relu), functools.lru_cache(functional.relu6)),
     (torch.relu, torch.tanh),
+    (keeping({"a": functional.relu}), keeping({"a": functional.relu6})),
+    (keeping([{"a": [1]}]), keeping([{"a": [2]}])),
+    (keeping(Cap(1.0)), keeping(Cap(2.0))),
+    (with_attribute(1.0), with_attribute(2.0)),
+    (One.FAST, Other.FAST),  # pyrefly: ignore
     (np.float64(1.0), np.float64(2.0)),
     (torch.ops.aten.relu.default, torch.ops.aten.tanh.default),
     (torch.nn.ReLU, torch.nn.Tanh),
@@ -185,6 +206,12 @@ def test_values_of_other_code_have_other_texts(one: Any, other: Any) -> None:
         net.value = value
     first, again, changed = map(code_of, nets)
     assert first == again != changed
+
+
+def test_globals_with_the_name_of_an_attribute_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = code_of(net_of())
+    monkeypatch.setitem(globals(), "inner", 3)
+    assert code_of(net_of()) == before
 
 
 def test_a_folder_without_a_record_of_code_is_refused(folder: Path, tmp_path: Path) -> None:

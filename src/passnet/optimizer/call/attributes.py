@@ -1,16 +1,17 @@
 """A net's plain attributes and its code, as text by path: what a folder is made for."""
 
+import dis
 import enum
 import hashlib
 import inspect
 import re
-import site
 import sys
 import sysconfig
 from collections import deque
 from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from functools import cache, cached_property, partial, partialmethod
+from pathlib import Path
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -48,12 +49,12 @@ _CALLED = {"__call__", "__getattr__", "__getattribute__"}
 _CAPTURES = "transformers.utils.output_capturing"
 """The module of hooks that stay in a model after a call, and change no output."""
 
-_INSTALLED = (
-    *site.getsitepackages(),
-    site.getusersitepackages(),
-    sysconfig.get_paths()["stdlib"],
-)
+_STDLIB = sysconfig.get_paths()["stdlib"]
+_INSTALLED = {"site-packages", "dist-packages"}
 """Folders of packages, whose globals are not followed: their versions stand for these."""
+
+_MOST_DEPTH = 5
+"""Levels of containers within each other that functions keep, as text."""
 
 
 def plain_attributes(net: torch.nn.Module) -> dict[str, str]:
@@ -141,7 +142,7 @@ class _Walk:
         if is_plain(value):
             return repr(value)
         if isinstance(value, enum.Enum):
-            return f"{type(value).__qualname__}.{value.name}"
+            return f"{type(value).__qualname__}.{value.name} {self._kept(value.value)}"
         if isinstance(value, (int, float, complex, str, bytes)):  # of a class of its own
             kinds = int, float, complex, str, bytes
             plain = next(kind for kind in kinds if isinstance(value, kind))
@@ -209,38 +210,45 @@ class _Walk:
                     cells.append(self._kept(value))
         kept = [self._kept(value) for value in function.__defaults__ or ()]
         named = sorted((function.__kwdefaults__ or {}).items())
+        named += [(n, x) for n, x in sorted(vars(function).items()) if n[0] != "_" and is_plain(x)]
         kept += [f"{name}={self._kept(value)}" for name, value in named]
         names = self._globals(function)
         facts = _of_code(function.__code__), cells, kept, names
         return f"function {function.__qualname__} of code {_digest(repr(facts))}"
 
     def _kept(self, value: Any) -> str:
-        """Return the text of what a function keeps, with the items of lists and dicts."""
-        if isinstance(value, (list, deque)) and all(map(is_plain, value)):
-            return repr([*value])
-        if isinstance(value, dict) and all(map(is_plain, value.values())):
-            return repr(value)
-        return "tensor" if isinstance(value, torch.Tensor) else self.text(value)
+        """Return the text of what a function or class keeps, with items and plain attributes."""
+        if isinstance(value, torch.Tensor):
+            return "tensor"
+        if not _is_told(value) or isinstance(value, (set, frozenset, tuple)):
+            is_users = not _is_of_package(sys.modules.get(type(value).__module__))
+            return self._of_callable(value) if is_users else self.text(value)
+        if isinstance(value, dict):
+            return f"{{{', '.join(f'{key!r}: {self._kept(x)}' for key, x in value.items())}}}"
+        if isinstance(value, (list, deque)):
+            return f"[{', '.join(map(self._kept, value))}]"
+        return self.text(value)
 
     def _globals(self, function: FunctionType) -> list[str]:
         """Return the globals of a user's function with their values, and note packages."""
         if _is_installed(function):
             self.packages.add(function.__module__.partition(".")[0])
             return []
-        names = sorted(n for n in {*_names_of(function.__code__)} if n[:2] != "__")
-        found, own = [], function.__globals__
-        for name in (name for name in names if name in own):
+        codes, own, found = [*_codes_of(function.__code__)], function.__globals__, []
+        for name in sorted({n for code in codes for n in _global_names(code)} & own.keys()):
             found.append(f"{name}={self._kept(own[name])}")
             if isinstance(own[name], ModuleType) and not _is_of_package(own[name]):
                 inner = vars(own[name])
-                found += [f"{name}.{n}={self._kept(inner[n])}" for n in names if n in inner]
+                used = sorted({n for code in codes for n in code.co_names} & inner.keys())
+                found += [f"{name}.{n}={self._kept(inner[n])}" for n in used]
         return found
 
     def _add_class(self, kind: type) -> None:
         """Note the methods of a class and of those that it comes from; of a user's also values."""
         for base in kind.__mro__:
             is_known = base is not kind and id(base) in self._met
-            if is_known or base.__module__ in _OF_PYTHON or base in (torch.nn.Module, torch.Tensor):
+            package = base.__module__.partition(".")[0]
+            if is_known or package in _LEFT_OUT or base in (torch.nn.Module, torch.Tensor):
                 continue
             self._met[id(base)] = base, f"class {base.__qualname__}"
             is_users = not _is_of_package(sys.modules.get(base.__module__))
@@ -255,7 +263,7 @@ class _Walk:
                     self.classes[path] = self._kept(value)
 
 
-_OF_PYTHON = ("builtins", "abc", "typing", "enum")
+_LEFT_OUT = ("builtins", "abc", "typing", "enum", "passnet")
 _OF_C = (GetSetDescriptorType, MemberDescriptorType, torch.Tensor)
 """Attributes of classes that say nothing: of C, places of slots, and weights."""
 
@@ -273,16 +281,24 @@ def _constant(value: Any) -> str:
     return f"{{{', '.join(sorted(map(repr, value)))}}}" if is_set else repr(value)
 
 
-def _names_of(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
+def _codes_of(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and those within it."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names_of(constant)
+            yield from _codes_of(constant)
+
+
+def _global_names(code: CodeType) -> Iterator[str]:
+    """Yield the names of the globals that code reads, without Python's own."""
+    for each in dis.get_instructions(code):
+        if each.opname in ("LOAD_GLOBAL", "LOAD_NAME") and each.argval[:2] != "__":
+            yield each.argval
 
 
 @cache
 def _is_in_package(file: str) -> bool:
-    return file.startswith(_INSTALLED)
+    return file.startswith(_STDLIB) or not _INSTALLED.isdisjoint(Path(file).parts)
 
 
 def _is_of_package(module: Any) -> bool:
@@ -303,6 +319,17 @@ def _is_installed(function: FunctionType) -> bool:
     """Return whether a function is of an installed package; generated ones are a user's."""
     module = sys.modules.get(function.__module__ or "")
     return module is not None and _is_of_package(module)
+
+
+def _is_told(value: Any, depth: int = 0) -> bool:
+    """Return whether a value is plain or code, or a container of such."""
+    if isinstance(value, (list, deque, tuple)):
+        return depth < _MOST_DEPTH and all(_is_told(inner, depth + 1) for inner in value)
+    if isinstance(value, dict):
+        is_told = all(map(is_plain, value)) and depth < _MOST_DEPTH
+        return is_told and all(_is_told(inner, depth + 1) for inner in value.values())
+    code = FunctionType, MethodType, BuiltinFunctionType, partial, type, set, frozenset
+    return is_plain(value) or isinstance(value, code)
 
 
 def _of_script(script: Any) -> str:
