@@ -23,6 +23,7 @@ from torch import nn
 import passnet
 from passnet.optimizer.call.net_call import NetCall
 from passnet.optimizer.optimize import optimize_net
+from passnet.optimizer.outside.quiet import quiet
 from passnet.optimizer.outside.watched import watched
 from passnet.optimizer.settings import OptimizeSettings
 
@@ -306,3 +307,64 @@ def test_a_net_is_optimised_where_the_folder_was_removed(tmp_path: Path) -> None
         "assert fast(torch.ones(4, 8)).shape == (4, 8)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+GO, DONE = threading.Event(), threading.Event()
+
+
+def let_another_draw(_: Any) -> None:
+    GO.set()
+    assert DONE.wait(10)
+
+
+def test_numbers_that_another_thread_draws_are_not_of_the_net_and_not_drawn_again() -> None:
+    drawn: list[torch.Tensor] = []
+
+    def draw() -> None:
+        GO.wait(10)
+        drawn.append(torch.rand(4))
+        DONE.set()
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    call = NetCall(Calls(let_another_draw), (X,), {})
+    thread.join()
+    assert call.refusal is None
+    assert not torch.equal(torch.rand(4), drawn[0])
+
+
+def test_numbers_that_a_net_draws_are_drawn_again_beside_other_threads() -> None:
+    net, go = Calls(lambda _: torch.rand(4)), threading.Event()
+    state = torch.get_rng_state()
+    thread = threading.Thread(target=go.wait)
+    thread.start()
+    call = NetCall(net, (X,), {})
+    go.set()
+    thread.join()
+    assert call.refusal is not None and "random generator of torch" in call.refusal
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_one_thread_is_silenced_and_others_are_not(caplog: pytest.LogCaptureFixture) -> None:
+    told: list[str] = []
+
+    def tell(who: str) -> None:
+        LOG.warning("log of %s", who)
+        warnings.warn(f"warning of {who}", stacklevel=1)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        filters = [*warnings.filters]
+        with quiet():
+            tell("this one")
+            thread = threading.Thread(target=tell, args=("another",))
+            thread.start()
+            thread.join()
+        tell("the end")
+        assert warnings.filters == filters
+        told = [str(each.message) for each in caught]
+    assert told == ["warning of another", "warning of the end"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "log of another",
+        "log of the end",
+    ]

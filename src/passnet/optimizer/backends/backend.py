@@ -19,10 +19,11 @@ import torch
 from passnet.core.jobs.process import JobRunner
 from passnet.errors import BackendError, PassError, boundary, naming
 from passnet.inductor.compiler import inductor_settings
-from passnet.optimizer.backends.in_child import MakeFile, do_in_child, quiet
+from passnet.optimizer.backends.in_child import MakeFile, do_in_child
 from passnet.optimizer.call.compiled_check import extension
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.compare.form import with_form
+from passnet.optimizer.outside.quiet import quiet
 from passnet.optimizer.record import BackendRecord, Precision
 
 QUIET = {"autotune_num_choices_displayed": 0, "max_autotune_report_choices_stats": False}

@@ -1,16 +1,14 @@
 """Work of foreign compilers in a child process: a crash or a hang there is a refused backend."""
 
-import logging
 import os
 import pickle
 import resource
 import signal
 import sys
 import traceback
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, redirect_stderr, suppress
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from io import StringIO
@@ -183,18 +181,3 @@ def do(payload: str, folder: Path) -> None:
         traceback.print_exc()
         error = f"{type(cause).__name__}: {cause}"
     write_json(folder / RECORD_FILE, WorkEnd(error))
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silence warnings and logs."""
-    root, silent, level = logging.getLogger(), logging.NullHandler(), logging.root.manager.disable
-    root.addHandler(silent)  # without one, a first message sets the whole process up to print all
-    logging.disable(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(level)
-        root.removeHandler(silent)

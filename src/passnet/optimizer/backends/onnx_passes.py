@@ -9,7 +9,7 @@ import torch
 
 from passnet.errors import BackendError, InputError, boundary
 from passnet.optimizer.backends.graphs import export_rewritten
-from passnet.optimizer.backends.in_child import quiet
+from passnet.optimizer.outside.quiet import quiet
 from passnet.passes.load import Folders
 from passnet.passes.onnx_op import DOMAIN, onnx_program, write_library
 

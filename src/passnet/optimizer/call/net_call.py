@@ -21,6 +21,7 @@ from passnet.inductor.compiler import unspecialised_sizes
 from passnet.optimizer.call import effects
 from passnet.optimizer.call.foreign_tensors import constants_of_scripts, foreign_tensors
 from passnet.optimizer.call.held_objects import held_by
+from passnet.optimizer.call.process_state import random_states_kept
 from passnet.optimizer.call.sizes import (
     CallPlan,
     CallSizes,
@@ -48,7 +49,7 @@ from passnet.optimizer.outside.original import put_back, remember_original
 from passnet.optimizer.outside.watched import watched
 from passnet.optimizer.record import Precision, SizeRange
 
-NUM_REPEATED = 3
+NUM_REPEATED = 5
 """Further calls at each of which a random generator must move, or another thread has drawn."""
 
 _LEAST_OVERTIME_S, _OVERTIME = 2.0, 20
@@ -173,7 +174,8 @@ class NetCall:
         self.refusal: str | None = None
         self.divides_towards_zero = self.keeps_values = False
         self._outside = Counter[str]()
-        with effects.shared_kept(self.net):
+        self._draws: Collection[str] = ()
+        with effects.shared_kept(self.net), random_states_kept(lambda: bool(self._draws)):
             self._first_call(original)
 
     def _first_call(self, original: torch.nn.Module | None) -> None:
@@ -205,7 +207,7 @@ class NetCall:
         self._objects = objects_of(outputs)  # kept, so that no other object has their identities
         after, former = effects.state_of(self.net, tensors), self.weights
         self.weights = state_tensors(self.net)  # tables of a first call too
-        self.written, draws = effects.written(before, after), effects.drawn(before, after)
+        self.written, self._draws = effects.written(before, after), effects.drawn(before, after)
         leaves, spec = tree_flatten((args, kwargs))
         if spec != self.args_spec or any(map(is_not, leaves, self.leaves)):
             self.written.append("a list or dict among its arguments")
@@ -223,9 +225,11 @@ class NetCall:
             )
         elif seen and (again := [name for name in self._seen_again() if name in seen]):
             self.refusal = f"each call {' and '.join(again)}, which a backend would not"
-        elif draws and (draws := self._drawn_again(draws)):
+        else:
+            self._draws = self._drawn_again(self._draws)
+        if self._draws and not self.refusal:
             self.refusal = (
-                f"the net draws from the random generator of {_listed(draws)}, and a backend "
+                f"the net draws from the random generator of {_listed(self._draws)}, and a backend "
                 "would draw other numbers; pass them as an argument"
             )
         if self.refusal:
@@ -263,10 +267,11 @@ class NetCall:
         """Return the random generators that move at each further call, too: another thread may have
         drawn from one.
         """
-        for _ in range(NUM_REPEATED):
+        net = effects.bare_copy(self.net) if names else self.net
+        for _ in range(NUM_REPEATED if names else 0):
             before = effects.generators()
             with suppress(Exception):
-                self.eager(self.leaves, effects.bare_copy(self.net))
+                self.eager(self.leaves, net)
             moved = effects.differing(before, effects.generators())
             names = [name for name in names if name in moved]
         return [*names]

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import random
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -52,8 +53,6 @@ SETTINGS: tuple[Setting, ...] = (
     (_backends.cuda.flash_sdp_enabled, _backends.cuda.enable_flash_sdp),
     (_backends.cuda.mem_efficient_sdp_enabled, _backends.cuda.enable_mem_efficient_sdp),
     (_backends.cuda.math_sdp_enabled, _backends.cuda.enable_math_sdp),
-    (random.getstate, random.setstate),
-    (np.random.get_state, np.random.set_state),
     (np.geterr, lambda modes: np.seterr(**modes)),
     (os.environ.copy, _set_environment),
     (_folder, lambda folder: folder and os.chdir(folder)),
@@ -73,6 +72,28 @@ SETTINGS: tuple[Setting, ...] = (
 """Settings that are put back."""
 
 
+_RANDOM: tuple[Setting, ...] = (
+    (torch.get_rng_state, torch.set_rng_state),
+    (random.getstate, random.setstate),
+    (np.random.get_state, np.random.set_state),
+)
+
+
+@contextmanager
+def random_states_kept(of_this_thread: Callable[[], bool] = lambda: True) -> Iterator[None]:
+    """Put the random generators of the process back at the end, if this thread may have drawn."""
+    before = [(write, read()) for read, write in _RANDOM]
+    cards = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    try:
+        yield
+    finally:
+        if of_this_thread():
+            for write, value in before:
+                write(value)
+            if cards:
+                torch.cuda.set_rng_state_all(cards)
+
+
 @contextmanager
 def outside_inference_mode() -> Iterator[None]:
     """Leave a caller's inference mode, whose tensors, such as copies of weights, are not plain."""
@@ -85,13 +106,14 @@ def process_state_kept(num_threads: int | None = None) -> Iterator[None]:
     """Set the number of torch threads; put every setting back at the end, also random generators.
 
     Gradients stay on or off as they were, and the environment, paths, warnings and hooks as well.
+    The generators are left alone where another thread may draw, which would draw the same again.
     """
-    cards = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
+    is_alone = threading.active_count() == 1
     before = [read() for read, _ in SETTINGS]
     torch.set_num_threads(num_threads or torch.get_num_threads())
     torch.hub.tqdm.monitor_interval = 0  # or Inductor's bar of progress starts a thread that stays
     try:
-        with torch.random.fork_rng(cards):
+        with random_states_kept() if is_alone else nullcontext():
             yield
     finally:
         for (read, write), value in zip(SETTINGS, before, strict=True):

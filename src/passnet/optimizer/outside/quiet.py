@@ -1,0 +1,45 @@
+"""Silence for one thread: other threads go on to warn and log."""
+
+import logging
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class _OfThread:
+    """A filter of warnings and log records: it fits those of one thread, while it is on."""
+
+    def __init__(self) -> None:
+        self._thread, self.is_on = threading.get_ident(), True
+
+    def match(self, _: str) -> bool:
+        """Return whether a warning is of the thread, as a compiled expression does for a text."""
+        return self.is_on and threading.get_ident() == self._thread
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a handler takes a record."""
+        return not self.match(record.name)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence warnings and logs of this thread."""
+    mine, root, silent = _OfThread(), logging.getLogger(), logging.NullHandler()
+    root.addHandler(silent)  # without one, a first message sets the whole process up to print all
+    handlers = [handler for each in logging._handlerList if (handler := each()) is not None]
+    for handler in handlers:
+        handler.addFilter(mine)
+    own: Any = ("ignore", mine, Warning, None, 0)
+    warnings.filters.insert(0, own)  # type: ignore[union-attr]
+    warnings._filters_mutated()  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        mine.is_on = False  # a copy of the list of filters, made meanwhile, may come back
+        warnings.filters[:] = [each for each in warnings.filters if each is not own]  # type: ignore[index]
+        warnings._filters_mutated()  # type: ignore[attr-defined]
+        for handler in handlers:
+            handler.removeFilter(mine)
+        root.removeHandler(silent)
