@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from passnet.api import optimize_calls
 from passnet.errors import InputError
-from passnet.optimizer.call.attributes import code_of
+from passnet.optimizer.call.attributes import code_of, plain_attributes
 from passnet.optimizer.package import NET_FILE, load
 from passnet.optimizer.settings import OptimizeSettings
 
@@ -206,6 +206,14 @@ def test_values_of_other_code_have_other_texts(one: Any, other: Any) -> None:
         net.value = value
     first, again, changed = map(code_of, nets)
     assert first == again != changed
+
+
+def test_keys_and_members_that_print_their_address_do_not_count() -> None:
+    nets = [torch.nn.Identity() for _ in range(2)]
+    for net in nets:
+        net.table, net.caps = {Cap(1.0): 3, keeping: 4}, {Cap(n) for n in range(9)}
+    assert code_of(nets[0]) == code_of(nets[1])
+    assert plain_attributes(nets[0]) == plain_attributes(nets[1])
 
 
 def test_globals_with_the_name_of_an_attribute_are_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import re
 import sys
 import sysconfig
 from collections import deque
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache, cached_property, partial, partialmethod
 from pathlib import Path
@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from passnet.optimizer.call.held_objects import held_by
+from passnet.optimizer.call.held_objects import entries_of, held_by
 from passnet.optimizer.call.net_state import attributes_of
 from passnet.optimizer.call.values import is_plain
 
@@ -106,18 +106,21 @@ def _attributes(net: torch.nn.Module) -> Iterator[tuple[str, Any]]:
     for path, own in attributes_of(net).items():
         left_out = _IGNORED | _OF_TORCH | {"name_or_path"}
         yield from ((_joined(path, n), value) for n, value in own.items() if n not in left_out)
-    configurations = []
-    for path, held in held_by(net).containers.items():
+    held, configurations = held_by(net), list[str]()
+    sets = tuple(f"{path}[" for path, own in held.containers.items() if isinstance(own, set))
+    for path, own in held.containers.items():
         parent, _, name = path.rpartition(".")
-        is_set = isinstance(held, Set)  # whose text is that of an attribute
-        if is_set or (name in _OF_FILES and parent in configurations):
+        is_of_set = isinstance(own, set) or path.startswith(sets)  # whose text is its attribute's
+        if is_of_set or (name in _OF_FILES and parent in configurations):
             continue
-        left_out = _IGNORED
-        if isinstance(held, Mapping) and "transformers_version" in held:
+        entries, left_out = entries_of(own), _IGNORED | held.ignored.get(id(own), frozenset())
+        if isinstance(own, dict) and "transformers_version" in own:
             configurations.append(path)
-            left_out = _IGNORED | _OF_FILES
-        pairs = held.items() if isinstance(held, Mapping) else enumerate(held)
-        yield from ((f"{path}[{key!r}]", value) for key, value in pairs if key not in left_out)
+            left_out |= _OF_FILES
+        for number, (key, value) in enumerate(entries):
+            is_told = is_plain(key) or isinstance(key, type)  # others print their address
+            if not is_told or key not in left_out:
+                yield f"{path}[{key!r}]" if is_told else f"{path}[key {number}]", value
 
 
 def _joined(path: str, name: str) -> str:
