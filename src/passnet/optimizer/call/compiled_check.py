@@ -24,7 +24,7 @@ from passnet.optimizer.call.call_check import (
     TensorSignature,
     python_check,
 )
-from passnet.optimizer.call.held_objects import Places
+from passnet.optimizer.call.held_objects import HeldPlaces
 from passnet.passes.compilation import build, check_watch
 
 _NAME = "passnet_call_check"
@@ -74,7 +74,7 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
         tuple(
             (former.entries.owner, name)
             for former in modules
-            if isinstance(former.entries, Places)
+            if isinstance(former.entries, HeldPlaces)
             for name in former.entries.names
         ),
         tuple(former.of for former in modules if former.kind == "class"),
@@ -109,7 +109,7 @@ def compiled_check(signature: InputSignature, is_to_watch: bool = True) -> CallC
 
 def _is_unseen(entries: Any) -> bool:
     """Return whether Python must look at a container, as nothing else tells its changes."""
-    return not isinstance(entries, (dict, list, set, *_ITERATED, Places, MappingProxyType))
+    return not isinstance(entries, (dict, list, set, *_ITERATED, HeldPlaces, MappingProxyType))
 
 
 def _in_order(former: net_state.RememberedDict) -> tuple[Any, type, tuple[Any, ...]] | None:

@@ -106,7 +106,7 @@ _OWN, _HIDDEN, _SHARED = range(3)
 """Levels of a walk: objects whose tensors count as weights; others; those that copies share."""
 
 
-class Places(Mapping[str, Any]):
+class HeldPlaces(Mapping[str, Any]):
     """What an object holds in places with names, as it is now: slots, defaults, a cell."""
 
     def __init__(self, owner: Any, names: tuple[str, ...]) -> None:
@@ -180,7 +180,9 @@ class HeldObjects:
 
 
 def held_by(net: torch.nn.Module, with_classes: bool = True) -> HeldObjects:
-    """Return what a net holds; without its classes also without what they hold.
+    """Return all objects that a net holds.
+
+    `with_classes` also looks at classes and the objects that they hold.
 
     Examples:
         >>> net = torch.nn.Identity()
@@ -193,7 +195,10 @@ def held_by(net: torch.nn.Module, with_classes: bool = True) -> HeldObjects:
 
 
 def entries_of(container: Container) -> list[tuple[Any, Any]]:
-    """Return the items of a dict, members with their positions, or those of a set, twice each."""
+    """Return pairs of keys and values.
+
+    The keys of lists are positions, those of sets the members themselves.
+    """
     if isinstance(container, OrderedDict):
         return [*OrderedDict.items(container)]
     if isinstance(container, dict):
@@ -251,7 +256,7 @@ class _Walk:
             hooks = enumerate(vars(module).get(name, {}).values())
             self._push([(f"{prefix}{name}[{number}]", hook) for number, hook in hooks], _HIDDEN)
         if names := _slots(type(module)) if not _is_quiet(type(module)) else ():
-            self._add(path, Places(module, names), _OWN)
+            self._add(path, HeldPlaces(module, names), _OWN)
         self._look_at_script(path, module)
         self._look_at_class(type(module))
 
@@ -278,7 +283,7 @@ class _Walk:
         self.held.unseen = self.held.unseen or clause
 
     def _add(self, path: str, container: Container, level: int, step: str = ".{}") -> None:
-        """Add a container and go on to what it holds."""
+        """Add a container and queue its items."""
         self.held.containers[self._free(path)] = container
         children, keys = [], []
         for number, (key, value) in enumerate(entries_of(container)):
@@ -338,7 +343,7 @@ class _Walk:
             self._push([(f"{path}[{number}]", member) for number, member in members], level)
         names = _slots(kind) + ("default_factory",) * issubclass(kind, defaultdict)
         if names:
-            self._add(path, Places(value, names), level)
+            self._add(path, HeldPlaces(value, names), level)
         own = _attributes(value)
         if own is not None:
             self._add(path, own, level)
@@ -372,15 +377,15 @@ class _Walk:
             self.held.functions.append(value)
             self._add(path, vars(value), _SHARED)
             names = "__code__", "__defaults__", "__kwdefaults__"
-            self._add(path, Places(value, names), _SHARED)
+            self._add(path, HeldPlaces(value, names), _SHARED)
             cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
             for name, cell in cells:
                 if id(cell) not in self._seen and name != "__class__":
                     self._seen[id(cell)] = cell
-                    self._add(f"{path}.{name}", Places(cell, ("cell_contents",)), _SHARED)
+                    self._add(f"{path}.{name}", HeldPlaces(cell, ("cell_contents",)), _SHARED)
 
     def _look_at_class(self, kind: type) -> None:
-        """Note a class with its bases, and look at what they hold."""
+        """Note a class and its bases, and queue their attributes."""
         if kind in self.held.classes:
             return
         is_of_module = issubclass(kind, torch.nn.Module)

@@ -170,7 +170,7 @@ def _saved(net: torch.nn.Module) -> dict[int, dict[str, Any]]:
 
 
 def _items(entries: Container, kind: str = "items") -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the names and values of a container, or those of a class that calls can depend on."""
+    """Return the names and values of a container, without names that calls do not depend on."""
     own = dict(entries_of(entries))
     if isinstance(entries, MappingProxyType):
         of_torch = str(own.get("__module__")).partition(".")[0] == "torch"

@@ -1,4 +1,4 @@
-"""A net whose activation is a closure over a number that changes: not promised to be seen."""
+"""A net whose activation is a closure over a number that changes."""
 
 import torch
 from torch import nn
