@@ -146,7 +146,7 @@ class OptimizeSettings:
     """
 
     def __post_init__(self) -> None:
-        """Check each field, and take a name or a text for what it says."""
+        """Check each field, and convert texts and lists."""
         for name in ("precision", "backends", "authors"):
             if isinstance(own := getattr(self, name), str):
                 object.__setattr__(self, name, (own,))

@@ -69,7 +69,7 @@ def plain_attributes(net: torch.nn.Module) -> dict[str, str]:
 
 
 def code_of(net: torch.nn.Module) -> dict[str, str]:
-    """Return the code that calls of a net may run, by path: as digests of what Python compiled.
+    """Return digests of the code that calls of a net may run, by path.
 
     It has the classes of modules and of the objects that they hold, with methods and plain values;
     hooks; functions with their defaults, closures and globals; sets; and versions of packages, of
@@ -102,7 +102,7 @@ def code_of(net: torch.nn.Module) -> dict[str, str]:
 
 
 def _attributes(net: torch.nn.Module) -> Iterator[tuple[str, Any]]:
-    """Yield the attributes of modules and the items of what they hold, by path."""
+    """Yield attributes of modules and items of the containers they hold, by path."""
     for path, own in attributes_of(net).items():
         left_out = _IGNORED | _OF_TORCH | {"name_or_path"}
         yield from ((_joined(path, n), value) for n, value in own.items() if n not in left_out)
@@ -147,7 +147,7 @@ class _Walk:
         if isinstance(value, enum.Enum):
             return f"{type(value).__qualname__}.{value.name} {self._kept(value.value)}"
         if isinstance(value, (int, float, complex, str, bytes)):  # of a class of its own
-            kinds = int, float, complex, str, bytes
+            kinds: tuple[Any, ...] = (int, float, complex, str, bytes)
             plain = next(kind for kind in kinds if isinstance(value, kind))
             return f"{self.text(type(value))} {plain.__repr__(value)}"
         if id(value) in self._met:
@@ -200,7 +200,7 @@ class _Walk:
         return f"{text} with {', '.join(plain)}" if plain else text
 
     def _function(self, function: FunctionType) -> str:
-        """Return a function's name and a digest of its code and of what it keeps.
+        """Return a function's name with a digest of its code, closure, defaults and globals.
 
         Of one of torch's, such as a decorator, that is functions of others alone: it may keep more
         once a compiler was imported.
@@ -220,7 +220,7 @@ class _Walk:
         return f"function {function.__qualname__} of code {_digest(repr(facts))}"
 
     def _kept(self, value: Any) -> str:
-        """Return the text of what a function or class keeps, with items and plain attributes."""
+        """Return the text of a kept value, with items and plain attributes."""
         if isinstance(value, torch.Tensor):
             return "tensor"
         if not _is_told(value) or isinstance(value, (set, frozenset, tuple)):
@@ -247,7 +247,7 @@ class _Walk:
         return found
 
     def _add_class(self, kind: type) -> None:
-        """Note the methods of a class and of those that it comes from; of a user's also values."""
+        """Note the methods of a class and its bases; of a user's classes also values."""
         for base in kind.__mro__:
             is_known = base is not kind and id(base) in self._met
             package = base.__module__.partition(".")[0]

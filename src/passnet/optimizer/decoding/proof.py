@@ -91,7 +91,7 @@ def _sequences(plan: StepPlan, encoded: Any) -> Iterator[list[dict[str, Any]]]:
 
 
 def _fault_of(found: Any, right: Any) -> str | None:
-    """Return how the outputs of a step differ from those of a call."""
+    """Return how a step's outputs differ from a call's."""
     if type(found) is not type(right):
         return f"it returns {type(right).__name__}, and a step {type(found).__name__}"
     if list(found) != list(right) or vars(found).keys() != vars(right).keys():
@@ -110,13 +110,14 @@ def _fault_of(found: Any, right: Any) -> str | None:
 
 
 def _parts_of(value: Any) -> Any:
-    """Return the tensors of a cache, with its class and those of its layers; others as they are."""
+    """Return a cache as its class, and the class and tensors of each layer; others unchanged."""
     from transformers.cache_utils import Cache, EncoderDecoderCache
 
     if isinstance(value, EncoderDecoderCache):
         return _parts_of(value.self_attention_cache), _parts_of(value.cross_attention_cache)
     if isinstance(value, Cache):
-        return type(value), [(type(own), own.keys, own.values) for own in value.layers]
+        layers: list[Any] = value.layers
+        return type(value), [(type(own), own.keys, own.values) for own in layers]
     return value
 
 
