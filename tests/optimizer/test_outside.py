@@ -368,3 +368,17 @@ def test_one_thread_is_silenced_and_others_are_not(caplog: pytest.LogCaptureFixt
         "log of another",
         "log of the end",
     ]
+
+
+def test_what_torch_logs_from_c_is_silenced_for_a_while(capfd: pytest.CaptureFixture[str]) -> None:
+    def warn() -> str:
+        torch.ops.aten.std.correction(torch.ones(2, 1), [1], correction=1)
+        return capfd.readouterr().err
+
+    assert "degrees of freedom" in warn()
+    with quiet():
+        assert warn() == ""
+        with quiet():
+            pass
+        assert warn() == ""
+    assert "degrees of freedom" in warn()

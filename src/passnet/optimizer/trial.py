@@ -28,6 +28,7 @@ from passnet.optimizer.call.sizes import CallSizes
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.compare.agreement import MAX_DRAWS_S, EagerComparison
 from passnet.optimizer.compare.outputs import Agreement
+from passnet.optimizer.outside.quiet import quiet
 from passnet.optimizer.record import (
     BackendRecord,
     RangesRecord,
@@ -154,6 +155,13 @@ class BackendTrials:
     metrics: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        with quiet():
+            self._begin()
+        if self.settings.evaluate is not None:
+            self.metrics["eager"] = self._metric(self.call.given)
+
+    def _begin(self) -> None:
+        """Call eager torch on the arguments and sizes of comparisons."""
         call, settings = self.call, self.settings
         seconds = max(self.deadline - time.monotonic(), 0.0)
         most_s = min(MAX_DRAWS_S, DRAWS_SHARE * seconds)
@@ -173,8 +181,6 @@ class BackendTrials:
         )
         self.timed_s = [max(timed_s, LEAST_CALLS * each) for each in eager_s]
         self.budget = Budget(seconds, self.deadline, sum(self.timed_s))
-        if settings.evaluate is not None:
-            self.metrics["eager"] = self._metric(call.given)
         # backends are then compared by their speedups, and the best is loaded again at the end
         self.is_large = self.call.num_bytes >= LARGE_BYTES
 
@@ -197,15 +203,17 @@ class BackendTrials:
 
     def _agreement(self, built: BuiltBackend) -> Agreement:
         """Compare a backend with eager torch, at other sizes too."""
-        agreed = self.comparison.agreement(built)
+        with quiet():
+            agreed = self.comparison.agreement(built)
         if built.precision is not None and self.settings.evaluate is not None:
             self.metrics[built.engine] = self._metric(FastNet(self.call.given, [built]))
             lost = self.metrics["eager"] - self.metrics[built.engine]
             if not lost <= self.settings.may_lose:
                 return replace(agreed, wrong=f"the metric loses {lost:.3g}")
-        for comparison in self.others:
-            if agreed.wrong is None:
-                agreed = comparison.within(built, agreed)
+        with quiet():
+            for comparison in self.others:
+                if agreed.wrong is None:
+                    agreed = comparison.within(built, agreed)
         return agreed
 
     def _metric(self, net: Callable[..., Any]) -> float:
@@ -356,7 +364,8 @@ class BackendTrials:
         """Return eager torch, always available; its record says if outputs are not repeatable."""
         with self._without_moves():
             record, built = self._built("eager", backend, 0.0)
-            wrong = record.reason if built is None else self.comparison.repeated()
+            with quiet():
+                wrong = record.reason if built is None else self.comparison.repeated()
         if record.status != "refused":  # it cannot be compared
             if built is not None and wrong is None:
                 return record, built
@@ -502,7 +511,7 @@ def _rounds(
 ) -> RoundTimes:
     """Time nets on the arguments of a call, eager torch in all rounds."""
     calls = {name: partial(net, *call.args, **call.kwargs) for name, net in nets.items()}
-    with torch.no_grad():
+    with torch.no_grad(), quiet():
         return time_calls(calls, seconds, (plain("eager"),), limits)
 
 
