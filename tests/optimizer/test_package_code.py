@@ -17,6 +17,7 @@ import torch
 from torch.nn import functional
 
 from passnet.api import optimize_calls
+from passnet.data.capture.mismatched_wheels import import_with_torchvision
 from passnet.errors import InputError
 from passnet.optimizer.call.attributes import code_of, plain_attributes
 from passnet.optimizer.package import NET_FILE, load
@@ -220,6 +221,22 @@ def test_globals_with_the_name_of_an_attribute_are_none(monkeypatch: pytest.Monk
     before = code_of(net_of())
     monkeypatch.setitem(globals(), "inner", 3)
     assert code_of(net_of()) == before
+
+
+def test_a_model_of_transformers_is_the_same_from_its_folder(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    import_with_torchvision("transformers")
+    config = transformers.LlamaConfig(
+        vocab_size=97, hidden_size=32, intermediate_size=48, num_hidden_layers=1,
+        num_attention_heads=4,
+    )  # fmt: skip
+    made = transformers.LlamaForCausalLM(config).eval()
+    before = plain_attributes(made), code_of(made)
+    made(torch.ones(1, 2, dtype=torch.long), output_hidden_states=True)
+    made.save_pretrained(tmp_path)
+    loaded = transformers.LlamaForCausalLM.from_pretrained(tmp_path).eval()
+    for net in (made, loaded):
+        assert (plain_attributes(net), code_of(net)) == before
 
 
 def test_a_folder_without_a_record_of_code_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -29,13 +29,17 @@ from passnet.optimizer.call.held_objects import entries_of, held_by
 from passnet.optimizer.call.net_state import attributes_of
 from passnet.optimizer.call.values import is_plain
 
-_OF_FILES = {"_name_or_path", "name_or_path", "transformers_version", "architectures", "dtype"}
+_OF_FILES = {
+    *("_name_or_path", "name_or_path", "transformers_version", "architectures", "dtype"),
+    "model_type",  # of the class, and once more in a file
+}
 """What saving or loading a model of transformers writes into its configuration."""
 
 _IGNORED = {
     *("_is_torch_compile", "_compiled_call_impl", "__overloads__", "_abc_impl"),
     *("_dynamo_static_input_type", "_is_param", "generation_config"),
-    *("_previous_max_cache_length", "_output_capturing_hooks_installed"),
+    *("_previous_max_cache_length", "_output_capturing_hooks_installed", "_is_hf_initialized"),
+    *("_use_kernels", "_weight_conversions", "_is_buffer", "persistent"),
 }
 """Attributes that torch's compilers and transformers leave in a net, without effect on outputs."""
 
