@@ -382,3 +382,27 @@ def test_what_torch_logs_from_c_is_silenced_for_a_while(capfd: pytest.CaptureFix
             pass
         assert warn() == ""
     assert "degrees of freedom" in warn()
+
+
+def test_threads_that_watch_at_once_leave_streams_and_logs_as_they_were(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    began, may_end = threading.Event(), threading.Event()
+    before = sys.stdout, sys.stderr, logging.getLogRecordFactory()
+
+    def watch() -> None:
+        with watched():
+            began.set()
+            may_end.wait(10)
+
+    thread = threading.Thread(target=watch)
+    with watched() as seen:
+        thread.start()
+        assert began.wait(10)
+        print("of the first")
+        assert seen
+    print("of nobody")
+    may_end.set()
+    thread.join()
+    assert (sys.stdout, sys.stderr, logging.getLogRecordFactory()) == before
+    assert capsys.readouterr().out == "of the first\nof nobody\n"

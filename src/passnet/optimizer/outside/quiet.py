@@ -43,7 +43,8 @@ def quiet() -> Iterator[None]:
     """Silence warnings and logs of this thread, and torch's log from C++."""
     mine, root, silent = _OfThread(), logging.getLogger(), logging.NullHandler()
     root.addHandler(silent)  # without one, a first message sets the whole process up to print all
-    handlers = [handler for each in logging._handlerList if (handler := each()) is not None]
+    known: Any = logging._handlerList  # type: ignore[attr-defined]
+    handlers = [handler for each in known if (handler := each()) is not None]
     for handler in handlers:
         handler.addFilter(mine)
     own: Any = ("ignore", mine, Warning, None, 0)

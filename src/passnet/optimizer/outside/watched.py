@@ -38,62 +38,92 @@ _COUNTS = Path("/proc/thread-self/io")
 """What the thread has read and written; only Linux has it."""
 
 _here = threading.local()
+"""Of a thread that watches: `seen`, its effects, and `told`, what it has printed meanwhile."""
 
 
 @contextmanager
 def watched() -> Iterator[Counter[str]]:
     """Count effects of this thread, in words such as "opens a file for writing"."""
     _add_hook()
-    seen, before, told = Counter[str](), _num_written(), list[tuple[Any, str]]()
-    factory, streams = logging.getLogRecordFactory(), [sys.stdout, sys.stderr]
-    own, outer = threading.get_ident(), getattr(_here, "seen", None)
-
-    def record(*args: Any, **kwargs: Any) -> logging.LogRecord:
-        name = str(args[0] if args else kwargs.get("name"))
-        if threading.get_ident() == own and name.partition(".")[0] != "torch":
-            seen[f"logs to {name}"] += 1
-        return factory(*args, **kwargs)
-
-    logging.setLogRecordFactory(record)
-    ours = [stream and _Told(stream, own, seen, told) for stream in streams]
-    sys.stdout, sys.stderr = ours  # type: ignore[assignment]
-    _here.seen = seen
+    _WAYS.watch()
+    before, seen, told = _num_written(), Counter[str](), list[tuple[Any, str]]()
+    outer = vars(_here).copy()
+    _here.seen, _here.told = seen, told
     try:
         yield seen
     finally:
-        _here.seen = outer
-        if logging.getLogRecordFactory() is record:
-            logging.setLogRecordFactory(factory)
-        for name, stream, our in zip(("stdout", "stderr"), streams, ours, strict=True):
-            if getattr(sys, name) is our:
-                setattr(sys, name, stream)
+        vars(_here).clear()
         # a driver of cards writes to the system at any call
         if not torch.cuda.is_initialized() and _num_written() > before and not seen:
             seen["writes to a file"] += 1
+        vars(_here).update(outer)
+        _WAYS.leave()
         for stream, text in told:
             with suppress(Exception):
                 stream.write(text)
 
 
 class _Told:
-    """A stream that notes what one thread writes, to be written later; other threads' goes on."""
+    """A stream that keeps what watching threads write, to be written later; others' goes on."""
 
-    def __init__(
-        self, stream: Any, thread: int, seen: Counter[str], told: list[tuple[Any, str]]
-    ) -> None:
-        self._stream, self._thread, self._seen, self._told = stream, thread, seen, told
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
 
     def write(self, text: str) -> int:
         """Take a text as `io.TextIOBase` does."""
-        if threading.get_ident() != self._thread or not isinstance(text, str):
+        told = getattr(_here, "told", None)
+        if told is None or not isinstance(text, str):
             return self._stream.write(text)
         if sys._getframe(1).f_globals.get("__name__") not in ("warnings", "logging"):
-            self._seen["prints"] += 1
-        self._told.append((self._stream, text))
+            _here.seen["prints"] += 1
+        told.append((self._stream, text))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+class _Ways:
+    """The ways of log records and prints, which lead by us while any thread watches."""
+
+    def __init__(self) -> None:
+        self._lock, self._num_threads = threading.Lock(), 0
+        self._factory: Any = None
+        self._streams: dict[str, tuple[_Told, Any]] = {}
+
+    def watch(self) -> None:
+        """Let them lead by us."""
+        with self._lock:
+            self._num_threads += 1
+            if self._num_threads > 1:
+                return
+            self._factory = logging.getLogRecordFactory()
+            logging.setLogRecordFactory(self._record)
+            streams = {name: getattr(sys, name) for name in ("stdout", "stderr")}
+            self._streams = {name: (_Told(own), own) for name, own in streams.items() if own}
+            for name, (ours, _) in self._streams.items():
+                setattr(sys, name, ours)
+
+    def leave(self) -> None:
+        """Put them back when no thread watches any more, unless the net has set others."""
+        with self._lock:
+            self._num_threads -= 1
+            if self._num_threads:
+                return
+            if logging.getLogRecordFactory() == self._record:
+                logging.setLogRecordFactory(self._factory)
+            for name, (ours, own) in self._streams.items():
+                if getattr(sys, name) is ours:
+                    setattr(sys, name, own)
+
+    def _record(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
+        seen, name = getattr(_here, "seen", None), str(args[0] if args else kwargs.get("name"))
+        if seen is not None and name.partition(".")[0] != "torch":
+            seen[f"logs to {name}"] += 1
+        return self._factory(*args, **kwargs)
+
+
+_WAYS = _Ways()
 
 
 def _num_written() -> int:
