@@ -91,7 +91,7 @@ _LEAVES = (
     *(types.ClassMethodDescriptorType, types.GetSetDescriptorType, MemberDescriptorType),
     *(types.CodeType, types.GenericAlias, types.UnionType),
     *(torch.Generator, random.Random, np.random.Generator, np.random.RandomState, io.IOBase),
-    itertools.count,
+    *(random.Random.__base__, itertools.count),
 )
 """Classes of values that do not change, and of those whose state `effects` compares."""
 
@@ -133,7 +133,8 @@ class ScriptAttributes(Mapping[str, Any]):
 
     def __init__(self, module: Any) -> None:
         self._module, kind = module._c, module._c._type()
-        names = torch._C.ConcreteModuleType.from_jit_type(kind).get_attributes()
+        concrete: Any = torch._C.ConcreteModuleType.from_jit_type(kind)
+        names = concrete.get_attributes()
         is_of_torch = kind.qualified_name().startswith("__torch__.torch.")
         used = ("training",) if is_of_torch else sorted(names)
         kept = (torch.Tensor, torch.ScriptModule)
@@ -207,8 +208,9 @@ def entries_of(container: Container) -> list[tuple[Any, Any]]:
         return [*container.items()]
     if isinstance(container, set):
         return [(member, member) for member in set.__iter__(container)]
-    kind = list if isinstance(container, list) else deque
-    return [*enumerate(kind.__iter__(container))]
+    if isinstance(container, list):
+        return [*enumerate(list.__iter__(container))]
+    return [*enumerate(deque.__iter__(container))]
 
 
 def ignored_attributes(module: torch.nn.Module) -> frozenset[str]:
