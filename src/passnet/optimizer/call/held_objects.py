@@ -90,8 +90,8 @@ _LEAVES = (
     *(types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType),
     *(types.ClassMethodDescriptorType, types.GetSetDescriptorType, MemberDescriptorType),
     *(types.CodeType, types.GenericAlias, types.UnionType),
-    *(torch.Generator, random.Random, np.random.Generator, np.random.RandomState, io.IOBase),
-    *(random.Random.__base__, itertools.count),
+    *(torch.Generator, np.random.Generator, np.random.RandomState, io.IOBase),
+    *(*random.Random.__mro__[:2], itertools.count),
 )
 """Classes of values that do not change, and of those whose state `effects` compares."""
 
