@@ -143,6 +143,8 @@ def _frozen(value: Any, is_deep: bool = False) -> Any:
         return type(value).__name__, repr(value)
     if isinstance(value, torch.Tensor):
         return _values(value)
+    if isinstance(value, torch.ScriptMethod):  # which torch keeps after a first call
+        return ()
     if isinstance(value, (set, frozenset)):
         return sorted(map(repr, value))
     if isinstance(value, (dict, list, tuple, deque)):
