@@ -107,6 +107,8 @@ REFUSED: dict[str, tuple[Callable[[Any, torch.Tensor], Any], str]] = {
     ),
     "torch's generator": (lambda net, x: torch.rand(4), "random generator of torch"),
     "dropout": (lambda net, x: nn.functional.dropout(x), "random generator of torch"),
+    "a seed": (lambda net, x: bool(torch.manual_seed(0)), "random generator of torch"),
+    "Python's seed": (lambda net, x: random.seed(0), "random generator of Python"),
     "numpy's generator": (lambda net, x: np.random.rand(), "random generator of numpy"),
     "Python's generator": (lambda net, x: random.random(), "random generator of Python"),
 }

@@ -202,6 +202,15 @@ def generators() -> dict[str, Any]:
     return states
 
 
+def draw_from_all() -> None:
+    """Draw a number from each random generator of the process, so that setting a seed moves it."""
+    np.random.random_sample()
+    random.random()  # noqa: S311 (no secret)
+    torch.rand(())
+    for number in range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0):
+        torch.rand((), device=f"cuda:{number}")
+
+
 @dataclass(frozen=True, slots=True)
 class _Shared:
     """A variable that a net shares with its copies: of its class, a closure or a Python module."""

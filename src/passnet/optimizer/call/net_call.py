@@ -265,10 +265,11 @@ class NetCall:
 
     def _drawn_again(self, names: Collection[str]) -> list[str]:
         """Return the random generators that move at each further call, too: another thread may have
-        drawn from one.
+        drawn from one. A call that sets a seed moves one from any other state.
         """
         net = effects.bare_copy(self.net) if names else self.net
         for _ in range(NUM_REPEATED if names else 0):
+            effects.draw_from_all()
             before = effects.generators()
             with suppress(Exception):
                 self.eager(self.leaves, net)
