@@ -228,8 +228,10 @@ def test_a_manifest_with_an_odd_number_of_rows_is_wrong_and_no_traceback(folder:
 
 
 def test_a_folder_without_a_dataset_is_refused(tmp_path: Path):
-    with pytest.raises(InputError, match=r"cannot read .*dataset.json: No such file"):
+    with pytest.raises(InputError, match="no finished dataset; passnet dataset build makes one"):
         Dataset(tmp_path)
+    with pytest.raises(InputError, match=r"cannot read .*dataset.json: No such file"):
+        Dataset(tmp_path / "missing")
 
 
 def test_a_file_that_is_missing_or_of_other_rows_is_refused(folder: Path):

@@ -72,10 +72,9 @@ def atomic_folder(out: Path, replaces: bool = False) -> Iterator[Path]:
     lock = None
     try:
         with naming(out):
-            out.parent.mkdir(parents=True, exist_ok=True)
-            _remove_left(out)
-            partial.mkdir()
+            partial.mkdir(parents=True)
             lock = _locked(partial)
+            _remove_left(out)
             yield partial
             check(out)
             _put(partial, out)
