@@ -270,7 +270,7 @@ def test_a_changed_net_is_compared_with_a_changed_twin() -> None:
 def test_an_error_that_is_no_sentence_is_a_crash() -> None:
     missing: Any = {"own": None}
     found = audit_case(case(), "own", QUICK, missing)
-    assert found.outcome == "crashed" and found.reason.startswith("TypeError: ")
+    assert found.outcome == "crashed" and found.reason.startswith("KeyError: ")
 
 
 def test_a_backend_that_cannot_run_the_net_is_refused() -> None:
