@@ -25,8 +25,17 @@ from typing import Any
 
 import torch
 
-from passnet.optimizer.call.held_objects import entries_of, held_by
-from passnet.optimizer.call.net_state import attributes_of
+from passnet.optimizer.call.held_objects import (
+    HOOKS,
+    OF_CLASSES,
+    OF_COMPILED,
+    OF_TORCH,
+    OF_TRANSFORMERS,
+    OF_WEIGHTS,
+    entries_of,
+    held_by,
+)
+from passnet.optimizer.call.net_state import CALLED, CAPTURES, attributes_of
 from passnet.optimizer.call.values import is_plain
 
 _OF_FILES = {
@@ -36,22 +45,10 @@ _OF_FILES = {
 """What saving or loading a model of transformers writes into its configuration."""
 
 _IGNORED = {
-    *("_is_torch_compile", "_compiled_call_impl", "__overloads__", "_abc_impl"),
-    *("_dynamo_static_input_type", "_is_param", "generation_config"),
-    *("_previous_max_cache_length", "_output_capturing_hooks_installed", "_is_hf_initialized"),
-    *("_use_kernels", "_weight_conversions", "_is_buffer", "persistent"),
+    *(OF_COMPILED | OF_WEIGHTS | OF_CLASSES | OF_TRANSFORMERS),
+    *("_is_hf_initialized", "_use_kernels", "_weight_conversions", "_is_buffer", "persistent"),
 }
 """Attributes that torch's compilers and transformers leave in a net, without effect on outputs."""
-
-_OF_TORCH = frozenset(vars(torch.nn.Module())) - {"training"}
-
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
-
-_CALLED = {"__call__", "__getattr__", "__getattribute__"}
-"""Special methods of classes that calls use."""
-
-_CAPTURES = "transformers.utils.output_capturing"
-"""The module of hooks that stay in a model after a call, and change no output."""
 
 _STDLIB = sysconfig.get_paths()["stdlib"]
 _INSTALLED = {"site-packages", "dist-packages"}
@@ -89,11 +86,11 @@ def code_of(net: torch.nn.Module) -> dict[str, str]:
     found = {}
     for path, module in net.named_modules(remove_duplicate=False):
         found[_joined(path, "__class__")] = walk.text(module.__class__)  # of a part: the net's
-        for kind in _HOOKS:
+        for kind in HOOKS:
             found[_joined(path, kind)] = walk.hooks(vars(module).get(kind, {}))
         if isinstance(module, torch.jit.ScriptModule):
             found[_joined(path, "forward")] = _of_script(module)
-    for kind in _HOOKS:
+    for kind in HOOKS:
         hooks = getattr(torch.nn.modules.module, f"_global{kind}")
         found[f"all modules.{kind}"] = walk.hooks(hooks)
     for path, value in _attributes(net):
@@ -108,7 +105,7 @@ def code_of(net: torch.nn.Module) -> dict[str, str]:
 def _attributes(net: torch.nn.Module) -> Iterator[tuple[str, Any]]:
     """Yield attributes of modules and items of the containers they hold, by path."""
     for path, own in attributes_of(net).items():
-        left_out = _IGNORED | _OF_TORCH | {"name_or_path"}
+        left_out = _IGNORED | (OF_TORCH - {"training"}) | {"name_or_path"}
         yield from ((_joined(path, n), value) for n, value in own.items() if n not in left_out)
     held, configurations = held_by(net), list[str]()
     sets = tuple(f"{path}[" for path, own in held.containers.items() if isinstance(own, set))
@@ -141,7 +138,7 @@ class _Walk:
 
     def hooks(self, hooks: Mapping[Any, Any]) -> str:
         """Return the hooks of a module as text, in their order; nothing without any."""
-        own = [x for x in hooks.values() if getattr(x, "__module__", None) != _CAPTURES]
+        own = [x for x in hooks.values() if getattr(x, "__module__", None) != CAPTURES]
         return ", ".join(map(self._of_callable, own))
 
     def text(self, value: Any) -> str:
@@ -260,7 +257,7 @@ class _Walk:
             self._met[id(base)] = base, f"class {base.__qualname__}"
             is_users = not _is_of_package(sys.modules.get(base.__module__))
             for name, value in vars(base).items():
-                is_special = name[:2] == "__" and name not in _CALLED
+                is_special = name[:2] == "__" and name not in CALLED
                 if is_special or name in _IGNORED or isinstance(value, _OF_C):
                     continue
                 path = f"class {base.__qualname__}.{name}"

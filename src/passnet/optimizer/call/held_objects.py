@@ -39,7 +39,7 @@ OF_MODULES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 
-_OF_TORCH = frozenset(vars(torch.nn.Module()))
+OF_TORCH = frozenset(vars(torch.nn.Module()))
 """Attributes of every module, whose containers are of torch."""
 
 OF_TRANSFORMERS = frozenset(
@@ -251,7 +251,7 @@ class _Walk:
     def _look_at_module(self, path: str, module: torch.nn.Module) -> None:
         """Look at a module of the net, whose own dicts are watched by themselves."""
         prefix = f"{path}." if path else ""
-        left_out = _OF_TORCH | ignored_attributes(module)
+        left_out = OF_TORCH | ignored_attributes(module)
         own = [(f"{prefix}{n}", x) for n, x in vars(module).items() if n not in left_out]
         self._push(own, _OWN)
         for name in HOOKS:
@@ -360,7 +360,7 @@ class _Walk:
         own = vars(module)
         self.held.containers[self._free(path)] = own
         self.held.ignored[id(own)] = ignored_attributes(module)
-        left_out = _OF_TORCH - {*OF_MODULES} | ignored_attributes(module)
+        left_out = OF_TORCH - {*OF_MODULES} | ignored_attributes(module)
         self._push([(f"{path}.{n}", x) for n, x in own.items() if n not in left_out], level)
         self._look_at_script(path, module)
         self.held.objects[path] = module

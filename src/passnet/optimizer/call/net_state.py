@@ -35,14 +35,14 @@ _WEIGHTS = ("_parameters", "_buffers")
 OF_COMPILERS = OF_COMPILED | OF_WEIGHTS
 """Attributes that torch's compilers leave in a net, without effect on outputs."""
 
-_CAPTURES = "transformers.utils.output_capturing"
+CAPTURES = "transformers.utils.output_capturing"
 """The module of hooks that stay in a model after a call that asks for hidden states; they change
 no output.
 """
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-_CALLED = {"__call__", "__getattr__", "__getattribute__"}
+CALLED = {"__call__", "__getattr__", "__getattribute__"}
 """Special methods of classes that calls use; torch's compilers replace others of `Module`."""
 
 
@@ -177,11 +177,10 @@ def _items(entries: Container, kind: str = "items") -> tuple[tuple[Any, ...], tu
         own = {
             name: value
             for name, value in own.items()
-            if name not in OF_CLASSES
-            and not (of_torch and name[:2] == "__" and name not in _CALLED)
+            if name not in OF_CLASSES and not (of_torch and name[:2] == "__" and name not in CALLED)
         }
     elif kind in HOOKS:
-        own = {n: x for n, x in own.items() if getattr(x, "__module__", None) != _CAPTURES}
+        own = {n: x for n, x in own.items() if getattr(x, "__module__", None) != CAPTURES}
     return (*own,), (*own.values(),)
 
 
