@@ -243,6 +243,7 @@ def test_an_entry_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -
     assert "broken: unreadable" in run.stdout
 
 
+@pytest.mark.slow
 def test_a_verification_that_cannot_be_read_does_not_hide_other_entries(tmp_path: Path) -> None:
     folder, _, _ = make(tmp_path)
     broken = folder.parent / "verified" / "first"
