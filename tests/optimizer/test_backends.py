@@ -106,7 +106,7 @@ class MaskedScores(torch.nn.Module):
 
 
 @pytest.mark.xdist_group("inductor")
-@pytest.mark.parametrize("engine", [pytest.param("aot", marks=pytest.mark.slow), "aot_packed"])
+@pytest.mark.parametrize("engine", ["aot", "aot_packed"])
 def test_a_package_has_the_constants_of_a_graph(engine: str, tmp_path: Path) -> None:
     net = MaskedScores().eval()
     call = NetCall(net, (torch.randn(4, 8),), {})
@@ -133,12 +133,7 @@ class Permuted(torch.nn.Module):
 @pytest.mark.xdist_group("inductor")
 @pytest.mark.parametrize(
     ("engine", "ranges"),
-    [
-        ("aot", False),
-        ("graph", False),
-        ("graph", True),
-        pytest.param("aot_packed", False, marks=pytest.mark.slow),
-    ],
+    [("aot", False), ("graph", False), ("graph", True), ("aot_packed", False)],
 )
 def test_tensors_that_a_part_holds_are_read(engine: str, ranges: bool, tmp_path: Path) -> None:
     net = torch.nn.Sequential(torch.nn.Linear(8, 8), Permuted()).eval()
