@@ -252,8 +252,9 @@ class _Walk:
         for base in kind.__mro__:
             is_known = base is not kind and id(base) in self._met
             package = base.__module__.partition(".")[0]
-            if is_known or package in _LEFT_OUT or base in (torch.nn.Module, torch.Tensor):
-                continue
+            is_module = issubclass(base, torch.nn.Module) and base is not torch.nn.Module
+            if is_known or package in _LEFT_OUT or (package == "torch" and not is_module):
+                continue  # torch's compilers change methods of other classes of torch
             self._met[id(base)] = base, f"class {base.__qualname__}"
             is_users = not _is_of_package(sys.modules.get(base.__module__))
             for name, value in vars(base).items():
