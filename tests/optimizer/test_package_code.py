@@ -314,3 +314,9 @@ def test_the_same_code_loads_in_another_process(names: tuple[str, ...], tmp_path
         pytest.skip("without these packages")
     assert _run(tmp_path, "save", "1", *names).split() == [*names]
     assert _run(tmp_path, "load", "77", *names).split() == [*names]
+
+
+def test_a_scripted_net_is_as_it_was_after_its_code_was_recorded() -> None:
+    scripted = torch.jit.freeze(torch.jit.script(Same().eval()))
+    names = {*vars(scripted)}
+    assert code_of(scripted) and {*vars(scripted)} == names

@@ -340,7 +340,10 @@ def _is_told(value: Any, depth: int = 0) -> bool:
 def _of_script(script: Any) -> str:
     """Return a digest of the code of TorchScript, without numbers that a process gives to types."""
     with suppress(RuntimeError, AttributeError):  # a module without `forward`
-        return f"script {_digest(re.sub(r'___torch_mangle_[0-9]+[.]', '', script.code))}"
+        is_module = isinstance(script, torch.jit.ScriptModule)
+        # `script.forward` would stay among the attributes of a module
+        code = (script._c._get_method("forward") if is_module else script).code
+        return f"script {_digest(re.sub(r'___torch_mangle_[0-9]+[.]', '', code))}"
     return ""
 
 

@@ -285,7 +285,8 @@ class NetCall:
         if self.refusal or self.keeps_values:
             return
         try:
-            own = self.eager_outputs(self.filled([x.clone() for x in self.tensors()]), original)
+            with _scripts_kept(original):
+                own = self.eager_outputs(self.filled([x.clone() for x in self.tensors()]), original)
             is_alike = all(itertools.starmap(_are_close, zip(own, self.outputs, strict=True)))
         except Exception:  # noqa: BLE001 (boundary: a net may raise anything)
             is_alike = False
@@ -604,6 +605,19 @@ def weights_of(net: torch.nn.Module) -> dict[str, torch.Tensor]:
 def state_tensors(net: torch.nn.Module) -> dict[str, torch.Tensor]:
     """Return the weights of a net and all other tensors that its attributes hold, by name."""
     return {**held_by(net).tensors, **weights_of(net)}
+
+
+@contextmanager
+def _scripts_kept(net: Callable[..., Any]) -> Iterator[None]:
+    """Remove the methods that torch keeps in scripted modules once these are called."""
+    modules = net.modules() if isinstance(net, torch.nn.Module) else ()
+    before = [(vars(m), {*vars(m)}) for m in modules if isinstance(m, torch.jit.ScriptModule)]
+    try:
+        yield
+    finally:
+        for own, names in before:
+            for name in own.keys() - names:
+                del own[name]
 
 
 def _is_exported(net: torch.nn.Module) -> bool:
