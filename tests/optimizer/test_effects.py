@@ -258,7 +258,11 @@ LAST = 0
 
 
 def test_variables_that_copies_share_are_as_they_were() -> None:
-    num_calls, notes = 0, {"first": 1}
+    num_calls, notes, tally = 0, {"first": 1}, collections.Counter(first=5)
+
+    def tallies(x: torch.Tensor) -> torch.Tensor:
+        tally["calls"] += 1
+        return x + 1
 
     def counts(x: torch.Tensor) -> torch.Tensor:
         nonlocal num_calls
@@ -275,6 +279,7 @@ def test_variables_that_copies_share_are_as_they_were() -> None:
     call = NetCall(counts, (X,), {})
     assert call.refusal is not None and "changes variable" in call.refusal
     assert num_calls == 0 and notes == {"first": 1}
+    assert NetCall(tallies, (X,), {}).refusal and tally == {"first": 5}
     call = NetCall(remembers, (X,), {})
     assert call.refusal is not None and "changes global variable" in call.refusal
     assert HISTORY == [] and LAST == 0

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch.nn.parameter import is_lazy
 
-from passnet.optimizer.call.held_objects import OF_MODULES, held_by
+from passnet.optimizer.call.held_objects import OF_MODULES, HeldObjects, held_by
 from passnet.optimizer.call.values import is_plain
 
 SMALL = 2**16
@@ -104,7 +104,7 @@ def attributes_of(net: torch.nn.Module) -> dict[str, Any]:
     that these hold.
     """
     held = held_by(net)
-    found = {shared.name: _frozen(shared.get(), True) for shared in _shared(net)}
+    found = {shared.name: _frozen(shared.get(), True) for shared in _shared(net, held)}
     for path, module in net.named_modules():
         for name, value in vars(module).items():
             if name not in OF_MODULES:
@@ -120,7 +120,7 @@ def attributes_of(net: torch.nn.Module) -> dict[str, Any]:
 
 def names_of_shared(net: torch.nn.Module) -> set[str]:
     """Return the names of variables that copies of a net share, as in `State.attributes`."""
-    return {shared.name for shared in _shared(net)}
+    return {shared.name for shared in _shared(net, held_by(net))}
 
 
 def unseen_of(net: torch.nn.Module) -> str | None:
@@ -223,7 +223,7 @@ class _Shared:
 @contextmanager
 def shared_kept(net: torch.nn.Module) -> Iterator[None]:
     """Put back, at the end, variables that a net shares with its copies."""
-    before = [(shared, shared.get()) for shared in _shared(net)]
+    before = [(shared, shared.get()) for shared in _shared(net, held_by(net))]
     items = [items_of(value) if type(value) in _CONTAINERS else None for _, value in before]
     try:
         yield
@@ -231,43 +231,47 @@ def shared_kept(net: torch.nn.Module) -> Iterator[None]:
         for (shared, value), former in zip(before, items, strict=True):
             if shared.get() is not value:
                 shared.put(value)
-            if former is not None and not are_same(former, items_of(value)):
-                value.clear()
-                members = former if isinstance(value, dict) else [member for _, member in former]
-                getattr(value, "update" if isinstance(value, (dict, set)) else "extend")(members)
+            if former is not None:
+                refill(value, former)
 
 
-def are_same(former: list[tuple[Any, Any]], now: list[tuple[Any, Any]]) -> bool:
-    """Return whether items are the same objects in the same order."""
+def refill(container: Any, items: list[tuple[Any, Any]]) -> None:
+    """Give a dict, list, deque or set its former items, if it has others."""
+    if _are_same(items, items_of(container)):
+        return
+    container.clear()
+    if isinstance(container, dict):
+        for name, value in items:  # to update a Counter is to add
+            container[name] = value
+    else:
+        add = container.update if isinstance(container, set) else container.extend
+        add([value for _, value in items])
+
+
+def _are_same(former: list[tuple[Any, Any]], now: list[tuple[Any, Any]]) -> bool:
     pairs = zip(former, now, strict=False)
     return len(former) == len(now) and all(a is c and b is d for (a, b), (c, d) in pairs)
 
 
-def _shared(net: torch.nn.Module) -> Iterator[_Shared]:
+def _shared(net: torch.nn.Module, held: HeldObjects) -> Iterator[_Shared]:
     """Yield variables of classes and functions that a net holds, and of their Python modules."""
-    held = held_by(net)
-    functions: list[Any] = [*held.functions]
-    classes = dict.fromkeys(base for base in held.classes if not _is_foreign(base))
+    functions = deque[Any](held.functions)
     for module in net.modules():
         hooks = module._forward_pre_hooks.values(), module._forward_hooks.values()
         functions += [*vars(module).values(), *itertools.chain(*hooks)]
-    for kind in classes:
-        for name, value in [*vars(kind).items()]:
-            if isinstance(value, _WITH_FUNCTION):
-                functions.append(value)
-            elif not name.startswith("__") and _may_move(value):
-                get, put = partial(getattr, kind, name, None), partial(setattr, kind, name)
-                yield _Shared(f"{name} of class {kind.__name__}", get, put)
+    for kind in held.classes:
+        if not _is_foreign(kind):
+            yield from _of_class(kind, functions)
     yield from _of_functions(functions)
 
 
-def _of_functions(functions: Sequence[Any]) -> Iterator[_Shared]:
+def _of_functions(waiting: deque[Any]) -> Iterator[_Shared]:
     """Yield variables that the code of some functions names, and of functions that it names.
 
     They are of closures and globals, and of the classes, objects and Python modules among these; of
     an object among the functions they are of its class. Foreign ones are not looked at.
     """
-    waiting, seen = deque(functions), dict[int, Any]()
+    seen = dict[int, Any]()
     while waiting and len(seen) < MOST_NAMED:
         value = waiting.popleft()
         function = _plain_function(value)

@@ -77,16 +77,8 @@ def put_back(former: OriginalNet, copies: Mapping[str, torch.Tensor]) -> tuple[l
 
 def _fill(container: Any, items: list[tuple[Any, Any]]) -> None:
     """Give a container its former items, if it has others."""
-    if effects.are_same(items, effects.items_of(container)):
-        return
-    if isinstance(container, dict):
-        container.clear()
-        for name, value in items:
-            container[name] = value
-    elif isinstance(container, (list, deque, set)):
-        container.clear()
-        add = container.update if isinstance(container, set) else container.extend
-        add([value for _, value in items])
+    if isinstance(container, (dict, list, deque, set)):
+        effects.refill(container, items)
     elif hasattr(container, "owner"):  # slots and the like
         for name, value in items:
             if getattr(container.owner, name, None) is not value:
