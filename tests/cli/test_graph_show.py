@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from passnet.data.capture.store import GraphSource, write_set
-from passnet.graph.spec import Graph, TensorSpec
-from passnet.graph.text.parse import parse_program
 from passnet.judge.suite.suite import make_suite, write_suite
 from passnet.judge.task import TaskGraph
 from tests.bench.runs import captured, passnet
+from tests.graph.programs import moved_index
 from tests.judge.folders import small_graph
 
 SOURCES = GraphSource("timm/first", 0), GraphSource("timm/second", 3)
@@ -56,23 +55,9 @@ def test_a_file_of_other_rows_is_refused(folder: Path) -> None:
     assert refused.returncode == 2 and "not a Parquet file of captured graphs" in refused.stderr
 
 
-PAST_THE_END = """import torch
-
-
-class GraphModule(torch.nn.Module):
-    def forward(self, in_0, in_1):
-        tmp_0 = in_0.add_(100)
-        tmp_1 = torch.nn.functional.embedding(tmp_0, in_1)
-        return (tmp_1,)
-"""
-
-
 def test_a_graph_whose_ops_cannot_be_timed_is_drawn_without_times(tmp_path: Path) -> None:
-    index = TensorSpec("in_0", (4,), "int64", min_val=0, max_val=3, role="input")
-    tensors = (index, TensorSpec("in_1", (8, 4), "float32"))
-    bad = Graph(parse_program(PAST_THE_END), tensors)
-    good = Graph(parse_program(PAST_THE_END.replace("100", "1")), tensors)
-    graphs = [TaskGraph(name, name, graph) for name, graph in (("bad", bad), ("good", good))]
+    shifts = {"bad": 100, "good": 1}
+    graphs = [TaskGraph(name, name, moved_index(shift)) for name, shift in shifts.items()]
     write_suite(tmp_path / "s.parquet", make_suite("s", graphs))
     shown = passnet("suite", "show", tmp_path / "s.parquet", "--svg", tmp_path / "out", "--times")
     assert shown.returncode == 0, shown.stderr

@@ -257,3 +257,15 @@ def bound_names(program: Program, index: int) -> list[str]:
         else:
             bound |= set(writes(statement))
     return sorted(bound)
+
+
+def moved_index(shift: int) -> Graph:
+    """An embedding by an index within [0, 3], to which a first op adds; a table has 8 rows."""
+    program = program_of(
+        f"tmp_0 = in_0.add_({shift})",
+        "tmp_1 = torch.nn.functional.embedding(tmp_0, in_1)",
+        params="in_0, in_1",
+        returns="(tmp_1,)",
+    )
+    index = TensorSpec("in_0", (4,), "int64", min_val=0, max_val=3, role="input")
+    return Graph(program, (index, TensorSpec("in_1", (8, 4), "float32")))

@@ -17,24 +17,13 @@ from passnet.optimizer.decoding.step import cache_name
 from passnet.optimizer.decoding.step_plan import step_plan
 from passnet.optimizer.optimize import Optimized, optimize_net
 from passnet.optimizer.settings import OptimizeSettings
+from tests.optimizer.tiny_decoders import IDS, TINY
 
 pytestmark = pytest.mark.xdist_group("test_decoding")  # one process optimises its nets
 
 transformers = pytest.importorskip("transformers")
 import_with_torchvision("transformers")
 
-TINY: dict[str, Any] = {
-    "vocab_size": 97,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 256,
-    "bos_token_id": 1,
-    "eos_token_id": None,
-}
-IDS = torch.tensor([[5, 17, 3, 80, 41, 9, 33]])
 PADDED = torch.tensor([[0, 0, 0, 80, 41, 9, 33], [5, 17, 3, 80, 41, 9, 33]])
 SHOWN = (PADDED != 0).long()
 NEW = {"max_new_tokens": 12, "do_sample": False}

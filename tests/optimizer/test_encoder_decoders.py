@@ -21,13 +21,13 @@ from passnet.optimizer.decoding.encoder import source_call
 from passnet.optimizer.decoding.step import cache_name
 from passnet.optimizer.optimize import Optimized, optimize_net
 from passnet.optimizer.settings import OptimizeSettings
+from tests.optimizer.tiny_decoders import IDS
 
 pytestmark = pytest.mark.xdist_group("test_encoder_decoders")  # one process optimises its nets
 
 transformers = pytest.importorskip("transformers")
 import_with_torchvision("transformers")
 
-IDS = torch.tensor([[5, 17, 3, 80, 41, 9, 33]])
 PADDED = torch.tensor([[80, 41, 9, 33, 0, 0, 0], [5, 17, 3, 80, 41, 9, 33]])
 FEATURES = torch.randn(2, 8, 40, generator=torch.Generator().manual_seed(1))
 PROMPT = torch.tensor([[1, 5, 7, 9]])

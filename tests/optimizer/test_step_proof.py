@@ -16,20 +16,10 @@ from passnet.optimizer.decoding.step import cache_name, is_decoder
 from passnet.optimizer.decoding.step_plan import step_plan
 from passnet.optimizer.optimize import optimize_net
 from passnet.optimizer.settings import OptimizeSettings
+from tests.optimizer.tiny_decoders import IDS, TINY
 
 transformers = pytest.importorskip("transformers")
 import_with_torchvision("transformers")
-
-TINY: dict[str, Any] = {
-    "vocab_size": 97,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 256,
-}
-IDS = torch.tensor([[5, 17, 3, 80, 41, 9, 33]])
 
 Change = Callable[[Any, dict[str, Any]], None]
 """Change outputs, given the arguments of a call by name."""

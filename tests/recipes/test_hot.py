@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from passnet.data.capture.store import GraphRow, GraphSource
-from passnet.graph.spec import Graph, TensorSpec
-from passnet.graph.text.parse import parse_program
 from recipes.passbench_hot import class_of, hot_sequences, timed
 from tests.bench.runs import captured
+from tests.graph.programs import moved_index
 
 
 def row(name: str, *ops: str) -> GraphRow:
@@ -35,28 +34,12 @@ def test_classes() -> None:
     assert class_of((ADD,)) == "other"
 
 
-PAST_THE_END = """import torch
-
-
-class GraphModule(torch.nn.Module):
-    def forward(self, in_0, in_1):
-        tmp_0 = in_0.add_(100)
-        tmp_1 = torch.nn.functional.embedding(tmp_0, in_1)
-        return (tmp_1,)
-"""
-
-
 def test_a_net_that_cannot_be_timed_is_named_with_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    index = TensorSpec("in_0", (4,), "int64", min_val=0, max_val=3, role="input")
-    tensors = (index, TensorSpec("in_1", (8, 4), "float32"))
     rows = [
-        captured(Graph(parse_program(text), tensors), GraphSource(name, 0))
-        for name, text in (
-            ("lib/bad", PAST_THE_END),
-            ("lib/good", PAST_THE_END.replace("100", "1")),
-        )
+        captured(moved_index(shift), GraphSource(name, 0))
+        for name, shift in (("lib/bad", 100), ("lib/good", 1))
     ]
     bad, good = timed(rows, tmp_path / "times.jsonl").values()
     assert bad == () and len(good) == 2
