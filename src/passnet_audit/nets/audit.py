@@ -29,7 +29,7 @@ MAX_REASON = 300
 
 def audit_case(
     case: NetCase,
-    asked: str,
+    backend: str,
     settings: OptimizeSettings,
     backends: Mapping[str, Backend] = BACKENDS,
 ) -> CaseOutcome:
@@ -38,14 +38,14 @@ def audit_case(
     A backend that is asked for alone serves also where eager PyTorch is faster. InputError where
     there is no such backend.
     """
-    if asked not in (DEFAULT, *backends):
-        raise InputError(no_such("backend", asked, (DEFAULT, *backends)))
+    if backend not in (DEFAULT, *backends):
+        raise InputError(no_such("backend", backend, (DEFAULT, *backends)))
     use_dynamo_once()
     start = time.monotonic()
-    found = CaseOutcome(str(case.path), case.kind, asked, "served")
-    found = _audited(case, found, settings, backends)
-    reason = " ".join(found.reason.split())[:MAX_REASON]
-    return replace(found, reason=reason, seconds=round(time.monotonic() - start, 3))
+    outcome = CaseOutcome(str(case.path), case.kind, backend, "served")
+    outcome = _audited(case, outcome, settings, backends)
+    reason = " ".join(outcome.reason.split())[:MAX_REASON]
+    return replace(outcome, reason=reason, seconds=round(time.monotonic() - start, 3))
 
 
 @cache
@@ -56,31 +56,31 @@ def use_dynamo_once() -> None:
 
 
 def _audited(
-    case: NetCase, found: CaseOutcome, settings: OptimizeSettings, backends: Mapping[str, Backend]
+    case: NetCase, outcome: CaseOutcome, settings: OptimizeSettings, backends: Mapping[str, Backend]
 ) -> CaseOutcome:
     net, twin, example = case.made(), case.made(), _seeded(case.example)
     before = _state(case, net, example), process_state()
     served, error = None, ""
     try:
-        served = _optimized(net, example, found.asked, settings, backends)
+        served = _optimized(net, example, outcome.asked, settings, backends)
     except PassnetError as cause:
         error = str(cause)
     except Exception as cause:  # noqa: BLE001 (any other error is what an audit looks for)
-        return replace(found, outcome="crashed", reason=f"{type(cause).__name__}: {cause}")
+        return replace(outcome, outcome="crashed", reason=f"{type(cause).__name__}: {cause}")
     moved = list(changes(before[1], process_state()))
-    changed = replace(found, outcome="changed", reason=", ".join(moved))
+    changed = replace(outcome, outcome="changed", reason=", ".join(moved))
     if moved_net := list(changes(before[0], _state(case, net, example))):
         return replace(changed, reason=", ".join(moved_net))
     if served is None:
-        return changed if moved else replace(found, outcome="refused", reason=error)
+        return changed if moved else replace(outcome, outcome="refused", reason=error)
     if case.change is not None:
         case.change(net)
         case.change(twin)
     uses = [("the example", example), *_seeded(case.calls)]
     wrong = next(wrongs(served.net, net, twin, uses), None)
     if wrong is not None:
-        return replace(found, outcome="wrong", reason=wrong)
-    return changed if moved else _outcome(served, found)
+        return replace(outcome, outcome="wrong", reason=wrong)
+    return changed if moved else _outcome(served, outcome)
 
 
 def _state(case: NetCase, net: Any, example: Given) -> dict[str, Any]:
@@ -91,23 +91,23 @@ def _state(case: NetCase, net: Any, example: Given) -> dict[str, Any]:
 def _optimized(
     net: Any,
     example: Given,
-    asked: str,
+    backend: str,
     settings: OptimizeSettings,
     backends: Mapping[str, Backend],
 ) -> Optimized:
     """Optimise a net; a backend that is asked for alone serves if it is right, fast or not."""
     calls = [_arguments(example)]
-    if asked == DEFAULT:
+    if backend == DEFAULT:
         return optimize_net(net, calls, settings, backends=backends)
-    settings = replace(settings, backends=(asked,))
-    return optimize_net(net, calls, settings, backends=backends, serves=asked)
+    settings = replace(settings, backends=(backend,))
+    return optimize_net(net, calls, settings, backends=backends, serves=backend)
 
 
-def _outcome(optimized: Optimized, found: CaseOutcome) -> CaseOutcome:
+def _outcome(optimized: Optimized, outcome: CaseOutcome) -> CaseOutcome:
     """Return the outcome of a net that is right on all calls."""
     [signature] = optimized.record.forms
     return replace(
-        found,
+        outcome,
         outcome="served" if optimized.net.built_backends else "refused",
         reason="; ".join(f"{b.engine}: {b.reason}" for b in signature.engines if b.reason),
         backend=signature.chosen,
@@ -118,18 +118,18 @@ def _outcome(optimized: Optimized, found: CaseOutcome) -> CaseOutcome:
 
 def _seeded(function: Callable[[], Any]) -> Any:
     torch.manual_seed(1)
-    made = function()
-    return made if isinstance(made, (tuple, dict)) else list(made)
+    arguments = function()
+    return arguments if isinstance(arguments, (tuple, dict)) else list(arguments)
 
 
-def _arguments(given: Given) -> tuple[Sequence[Any], dict[str, Any]]:
-    return (given, {}) if isinstance(given, tuple) else ((), dict(given))
+def _arguments(arguments: Given) -> tuple[Sequence[Any], dict[str, Any]]:
+    return (arguments, {}) if isinstance(arguments, tuple) else ((), dict(arguments))
 
 
 def wrongs(fast: Any, net: Any, twin: Any, uses: Sequence[tuple[str, CaseCall]]) -> Iterator[str]:
     """Yield how calls of an optimised net differ from those of its twin."""
     earlier: list[tuple[str, _Used, _Used]] = []
-    kept: dict[str, Any] = {}
+    unsettled: dict[str, Any] = {}
     for label, use in uses:
         exact = _exact(twin, use)
         right, own = _used(twin, twin, use), _used(fast, net, use)
@@ -138,12 +138,12 @@ def wrongs(fast: Any, net: Any, twin: Any, uses: Sequence[tuple[str, CaseCall]])
         if difference(_weights(net), _weights(twin)):
             yield f"{label}: it leaves other weights or buffers"
         differing = _differing_attributes(net, twin)
-        kept = kept if earlier else differing
-        if moved := [name for name, both in differing.items() if kept.get(name) != both]:
+        unsettled = unsettled if earlier else differing
+        if moved := [name for name, both in differing.items() if unsettled.get(name) != both]:
             yield f"{label}: it leaves another {moved[0]} than the net"
         earlier.append((label, own, right))
-        for former, one, other in earlier:
-            if one.is_stale and not other.is_stale:
+        for former, earlier_own, earlier_right in earlier:
+            if earlier_own.is_stale and not earlier_right.is_stale:
                 yield f"{label}: it overwrites what it returned for {former}"
 
 
@@ -215,20 +215,20 @@ class _Used:
 
 def _used(net: Callable[..., Any], holder: Any, use: CaseCall) -> _Used:
     """Use a net on a copy of the arguments; `holder` has its weights."""
-    given = use if callable(use) else _copied(use)
+    arguments_used = use if callable(use) else _copied(use)
     value, error = None, None
     _seed()
     try:
-        value = called(net, given)
+        value = called(net, arguments_used)
     except Exception as cause:  # noqa: BLE001 (a net may raise anything)
         error = cause
     process = process_state()
-    arguments = {f"argument {number}": t for number, t in enumerate(tensors_of(given))}
+    arguments = {f"argument {number}": t for number, t in enumerate(tensors_of(arguments_used))}
     tensors = {**arguments, **_weights(holder)}
-    places = {place(tensor): name for name, tensor in tensors.items()} | {0: "nothing"}
+    holders = {place(tensor): name for name, tensor in tensors.items()} | {0: "nothing"}
     outputs = tensors_of(value)
-    shares = [places.get(place(tensor), "nothing") for tensor in outputs]
-    return _Used(given, value, error, shares, process, list(map(held, outputs)))
+    shares = [holders.get(place(tensor), "nothing") for tensor in outputs]
+    return _Used(arguments_used, value, error, shares, process, list(map(held, outputs)))
 
 
 def _seed() -> None:
@@ -237,9 +237,9 @@ def _seed() -> None:
     random.seed(2)
 
 
-def _copied(given: Given) -> Given:
+def _copied(arguments: Given) -> Given:
     memo: dict[int, Any] = {}
-    copied: Given = tree_map(lambda leaf: copy.deepcopy(leaf, memo), given)
+    copied: Given = tree_map(lambda leaf: copy.deepcopy(leaf, memo), arguments)
     return copied
 
 
@@ -270,8 +270,8 @@ def _doubled(net: Any) -> Any:
         return net
     try:
         copied = copy.deepcopy(net)
-        places = {place(weight) for weight in _weights(net).values()} - {0}
-        shares = any(place(weight) in places for weight in _weights(copied).values())
+        memories = {place(weight) for weight in _weights(net).values()} - {0}
+        shares = any(place(weight) in memories for weight in _weights(copied).values())
         return None if shares else copied.double()
     except Exception:  # noqa: BLE001 (a net may hold anything)
         return None

@@ -78,12 +78,12 @@ def _binary(op: Op, target: str, draw: random.Random) -> Op | None:
 
 
 def _reduction(op: Op, target: str, draw: random.Random) -> Op | None:
-    given = dict(zip(("input", "dim", "keepdim"), op.args, strict=False)) | dict(op.kwargs)
-    dim, keepdim = given.get("dim"), given.get("keepdim", False)
-    if dim is None or type(keepdim) is not bool or not isinstance(given.get("input"), Ref):
+    arguments = dict(zip(("input", "dim", "keepdim"), op.args, strict=False)) | dict(op.kwargs)
+    dim, keepdim = arguments.get("dim"), arguments.get("keepdim", False)
+    if dim is None or type(keepdim) is not bool or not isinstance(arguments.get("input"), Ref):
         return None
     kwargs = (("dim", dim), ("keepdim", keepdim))
-    return replace(op, target=target, args=(given["input"],), kwargs=kwargs)
+    return replace(op, target=target, args=(arguments["input"],), kwargs=kwargs)
 
 
 def _pool(op: Op, target: str, draw: random.Random, num_args: int) -> Op | None:

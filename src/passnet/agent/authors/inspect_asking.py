@@ -101,9 +101,13 @@ def _usage(answer: ModelEvent, session: Session) -> ai.ModelUsage:
     usage = answer.output.usage
     if usage is not None and usage.total_tokens:
         return usage
-    asked = _message_tokens(answer.input) + _schema_tokens(session)
-    given = _message_tokens([answer.output.message])
-    return ai.ModelUsage(input_tokens=asked, output_tokens=given, total_tokens=asked + given)
+    input_tokens = _message_tokens(answer.input) + _schema_tokens(session)
+    output_tokens = _message_tokens([answer.output.message])
+    return ai.ModelUsage(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        total_tokens=input_tokens + output_tokens,
+    )
 
 
 def _message_tokens(messages: Sequence[ai.ChatMessage]) -> int:
@@ -130,12 +134,12 @@ def answer_tokens(
         raise LimitExceededError("turn", value=session.num_turns, limit=limits.turns)
     usages = [_usage(answer, session) for answer in _answers()]
     last = max((n for n, m in enumerate(messages) if m.role == "assistant"), default=-1)
-    asked = _message_tokens(messages[last + 1 :])
-    asked += usages[-1].total_tokens if usages else _schema_tokens(session)
-    left: list[tuple[float, Any, float, float]] = []
+    request_tokens = _message_tokens(messages[last + 1 :])
+    request_tokens += usages[-1].total_tokens if usages else _schema_tokens(session)
+    remainders: list[tuple[float, Any, float, float]] = []
     if limits.tokens is not None:
         used = sum(usage.total_tokens for usage in usages)
-        left.append((limits.tokens - used - asked, "token", used, limits.tokens))
+        remainders.append((limits.tokens - used - request_tokens, "token", used, limits.tokens))
     info = ai.get_model_info(llm) if limits.cost is not None else None
     if limits.cost is not None and info is not None and info.cost is not None:
         per_input, per_output = info.cost.input / 1e6, info.cost.output / 1e6
@@ -145,13 +149,13 @@ def answer_tokens(
             else usage.total_cost
             for usage in usages
         )
-        remaining = limits.cost - cost - asked * per_input
+        remaining = limits.cost - cost - request_tokens * per_input
         tokens = remaining / per_output if per_output else math.inf
-        left.append((tokens if remaining > 0 else 0.0, "cost", cost, limits.cost))
+        remainders.append((tokens if remaining > 0 else 0.0, "cost", cost, limits.cost))
     most = llm.config.max_tokens
-    if not left:
+    if not remainders:
         return most
-    num_left, kind, used, limit = min(left)
+    num_left, kind, used, limit = min(remainders)
     if num_left < 1:
         raise LimitExceededError(kind, value=used, limit=limit)
     sure = SURE_ANSWER_TOKENS if most is None else most

@@ -104,10 +104,10 @@ def hard_set(
         outcome = _called(reference, input_set, values)
         reference.write(input_set, values)
         result = reference.exact(input_set)
-        others = []
+        nudged_outcomes = []
         for salt in range(NUM_NUDGED):
             nudged = [_nudged(*each, salt) for each in zip(values, specs, strict=True)]
-            others.append(_called(reference, input_set, nudged))
+            nudged_outcomes.append(_called(reference, input_set, nudged))
     except WorkerFailureError as failure:
         if failure.status in ("crash", "timeout"):
             raise
@@ -120,11 +120,11 @@ def hard_set(
         exact = result.outputs
     slack = []
     for index, (form, right) in enumerate(zip(outcome.forms, outcome.outputs, strict=True)):
-        seen = [other.outputs[index] for other in others]
-        slack.append(_slack(form.dtype, right, exact[index] if exact else None, seen))
+        nudged_values = [nudged_outcome.outputs[index] for nudged_outcome in nudged_outcomes]
+        slack.append(_slack(form.dtype, right, exact[index] if exact else None, nudged_values))
     for index, right in sorted(outcome.changed.items()):
-        seen = [other.changed.get(index) for other in others]
-        slack.append(_slack(specs[index].dtype, right, None, seen))
+        nudged_values = [nudged_outcome.changed.get(index) for nudged_outcome in nudged_outcomes]
+        slack.append(_slack(specs[index].dtype, right, None, nudged_values))
     return HardSet(name, values, outcome, exact, slack)
 
 
@@ -134,7 +134,7 @@ def _called(worker: LoadedWorker, input_set: int, values: Sequence[InputValue]) 
 
 
 def _slack(
-    dtype: str, right: Array | None, exact: Array | None, others: Sequence[Array | None]
+    dtype: str, right: Array | None, exact: Array | None, nudged_values: Sequence[Array | None]
 ) -> Array | float:
     """Return the error that is forgiven in each element of an output."""
     if right is None:
@@ -147,15 +147,15 @@ def _slack(
     with np.errstate(invalid="ignore", over="ignore"):
         least = 0.0 if is_half else ROUNDING.get(dtype, 0.0)
         error = np.atleast_1d(np.maximum(np.abs(values) * least, np.abs(values - truth)))
-        for other in others:
-            if other is None or other.shape != right.shape:
+        for nudged in nudged_values:
+            if nudged is None or nudged.shape != right.shape:
                 return np.inf
-            error = np.maximum(error, np.abs(from_storage(other, dtype).astype(wide) - truth))
+            error = np.maximum(error, np.abs(from_storage(nudged, dtype).astype(wide) - truth))
         error[~np.isfinite(error) | (is_whole & (error > 0))] = np.inf
         size = right.shape[-1] if right.ndim else 1
         if size >= SMOOTHED_FROM and not is_whole:
-            place = 3 * size // 4
-            error = np.maximum(error, np.partition(error, place, -1)[..., place : place + 1])
+            upper = 3 * size // 4
+            error = np.maximum(error, np.partition(error, upper, -1)[..., upper : upper + 1])
         return ((HALF_SLACK if is_half else SLACK) * error).astype(np.float32)
 
 

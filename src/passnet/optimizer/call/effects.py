@@ -104,18 +104,18 @@ def attributes_of(net: torch.nn.Module) -> dict[str, Any]:
     that these hold.
     """
     held = held_by(net)
-    found = {shared.name: _frozen(shared.get(), True) for shared in _shared(net, held)}
+    state = {shared.name: _frozen(shared.get(), True) for shared in _shared(net, held)}
     for path, module in net.named_modules():
         for name, value in vars(module).items():
             if name not in OF_MODULES:
-                found[f"attribute {path}.{name}" if path else f"attribute {name}"] = _frozen(value)
+                state[f"attribute {path}.{name}" if path else f"attribute {name}"] = _frozen(value)
     for path, container in held.containers.items():
         for key, value in items_of(container):
-            found[f"attribute {path}[{key!r}]"] = _frozen(value)
-    found |= {f"attribute {path}": _values(tensor) for path, tensor in held.tensors.items()}
+            state[f"attribute {path}[{key!r}]"] = _frozen(value)
+    state |= {f"attribute {path}": _values(tensor) for path, tensor in held.tensors.items()}
     for weights in (net.named_parameters, net.named_buffers):
-        found |= {f"weight {name}": id(weight) for name, weight in weights(remove_duplicate=False)}
-    return found
+        state |= {f"weight {name}": id(weight) for name, weight in weights(remove_duplicate=False)}
+    return state
 
 
 def names_of_shared(net: torch.nn.Module) -> set[str]:
@@ -224,11 +224,11 @@ class _Shared:
 def shared_kept(net: torch.nn.Module) -> Iterator[None]:
     """Put back, at the end, variables that a net shares with its copies."""
     before = [(shared, shared.get()) for shared in _shared(net, held_by(net))]
-    items = [items_of(value) if type(value) in _CONTAINERS else None for _, value in before]
+    former_items = [items_of(value) if type(value) in _CONTAINERS else None for _, value in before]
     try:
         yield
     finally:
-        for (shared, value), former in zip(before, items, strict=True):
+        for (shared, value), former in zip(before, former_items, strict=True):
             if shared.get() is not value:
                 shared.put(value)
             if former is not None:
@@ -271,19 +271,19 @@ def _of_functions(waiting: deque[Any]) -> Iterator[_Shared]:
     They are of closures and globals, and of the classes, objects and Python modules among these; of
     an object among the functions they are of its class. Foreign ones are not looked at.
     """
-    seen = dict[int, Any]()
-    while waiting and len(seen) < MOST_NAMED:
+    visited = dict[int, Any]()
+    while waiting and len(visited) < MOST_NAMED:
         value = waiting.popleft()
         function = _plain_function(value)
         if function is None:
             for kind in (value if isinstance(value, type) else type(value)).__mro__:
-                if id(kind) not in seen and not _is_foreign(kind):
-                    seen[id(kind)] = kind
+                if id(kind) not in visited and not _is_foreign(kind):
+                    visited[id(kind)] = kind
                     yield from _of_class(kind, waiting)
             continue
-        if id(function) in seen:
+        if id(function) in visited:
             continue
-        seen[id(function)] = function
+        visited[id(function)] = function
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         for name, cell in cells:
             content = _content(cell)
@@ -291,9 +291,9 @@ def _of_functions(waiting: deque[Any]) -> Iterator[_Shared]:
                 put = partial(setattr, cell, "cell_contents")
                 yield _Shared(f"variable {name}", partial(_content, cell), put)
             else:
-                yield from _of_names({name: content}, [name], "variable ", waiting, seen)
+                yield from _of_names({name: content}, [name], "variable ", waiting, visited)
         names = [*dict.fromkeys(_names(function.__code__))]
-        yield from _of_names(function.__globals__, names, "global variable ", waiting, seen)
+        yield from _of_names(function.__globals__, names, "global variable ", waiting, visited)
 
 
 def _of_class(kind: type, waiting: deque[Any]) -> Iterator[_Shared]:
@@ -311,7 +311,7 @@ def _of_names(
     names: Sequence[str],
     where: str,
     waiting: deque[Any],
-    seen: dict[int, Any],
+    visited: dict[int, Any],
     depth: int = 4,
 ) -> Iterator[_Shared]:
     """Yield variables of a namespace that have some names, and append functions and classes."""
@@ -324,14 +324,14 @@ def _of_names(
         elif isinstance(value, ModuleType):
             if depth and not _is_foreign(value):
                 of = f"global variable {value.__name__}."
-                yield from _of_names(vars(value), names, of, waiting, seen, depth - 1)
-        elif depth and id(value) not in seen and not _is_foreign(type(value)):
+                yield from _of_names(vars(value), names, of, waiting, visited, depth - 1)
+        elif depth and id(value) not in visited and not _is_foreign(type(value)):
             inner = getattr(value, "__dict__", None)
-            seen[id(value)] = value
+            visited[id(value)] = value
             waiting.append(type(value))
             if isinstance(inner, dict):
                 of = f"{where}{name}."
-                yield from _of_names(inner, [*inner], of, waiting, seen, depth - 1)
+                yield from _of_names(inner, [*inner], of, waiting, visited, depth - 1)
 
 
 def _plain_function(value: Any) -> FunctionType | None:

@@ -247,9 +247,9 @@ class NetCall:
         """Return what a second call does outside of the net; what is done but once, such as an
         import, is no effect of a call.
         """
-        with watched() as seen, suppress(Exception):
+        with watched() as effects_seen, suppress(Exception):
             self.eager(self.leaves)
-        return seen
+        return effects_seen
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -366,9 +366,9 @@ class NetCall:
         """Find attributes that other arguments or a second call set to other values or tensors."""
         first = effects.attributes_of(copy)
         self._call_otherwise(copy)
-        others = effects.attributes_of(copy)
-        names = dict.fromkeys([*effects.moved(before, after), *effects.differing(first, others)])
-        moves = [name for name in names if after.attributes.get(name) != others.get(name)]
+        second = effects.attributes_of(copy)
+        names = dict.fromkeys([*effects.moved(before, after), *effects.differing(first, second)])
+        moves = [name for name in names if after.attributes.get(name) != second.get(name)]
         self._call_otherwise(self.net)
         moves += effects.differing(after.attributes, effects.attributes_of(self.net))
         own = state_tensors(self.net)
@@ -395,8 +395,8 @@ class NetCall:
         """Call a net on other values than the example's, as far as it takes them."""
         for with_whole in (True, False):
             try:
-                others = {id(tensor): other_values(tensor, with_whole) for tensor in self.tensors()}
-                leaves = [others.get(id(leaf), leaf) for leaf in self.leaves]
+                moved = {id(tensor): other_values(tensor, with_whole) for tensor in self.tensors()}
+                leaves = [moved.get(id(leaf), leaf) for leaf in self.leaves]
                 with within_overtime(self.seconds):
                     outputs = self.eager(leaves, net)
             except (Exception, OvertimeError):  # noqa: BLE001, S112 (boundary: a net raises anything)
@@ -429,13 +429,13 @@ class NetCall:
             return
         try:
             tensors, structure = flattened(outputs)
-            found = difference(self.structure, structure)
+            differs = difference(self.structure, structure)
         except InputError:
-            tensors, found = [], "objects for some arguments alone"
+            tensors, differs = [], "objects for some arguments alone"
         former = set(map(id, self._objects))
         again = [value for value in objects_of(outputs) if id(value) in former]
-        if found:
-            self.refusal = f"the net returns {found}; return tensors instead"
+        if differs:
+            self.refusal = f"the net returns {differs}; return tensors instead"
         elif again:
             self.refusal = (
                 f"the net returns a {type(again[0]).__name__} of its own or of its arguments, and "
@@ -513,10 +513,10 @@ class NetCall:
 
     def in_autocast(self, dtype: torch.dtype) -> "NetCall":
         """Return the same call of the net in autocast, whose program is to be exported."""
-        other = copy.copy(self)
-        other.autocast = dtype
-        vars(other).pop("exported_flat", None)
-        return other
+        lowered = copy.copy(self)
+        lowered.autocast = dtype
+        vars(lowered).pop("exported_flat", None)
+        return lowered
 
     @cached_property
     def distinct_outputs(self) -> dict[int, int]:
@@ -635,7 +635,7 @@ def _are_close(output: torch.Tensor, right: torch.Tensor) -> bool:
 def _without_s(says: Sequence[str]) -> str:
     """Return what calls do of what each does: "logs to a" as "log to a"."""
     words = (sentence.split(" ", 1) for sentence in says)
-    return " and ".join(" ".join([verb.removesuffix("s"), *rest]) for verb, *rest in words)
+    return " and ".join(" ".join([verb.removesuffix("s"), *tail]) for verb, *tail in words)
 
 
 def _listed(names: Sequence[str]) -> str:

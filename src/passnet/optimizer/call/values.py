@@ -103,18 +103,18 @@ def objects_of(outputs: Any) -> list[Any]:
     >>> len(objects_of((row, {"a": row})))
     3
     """
-    found, waiting = list[Any](), [outputs]
+    objects, waiting = list[Any](), [outputs]
     expanded = set[int]()
     while waiting:
         value = waiting.pop()
         if isinstance(value, (torch.Tensor, enum.Enum, type)) or is_plain(value):
             continue
         if not isinstance(value, tuple) or getattr(value, "__dict__", None):
-            found.append(value)
+            objects.append(value)
         if id(value) not in expanded:
             expanded.add(id(value))
             waiting += reversed(_children(value)[0])
-    return found
+    return objects
 
 
 def _children(value: Any) -> tuple[list[Any], TreeSpec | None]:
@@ -138,16 +138,16 @@ def lost_part(outputs: Any) -> str | None:
         if spec is None or not own:
             continue
         try:
-            made = vars(tree_unflatten(children, spec))
+            anew = vars(tree_unflatten(children, spec))
         except Exception:  # noqa: BLE001 (boundary: foreign code may raise anything)
             return f"a {kind}, which cannot be made of its items"
-        if lost := [name for name in own if name not in made or _is_other(own[name], made[name])]:
+        if lost := [name for name in own if name not in anew or _is_other(own[name], anew[name])]:
             return f"a {kind} with an attribute, {lost[0]}, that its items do not give"
     return None
 
 
-def _is_other(value: Any, other: Any) -> bool:
-    return type(value) is not type(other) or (is_plain(value) and repr(value) != repr(other))
+def _is_other(value: Any, remade: Any) -> bool:
+    return type(value) is not type(remade) or (is_plain(value) and repr(value) != repr(remade))
 
 
 def nested(structure: OutputStructure, tensors: Sequence[torch.Tensor]) -> Any:
@@ -204,7 +204,7 @@ def other_values(tensor: torch.Tensor, with_whole: bool = True) -> torch.Tensor:
     """
     if tensor.is_quantized:
         return tensor.clone()
-    other = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+    changed = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
     values = tensor.detach().cpu()
     is_unusual = values.is_floating_point() and not has_usual_floats(values)
     if is_unusual or values.dtype in _UNSIGNED:
@@ -219,7 +219,7 @@ def other_values(tensor: torch.Tensor, with_whole: bool = True) -> torch.Tensor:
     else:
         low, high = int(values.min()), int(values.max())
         values = low + high - values.long() if low < high else values.long() - int(low > 0)
-    return other.copy_(values).to(tensor.device)
+    return changed.copy_(values).to(tensor.device)
 
 
 def difference(former: OutputStructure, now: OutputStructure) -> str | None:
@@ -228,8 +228,8 @@ def difference(former: OutputStructure, now: OutputStructure) -> str | None:
         return "outputs that are nested in other ways"
     for before, after in zip(former.leaves, now.leaves, strict=True):
         if isinstance(before, OutputStructure) and isinstance(after, OutputStructure):
-            if found := difference(before, after):
-                return found
+            if inner := difference(before, after):
+                return inner
         elif before is not after and not (
             type(before) is type(after) and is_plain(before) and repr(before) == repr(after)
         ):
@@ -243,17 +243,17 @@ def _in_words(leaf: Any) -> str:
     return "a tensor" if leaf is _Place.TENSOR else repr(leaf)[:80]
 
 
-def _structure(value: Any, tensors: list[torch.Tensor], seen: list[Any]) -> OutputStructure:
+def _structure(value: Any, tensors: list[torch.Tensor], objects: list[Any]) -> OutputStructure:
     # pytree takes a torch.Size for a tuple
     leaves, spec = tree_flatten(value, is_leaf=lambda inner: type(inner) is torch.Size)
-    found: list[Any] = []
+    described: list[Any] = []
     for leaf in leaves:
         if isinstance(leaf, torch.Tensor):
             tensors.append(leaf)
-            found.append(_Place.TENSOR)
+            described.append(_Place.TENSOR)
         elif is_plain(leaf) or isinstance(leaf, (enum.Enum, type)):
-            found.append(leaf)
-        elif (attributes := _attributes(leaf)) is None or any(leaf is other for other in seen):
+            described.append(leaf)
+        elif (attributes := _attributes(leaf)) is None or any(leaf is outer for outer in objects):
             kind = type(leaf).__name__
             raise InputError(
                 f"the net returns a {kind}, which passnet cannot make anew; return tensors, "
@@ -261,10 +261,10 @@ def _structure(value: Any, tensors: list[torch.Tensor], seen: list[Any]) -> Outp
                 f"{kind} with torch.utils._pytree.register_pytree_node"
             )
         else:
-            seen.append(leaf)
-            inner = _structure(attributes, tensors, seen)
-            found.append(dataclasses.replace(inner, made=type(leaf)))
-    return OutputStructure(spec, tuple(found))
+            objects.append(leaf)
+            inner = _structure(attributes, tensors, objects)
+            described.append(dataclasses.replace(inner, made=type(leaf)))
+    return OutputStructure(spec, tuple(described))
 
 
 def _attributes(value: Any) -> dict[str, Any] | None:
@@ -297,7 +297,7 @@ def _nested(structure: OutputStructure, tensors: Iterator[torch.Tensor]) -> Any:
     value = tree_unflatten(leaves, structure.spec)
     if structure.made is None:
         return value
-    made = object.__new__(structure.made)
+    instance = object.__new__(structure.made)
     for name, attribute in value.items():
-        object.__setattr__(made, name, attribute)
-    return made
+        object.__setattr__(instance, name, attribute)
+    return instance

@@ -36,11 +36,11 @@ def is_step(args: Sequence[Any], kwargs: Mapping[str, Any], prefix: str = "") ->
     have a prefix, by name.
     """
     name, most = f"{prefix}input_ids", 0 if prefix else 1
-    known = {name, f"{prefix}attention_mask", f"{prefix}position_ids"} | OPTIONS
+    names = {name, f"{prefix}attention_mask", f"{prefix}position_ids"} | OPTIONS
     if prefix:
-        known |= {"attention_mask", "encoder_outputs"}
+        names |= {"attention_mask", "encoder_outputs"}
     ids = args[0] if args else kwargs.get(name)
-    is_known = len(args) <= most and not kwargs.keys() - known
+    is_known = len(args) <= most and not kwargs.keys() - names
     return is_known and not (args and name in kwargs) and type(ids) is torch.Tensor
 
 
@@ -56,8 +56,8 @@ def is_decoder(net: Any) -> bool:
     if getattr(net, "config", None) is None or not net.can_generate() or _returns_more(net.config):
         return False
     prefix, names = prefix_of(net), inspect.signature(net.forward).parameters
-    others = ("attention_mask", "encoder_outputs") if prefix else ("position_ids", "logits_to_keep")
-    if not {f"{prefix}input_ids", f"{prefix}attention_mask", *others} <= set(names):
+    own = ("attention_mask", "encoder_outputs") if prefix else ("position_ids", "logits_to_keep")
+    if not {f"{prefix}input_ids", f"{prefix}attention_mask", *own} <= set(names):
         return False
     try:
         layers = _layer_forms(net)
@@ -70,9 +70,9 @@ def is_decoder(net: Any) -> bool:
 
 def _returns_more(config: Any) -> bool:
     """Return whether calls return hidden states, attentions or a tuple, as a step does not."""
-    asked = ("output_hidden_states", "output_attentions")
+    options = ("output_hidden_states", "output_attentions")
     is_tuple = getattr(config, "return_dict", True) is False
-    return is_tuple or any(getattr(config, name, False) for name in asked)
+    return is_tuple or any(getattr(config, name, False) for name in options)
 
 
 def cache_name(net: Any) -> str:

@@ -55,7 +55,7 @@ class StepPlan:
         self, batch: int, length: int, past: int, keep: int = 1, source: int | None = None
     ) -> CallSizes:
         """Return the sizes of a step, within the ranges."""
-        asked = {
+        sizes = {
             "batch": batch,
             "length": length,
             "past": past,
@@ -63,7 +63,7 @@ class StepPlan:
             "source": self.source if source is None else source,
             "logits": min(keep, length),
         }
-        return tuple(min(max(asked[r.name], r.low), r.high) for r in self.ranges)
+        return tuple(min(max(sizes[r.name], r.low), r.high) for r in self.ranges)
 
     @property
     def traced(self) -> CallSizes:
@@ -77,37 +77,37 @@ class StepPlan:
         They are a step of one token, prompts, then steps of longer pasts and of several rows.
         """
         batch, length, past = (r.high for r in self.ranges[:3])
-        found = [self.sizes(1, 1, min(BLOCK, past))]
+        measured = [self.sizes(1, 1, min(BLOCK, past))]
         if not self.step.has_source:
-            found += [self.sizes(1, n, 0) for n in (16, 128, 512) if n <= length]
-        found += [self.sizes(1, 1, n) for n in (4 * BLOCK, 16 * BLOCK) if n <= past]
-        found += [self.sizes(n, 1, BLOCK) for n in (4, batch) if n <= batch]
+            measured += [self.sizes(1, n, 0) for n in (16, 128, 512) if n <= length]
+        measured += [self.sizes(1, 1, n) for n in (4 * BLOCK, 16 * BLOCK) if n <= past]
+        measured += [self.sizes(n, 1, BLOCK) for n in (4, batch) if n <= batch]
         if self.step.has_source:
-            found.append(self.sizes(1, 1, BLOCK, source=8 * self.source))
+            measured.append(self.sizes(1, 1, BLOCK, source=8 * self.source))
         else:
-            found.append(self.sizes(min(4, batch), min(64, length), 0))
-        return list(dict.fromkeys(found))
+            measured.append(self.sizes(min(4, batch), min(64, length), 0))
+        return list(dict.fromkeys(measured))
 
     @property
     def compared(self) -> list[CallSizes]:
         """The sizes for comparisons besides the example's, the cheapest first."""
         batch, length, past = (r.high for r in self.ranges[:3])
-        asked = (
+        compared = (
             *((1, 1, 0), (1, 1, 1, 1, 1), (1, 1, BLOCK), (batch, 1, 7), (1, 7, 0), (3, 5, 9, 5)),
             *((batch, 5, BLOCK, 3, 3), (1, 1, past, 1, 8 * self.source), (1, length, 0, length)),
         )
-        return list(dict.fromkeys(self.sizes(*each) for each in asked))
+        return list(dict.fromkeys(self.sizes(*each) for each in compared))
 
     def example(self, sizes: CallSizes, seed: int = 0, empty: int = 0) -> list[torch.Tensor]:
         """Return arguments of these sizes, whose past ends in so many empty places."""
         of = {r.name: size for r, size in zip(self.ranges, sizes, strict=True)}
-        batch, length, places = sizes[:3]
+        batch, length, capacity = sizes[:3]
         window, source, keep = (of.get(name, 0) for name in ("window", "source", "logits"))
-        past = max(min(places - empty, self.num_positions - length), 0)
+        past = max(min(capacity - empty, self.num_positions - length), 0)
         random = torch.Generator().manual_seed(seed)
         ids = torch.randint(self.vocabulary, (batch, length), generator=random)
         new = torch.arange(past, past + length)
-        slots = torch.full((places,), -1)
+        slots = torch.full((capacity,), -1)
         slots[:past] = torch.arange(past)
         held = min(window, past)
         own = torch.full((window,), -1)
@@ -121,11 +121,11 @@ class StepPlan:
         tensors += masks
         if self.step.masks_source:
             tensors.append(torch.ones(batch, 1, 1, source, dtype=torch.bool))
-        lengths = [window if is_sliding else places for is_sliding in self.step.slides]
+        lengths = [window if is_sliding else capacity for is_sliding in self.step.slides]
         lengths += [source] * (len(self.heads) - len(lengths))
-        for places, (heads, of_keys, of_values) in zip(lengths, self.heads, strict=True):
+        for capacity, (heads, of_keys, of_values) in zip(lengths, self.heads, strict=True):
             for size in (of_keys, of_values):
-                shape = batch, heads, places, size
+                shape = batch, heads, capacity, size
                 tensors.append(torch.randn(shape, generator=random).to(self.dtype))
         return tensors
 
@@ -149,7 +149,7 @@ class StepPlan:
         yield ArgumentSet("usual", "at far positions", far)
 
 
-def step_plan(net: Any, asked: Mapping[Any, Any] | None = None, source: int = SOURCE) -> StepPlan:
+def step_plan(net: Any, dynamic: Mapping[Any, Any] | None = None, source: int = SOURCE) -> StepPlan:
     """Return the plan of a decoder's steps, for sizes that a user may ask for.
 
     Of an encoder-decoder these are of the encoder's input; `source` is the usual length of its
@@ -158,22 +158,22 @@ def step_plan(net: Any, asked: Mapping[Any, Any] | None = None, source: int = SO
     Raises:
         InputError: other sizes than batch and length are asked for, or the decoder fails.
     """
-    asked = asked or {}
-    if other := [name for name in asked if name not in ("batch", "length")]:
-        raise InputError(f"dynamic: {other[0]!r} of a decoder; it has batch and length")
+    dynamic = dynamic or {}
+    if unknown := [name for name in dynamic if name not in ("batch", "length")]:
+        raise InputError(f"dynamic: {unknown[0]!r} of a decoder; it has batch and length")
     step = DecoderStep(net)
     most = most_positions(net) or MOST_PAST
     length = 1, min(MOST_NEW if step.has_source else MOST_LENGTH, most)
     ends = {"batch": (1, MOST_BATCH), "length": length, "source": (1, max(MOST_LENGTH, source))}
-    for name, value in asked.items():
+    for name, value in dynamic.items():
         ends["source" if step.has_source and name == "length" else name] = value
     layers, output_type = _layers_of(net, step)
     heads = tuple((x.keys.shape[1], x.keys.shape[3], x.values.shape[3]) for x in layers)
     window = getattr(net.config, "sliding_window", None) or 0
-    kept = tuple(r for r in _ranges(step, len(heads), most, window, ends) if r.places)
+    ranges = tuple(r for r in _ranges(step, len(heads), most, window, ends) if r.places)
     vocabulary = net.get_input_embeddings().num_embeddings
     own = window, most, net.dtype, output_type
-    return StepPlan(step, kept, heads, vocabulary, *own, source)
+    return StepPlan(step, ranges, heads, vocabulary, *own, source)
 
 
 def most_positions(net: Any) -> int | None:
@@ -214,8 +214,8 @@ def _ranges(
     ]
 
     def past_of(is_sliding: bool) -> tuple[tuple[int, int], ...]:
-        places = [(number, 3) for number, kind in masks if kind == is_sliding]
-        return (*places, *((number, 2) for number, kind in own if kind == is_sliding))
+        axes = [(number, 3) for number, kind in masks if kind == is_sliding]
+        return (*axes, *((number, 2) for number, kind in own if kind == is_sliding))
 
     rows = [(number, 0) for number in (0, 1, *range(first, stop))]
     length = [(0, 1), (1, 1)]

@@ -30,7 +30,7 @@ def written(value: Any, places: Places) -> Any:
     """
 
     def each(values: Sequence[Any]) -> list[Any]:
-        return [written(item, places) for item in values]
+        return [written(element, places) for element in values]
 
     match value:
         case torch.fx.Node():
@@ -63,30 +63,30 @@ def written(value: Any, places: Places) -> Any:
 
 def filled(text: Any, values: Mapping[str, Sequence[Any]]) -> Any:
     """Return arguments that `written` gave, with values in their places."""
-    kind, *rest = text
+    kind, *content = text
     match kind:
         case "value":
-            return values[rest[0]][rest[1]]
+            return values[content[0]][content[1]]
         case "is":
-            return rest[0]
+            return content[0]
         case "complex":
-            return complex(*rest)
+            return complex(*content)
         case "tuple":
-            return tuple(filled(item, values) for item in rest)
+            return tuple(filled(element, values) for element in content)
         case "list":
-            return [filled(item, values) for item in rest]
+            return [filled(element, values) for element in content]
         case "slice":
-            return slice(*(filled(item, values) for item in rest))
+            return slice(*(filled(element, values) for element in content))
         case "range":
-            return range(*rest)
+            return range(*content)
         case "dict":
-            keys, items = ([filled(item, values) for item in part] for part in rest)
-            return dict(zip(keys, items, strict=True))
+            keys, entries = ([filled(element, values) for element in part] for part in content)
+            return dict(zip(keys, entries, strict=True))
         case "device":
-            return torch.device(rest[0])
+            return torch.device(content[0])
         case "ellipsis":
             return ...
         case "op":
-            space, name, overload = rest
+            space, name, overload = content
             return getattr(getattr(getattr(torch.ops, space), name.split(".")[0]), overload)
-    return getattr(torch, rest[0])
+    return getattr(torch, content[0])
