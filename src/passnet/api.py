@@ -58,7 +58,7 @@ def optimize(
         inputs: instead of `args`, one example for each input signature: a tuple of arguments by
             position, or a dict of them by name. A tensor or a dict alone is one example.
         out: a folder for the result, which `passnet.load` reads; None saves nothing.
-        resume: continue an earlier run in that folder.
+        resume: continue an earlier run in that folder; load its result if it is finished.
         progress: called with the record of each backend as soon as it was tried.
         **settings: fields of `OptimizeSettings`.
 

@@ -1,6 +1,7 @@
 import json
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -141,7 +142,31 @@ def test_a_run_goes_on_where_it_was_ended(stand_ins: StandIns, tmp_path: Path) -
     assert record.forms[0].chosen == "quick"
     assert stand_ins.num_built == {"none": 1, "wrong": 1, "quick": 1}
     with pytest.raises(InputError, match="holds an optimised net already"):
-        optimize(resume=True)
+        optimize()
+    finished = optimize(resume=True)
+    assert finished.record == record and finished.net.built_backends
+    assert stand_ins.num_built == {"none": 1, "wrong": 1, "quick": 2}  # which it loads
+
+
+@pytest.mark.parametrize(
+    ("settings", "size", "says"),
+    [
+        (replace(QUICK, freeze=True), 4, "freeze was False and is True"),
+        (replace(QUICK, tolerance=0.01), 4, "tolerance was None and is 0.01"),
+        (QUICK, 5, r"inputs was float32\[2, 4\] and is float32\[2, 5\]"),
+        (replace(QUICK, seconds=0.5, budget_s=1.0), 4, None),
+    ],
+)
+def test_a_finished_folder_is_not_taken_for_another_request(
+    settings: OptimizeSettings, size: int, says: str | None, tmp_path: Path
+) -> None:
+    net = Scaled().eval()
+    first = optimize_calls(net, [((torch.randn(2, 4),), {})], QUICK, tmp_path)
+    refused = nullcontext() if says is None else pytest.raises(InputError, match=says)
+    call = (torch.randn(2, size),), {}
+    with refused:
+        again = optimize_calls(net, [call], settings, tmp_path, resume=True)
+        assert again.record == first.record
 
 
 class Scaled(torch.nn.Module):

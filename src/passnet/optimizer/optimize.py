@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,8 +18,9 @@ from torch.utils._pytree import tree_leaves
 
 from passnet.bench.environment import describe_environment
 from passnet.core.jobs.process import JobRunner
+from passnet.core.records.differences import first_difference
 from passnet.core.records.folders import inductor_cache
-from passnet.core.records.serialise import make_folder, write_json
+from passnet.core.records.serialise import make_folder, read_json, write_json
 from passnet.errors import InputError, boundary
 from passnet.optimizer.backends.backend import Backend
 from passnet.optimizer.backends.in_child import prepare_children
@@ -47,6 +48,7 @@ from passnet.optimizer.package import (
     NET_FILE,
     NetFacts,
     digest_of_weights,
+    load,
     save_example,
     signature_folder,
 )
@@ -106,7 +108,9 @@ def optimize_net(
         return optimized
     folder = Path(out)
     if (folder / RECORD_FILE).exists():
-        raise InputError(f"{folder}: holds an optimised net already; load it, or remove it")
+        if not resume:
+            raise InputError(f"{folder}: holds an optimised net already; load it, or remove it")
+        return _finished(folder, net, _asked(settings, calls), backends)
     if folder.exists() and any(folder.iterdir()) and not resume:
         raise InputError(f"{folder}: is not empty; give resume=True (--resume) to go on there")
     make_folder(folder)
@@ -118,6 +122,28 @@ def optimize_net(
         write_page(folder, optimized.record, passes)
     write_json(folder / RECORD_FILE, optimized.record)  # last: with it the folder is complete
     return optimized
+
+
+def _finished(
+    folder: Path, net: Callable[..., Any], asked: dict[str, str], backends: Mapping[str, Backend]
+) -> Optimized:
+    """Load what an earlier run finished, if that was asked for the same."""
+    loaded = load(folder, net, backends)
+    if difference := first_difference(read_json(folder / NET_FILE, NetFacts).asked, asked):
+        raise InputError(
+            f"{folder}: holds a net that was optimised otherwise: {difference}; load it, or name "
+            "another folder"
+        )
+    return Optimized(loaded, read_json(folder / RECORD_FILE, OptimizedRecord))
+
+
+def _asked(settings: OptimizeSettings, calls: Sequence[Arguments]) -> dict[str, str]:
+    """Return, as texts, what a run is asked for, besides its time."""
+    names = {field.name for field in fields(settings)} - {"budget_s", "seconds", "evaluate"}
+    texts = {name: repr(getattr(settings, name)) for name in sorted(names)}
+    texts["evaluate"] = "" if settings.evaluate is None else name_of(settings.evaluate)
+    texts["inputs"] = ", ".join(map(leaf_in_words, tree_leaves(list(calls))))
+    return texts
 
 
 def _check_arguments(net: Any, out: Any, progress: Any) -> None:
@@ -274,7 +300,8 @@ def _optimized(
         if keeps_examples:
             after = as_module(net_copy)
             attributes = plain_attributes(original), plain_attributes(after)
-            write_json(folder / NET_FILE, NetFacts(attributes, (code, code_of(after))))
+            facts = NetFacts(attributes, (code, code_of(after)), _asked(settings, calls))
+            write_json(folder / NET_FILE, facts)
         record = OptimizedRecord(
             name_of(net),
             digest_of_weights(net),

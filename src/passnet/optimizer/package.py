@@ -3,7 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,13 @@ _log = logging.getLogger("passnet")
 class NetFacts:
     """The attributes and the code of a net as it was, and of its copy after calls, by path.
 
-    Each is of `call.attributes`: `plain_attributes` and `code_of`.
+    Each is of `call.attributes`: `plain_attributes` and `code_of`. `asked` has the inputs, and the
+    settings on which the choice among right backends depends.
     """
 
     attributes: tuple[dict[str, str], dict[str, str]]
     code: tuple[dict[str, str], dict[str, str]]
+    asked: dict[str, str] = field(default_factory=dict)
 
 
 def signature_folder(folder: Path, number: int) -> Path:
