@@ -1,5 +1,6 @@
 """An option that would be ignored is refused."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from click.testing import CliRunner
 from passnet.agent.settings import LlmSettings
 from passnet.cli.agent import OF_LLM, agent
 from passnet.cli.terminal.fields import LLM
-from passnet.errors import InputError
+from passnet.errors import AuthorError, InputError
 
 
 def refused(out: Path, *words: str) -> str:
@@ -59,6 +60,19 @@ def test_an_endpoint_goes_with_an_llm_that_has_one(settings: LlmSettings, text: 
 
     with pytest.raises(InputError, match=text):
         open_llms(settings)
+
+
+def test_an_llm_without_its_key_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("inspect_ai", reason="an llm as author needs the extra agent")
+    from passnet.agent.authors.inspect_llm import open_llms
+
+    for name in [name for name in os.environ if "OPENAI" in name]:
+        monkeypatch.delenv(name)
+    with pytest.raises(AuthorError) as caught:
+        open_llms(LlmSettings("openai/any"))
+    text = str(caught.value)
+    assert text.startswith("llm openai/any: Unable to initialise OpenAI client: No OPENAI_API_KEY")
+    assert text.endswith("; set one, or give the --base-url of a server")
 
 
 @pytest.mark.parametrize(

@@ -71,8 +71,10 @@ def _open_llm(settings: LlmSettings, base_url: str | None) -> ai.Model:
         message = getattr(cause.__cause__, "message", None)
         if type(cause.__cause__).__name__ != "PrerequisiteError":  # which Inspect does not export
             raise
-        text = Text.from_markup(" ".join(str(message).split())).plain
-        raise AuthorError(f"llm {settings.name}: {text}") from cause
+        lines = Text.from_markup(str(message)).plain.removeprefix("ERROR:").split("\n")
+        text = ": ".join(line.strip().removesuffix(".") for line in lines if line.strip())
+        hint = "; set one, or give the --base-url of a server" if "_API_KEY" in text else ""
+        raise AuthorError(f"llm {settings.name}: {text}{hint}") from cause
     _distrust(llm.api)
     return llm
 
