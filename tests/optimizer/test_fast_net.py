@@ -408,6 +408,7 @@ def test_without_warnings_of_misfits_a_failure_is_told_all_the_same(net, warning
 
 def test_it_prints_its_entries(fast, net):
     assert repr(fast) == f"FastNet with 1 backend:\n  by hand: float32[3, 4]\nof {net!r}"
+    assert repr(FastNet(net)) == f"FastNet without a backend, of {net!r}"
 
 
 def test_an_entry_of_another_net_is_refused(net):

@@ -123,6 +123,8 @@ class FastNet(torch.nn.Module):
     def __repr__(self) -> str:
         backends = self._passnet.in_words()
         count = len(self._passnet.built_backends)
+        if not count:
+            return f"FastNet without a backend, of {self._passnet.net!r}"
         plural = "" if count == 1 else "s"
         return f"FastNet with {count} backend{plural}:\n{backends}of {self._passnet.net!r}"
 

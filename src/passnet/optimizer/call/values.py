@@ -140,7 +140,7 @@ def lost_part(outputs: Any) -> str | None:
         try:
             anew = vars(tree_unflatten(children, spec))
         except Exception:  # noqa: BLE001 (boundary: foreign code may raise anything)
-            return f"a {kind}, which cannot be made of its items"
+            return f"a {kind}, which cannot be made from its items"
         if lost := [name for name in own if name not in anew or _is_other(own[name], anew[name])]:
             return f"a {kind} with an attribute, {lost[0]}, that its items do not give"
     return None
