@@ -442,7 +442,7 @@ class NetCall:
                 "a backend would return another one; return a copy"
             )
         elif lost := lost_part(outputs):
-            self.refusal = f"the net returns {lost}; a backend would return another; return tensors instead"
+            self.refusal = f"the net returns {lost}, and a backend another; return tensors instead"
         elif any(tensor.requires_grad for tensor in tensors):
             self.refusal = "the net returns a tensor that needs a gradient; return it detached"
 
