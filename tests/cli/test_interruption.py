@@ -96,6 +96,28 @@ def test_an_interrupted_run_says_how_many_trials_are_kept_and_how_to_go_on(tmp_p
     assert "bench run" in line and line.endswith(" --resume")
 
 
+FAILS_TO_PUT_AWAY = """
+import os, signal
+from passnet.cli import main
+
+@main.command("break")
+def broken():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        raise KeyError("what was put away")
+
+main(["break"])
+"""
+
+
+def test_an_error_that_follows_an_interrupt_does_not_hide_it() -> None:
+    words = [sys.executable, "-c", FAILS_TO_PUT_AWAY]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 130 and done.stderr.startswith("passnet: interrupted; "), done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.slow
 def test_an_ended_run_of_an_author_leaves_no_process(tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 2)

@@ -19,6 +19,7 @@ from passnet.judge.desk.judge_task import MAX_TOGETHER, judge_task
 from passnet.judge.inspection.inspected_folders import InspectedFolders, inspect_limited
 from passnet.judge.judge import judge_graph
 from passnet.judge.processes.parent_pool import ParentPool
+from passnet.judge.processes.worker_parent import WorkerParent
 from passnet.judge.processes.worker_process import WorkerFailureError
 from passnet.judge.protocol.channel import channel_pair
 from passnet.judge.settings import JudgeSettings, RunSettings
@@ -98,3 +99,27 @@ def test_descriptors_that_the_os_drops_are_no_message_without_them() -> None:
 def test_what_may_be_the_machines_fault_is_judged_again(status) -> None:
     assert not Judged((Trial("t", "g", "c", status),)).is_final
     assert Judged((Trial("t", "g", "c", "runtime_error"),)).is_final
+
+
+class ClosedTwice(WorkerParent):
+    """A parent of workers while whose end another thread closes the pool, and which ends once."""
+
+    pool: ParentPool
+    num_ends = 0
+
+    def close(self) -> None:
+        self.num_ends += 1
+        self.pool.close()
+
+
+def test_a_pool_that_two_threads_close_ends_each_parent_once() -> None:
+    """The interrupt of a run closes its desks while their threads drop parents."""
+    with ParentPool() as pool:
+        parents = [ClosedTwice(), ClosedTwice()]
+        for number, parent in enumerate(parents):
+            parent.pool = pool
+            pool._parents["candidate", str(number)] = parent, None
+        pool.drop()
+        assert [parent.num_ends for parent in parents] == [1, 1]
+        with pytest.raises(MeasureError, match="was stopped"):
+            pool.reference()

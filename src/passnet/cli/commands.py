@@ -79,10 +79,10 @@ class _Group(ExtensibleGroup):
         with interruptible() as interruption:
             try:
                 return super().invoke(ctx)
-            except (KeyboardInterrupt, PassnetError) as cause:
-                if interruption.signal is not None:
+            except BaseException as cause:
+                if interruption.signal is not None:  # even if an error followed the interrupt
                     interruption.end()
-                if isinstance(cause, KeyboardInterrupt):
+                if not isinstance(cause, PassnetError):
                     raise
                 say(f"passnet: {cause}", err=True)
                 ctx.exit(USAGE_ERROR if isinstance(cause, InputError) else FAILURE)

@@ -34,6 +34,7 @@ class ParentPool:
     The reference and the baselines run only torch's code and share one. Every candidate with code
     has its own, and a new one for each pass folder: none can see, slow down or end another's
     processes, or find files that another left. `cache_bytes` of prepared graphs are cached.
+    One thread uses a pool; any thread may close it.
     """
 
     def __init__(
@@ -68,8 +69,9 @@ class ParentPool:
             self._drop_one(key)
 
     def _drop_one(self, key: _Key) -> None:
-        parent, _ = self._parents.pop(key)
-        parent.close()
+        held = self._parents.pop(key, None)  # None: another thread is closing it
+        if held is not None:
+            held[0].close()
 
     def end(self) -> None:
         """End all processes, also the warm one; the next request starts new ones."""
@@ -110,10 +112,12 @@ class ParentPool:
     ) -> WorkerParent:
         if self._is_closed:
             raise MeasureError("the run was stopped")
-        if key in self._parents and self._parents[key][1] not in (None, passes):
+        held = self._parents.get(key)
+        if held is not None and held[1] not in (None, passes):
             self._drop_one(key)  # with the files of the other folder
-        if key in self._parents:
-            parent, _ = self._parents[key]
+            held = None
+        if held is not None:
+            parent, _ = held
         else:
             folders = [path for path in visible if path.is_dir()]
             is_shared = key is None
@@ -124,6 +128,9 @@ class ParentPool:
             )  # fmt: skip
             parent.start()
         self._parents[key] = parent, passes
+        if self._is_closed:  # meanwhile, by another thread
+            self._drop_one(key)
+            raise MeasureError("the run was stopped")
         return parent
 
 
