@@ -4,13 +4,21 @@ import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from passnet.agent.run import agent_folder
+from passnet.bench.profiling.run import profile_folder
+from passnet.bench.run_record import run_folder as bench_run
 from passnet.core.jobs.process import JobOutcome
-from passnet.core.jobs.run_folder import RunFolder, unchanged, used_runs
+from passnet.core.jobs.run_folder import COMMANDS, RunFolder, unchanged, used_runs
 from passnet.core.records.serialise import pack_lines
 from passnet.errors import InputError, WorkerError
+from passnet_loops.data.build import data_run
+from passnet_loops.data.judge_rows import judging_run
+from passnet_loops.data.own_answers import answer_run
+from passnet_loops.evaluate import evaluation_run
 from tests.faults import limited_files
 
 
@@ -62,6 +70,27 @@ def test_what_may_differ_is_written_down(tmp_path: Path) -> None:
     begin(run, Info(1, ("a",)), False)
     begin(run, Info(1, ("b",)), True, lambda old, new: Info(old.seed, old.names + new.names))
     assert run.read_info() == Info(1, ("a", "b"))
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("file", COMMANDS)
+def test_a_folder_with_a_run_of_another_kind_is_refused(
+    file: str, resume: bool, tmp_path: Path
+) -> None:
+    (tmp_path / file).touch()
+    (tmp_path / "run.json").write_text("{}")
+    kind = f"holds {file} of `passnet {COMMANDS[file]}`, a run of another kind; choose another"
+    with pytest.raises(InputError, match=kind):
+        begin(folder_of(tmp_path), Info(1), resume)
+    assert not folder_of(tmp_path).records_path.exists()
+
+
+@pytest.mark.parametrize(
+    "run_of",
+    [bench_run, agent_folder, profile_folder, judging_run, answer_run, data_run, evaluation_run],
+)
+def test_every_kind_of_run_has_its_command(run_of: Callable[[Path], Any], tmp_path: Path) -> None:
+    assert run_of(tmp_path).records_path.name in COMMANDS
 
 
 def test_records_without_settings_are_no_run(tmp_path: Path) -> None:

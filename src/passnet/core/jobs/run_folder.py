@@ -30,6 +30,25 @@ def used_runs() -> list["RunFolder[Any, Any, Any]"]:
     return list(_used.values())
 
 
+COMMANDS = {
+    "nets.jsonl": "extract",
+    "graphs.jsonl": "dataset build",
+    "profiles.jsonl": "profile",
+    "trials.jsonl": "bench run",
+    "attempts.jsonl": "agent run",
+    "admissions.jsonl": "suite make",
+    "checks.jsonl": "suite check",
+    "problems.jsonl": "suite import",
+    "outcomes.jsonl": "optimize audit",
+    "made.jsonl": "train data",
+    "verdicts.jsonl": "train judge",
+    "answered.jsonl": "train answer",
+    "curve.jsonl": "train sft",
+    "answers.jsonl": "train evaluate",
+}
+"""The command whose run a folder with such a file of records holds."""
+
+
 @dataclass(frozen=True)
 class RunFolder(Generic[I, R, K]):
     """The folder of one kind of run.
@@ -57,7 +76,8 @@ class RunFolder(Generic[I, R, K]):
         """Write the settings of a run, or resume the existing one; lock the folder for the block.
 
         `continued` maps the settings on disk and `info` to those to go on with, or raises an
-        InputError. So does a folder that is in use, or that holds a run while `resume` is off.
+        InputError. So does a folder that is in use, that holds a run while `resume` is off, or
+        that holds a run of another kind.
         """
         _used[self.records_path] = self
         serialise.make_folder(self.out)
@@ -67,6 +87,12 @@ class RunFolder(Generic[I, R, K]):
 
     def _write_info(self, info: I, resume: bool, continued: Callable[[I, I], I]) -> None:
         path = self.out / self.info_file
+        files = () if self.records_path.exists() else COMMANDS
+        if others := [file for file in files if (self.out / file).exists()]:
+            raise InputError(
+                f"{self.out}: holds {others[0]} of `passnet {COMMANDS[others[0]]}`, a run of "
+                "another kind; choose another --out"
+            )
         if path.exists():
             if not resume:
                 raise InputError(
