@@ -196,14 +196,14 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
         '; did you mean rms_norm or layer_norm?'
         >>> did_you_mean("examples/pases", ["examples/passes", "examples/cuda"])
         '; did you mean examples/passes?'
-        >>> did_you_mean("zzz", ["eager", "null", "inductor"])
-        ''
+        >>> did_you_mean("zzz", ["eager", "null", "inductor"]), did_you_mean("null", ["null"])
+        ('', '')
     """
     from difflib import get_close_matches
 
     folder = word[: word.rfind("/") + 1]
     short = word.removeprefix(folder)
-    by_name = {choice.removeprefix(folder): choice for choice in choices}
+    by_name = {each.removeprefix(folder): each for each in choices if each != word}
     near = get_close_matches(short, by_name)
     near += [name for name in by_name if len(short) > 2 and short in name and name not in near]
     return f"; did you mean {' or '.join(by_name[name] for name in near[:3])}?" if near else ""
@@ -230,3 +230,10 @@ def neighbours(path: Path) -> list[str]:
     with suppress(OSError):
         return [str(neighbour) for neighbour in path.parent.iterdir()]
     return []
+
+
+def check_exists(path: Path) -> None:
+    """Raise InputError if there is nothing at a path; offer similar paths."""
+    if not path.exists():
+        hint = did_you_mean(str(path), neighbours(path))
+        raise InputError(f"{path}: no such file or folder{hint}")

@@ -6,15 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from passnet.agent.settings import weight_files
-from passnet.core.records.serialise import write_json
+from passnet.core.records.serialise import read_json, write_json
 from passnet.core.records.untrusted import contents_digest
 from passnet.data.capture.mismatched_wheels import import_torchvision
-from passnet.errors import InputError
+from passnet.errors import InputError, check_exists
 from passnet_loops.settings import LlmShape, SftSettings
 
 MODEL_FOLDER = "model"
 INFO_FILE = "train.json"
 CARD_FILE = "README.md"
+NO_LLM = "holds no llm; give the folder of `passnet train sft`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,14 @@ def keep_llm(out: Path, llm: Any, tokenizer: Any, info: TrainInfo) -> None:
     write_json(out / INFO_FILE, info)
 
 
+def read_info(folder: Path) -> TrainInfo:
+    """Read the training of the LLM in a run's folder; raise InputError if there is none."""
+    check_exists(folder)
+    if not (folder / INFO_FILE).exists():
+        raise InputError(f"{folder}: {NO_LLM}")
+    return read_json(folder / INFO_FILE, TrainInfo)
+
+
 def load_llm(folder: Path) -> tuple[Any, Any]:
     """Load an LLM and its tokenizer from a run's folder, in float32.
 
@@ -124,7 +133,9 @@ def load_llm(folder: Path) -> tuple[Any, Any]:
     require_transformers()
     import torch
     from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()
     model_folder = _model_folder(folder, "config.json")
     tokenizer = PreTrainedTokenizerFast.from_pretrained(model_folder, local_files_only=True)
     llm = AutoModelForCausalLM.from_pretrained(
@@ -141,9 +152,10 @@ def llm_digest(folder: Path) -> str:
 
 def _model_folder(folder: Path, needed: str) -> Path:
     """Return the folder of an LLM, which may be that of its run; it holds a file of that name."""
+    check_exists(folder)
     model_folder = folder / MODEL_FOLDER if (folder / MODEL_FOLDER).is_dir() else folder
     if not any(model_folder.glob(needed)):
-        raise InputError(f"{folder}: holds no llm; give the folder of `passnet train sft`")
+        raise InputError(f"{folder}: {NO_LLM}")
     return model_folder
 
 

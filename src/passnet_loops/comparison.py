@@ -9,7 +9,6 @@ from pathlib import Path
 
 from passnet.bench.environment import describe_environment
 from passnet.core.hardware import version_of
-from passnet.core.records.serialise import read_json
 from passnet.core.terminal.progress import progress
 from passnet.data.dataset.splits import SuiteKeys
 from passnet.errors import InputError
@@ -17,7 +16,7 @@ from passnet.graph.canonical import fingerprints
 from passnet.judge.settings import TimingPlan
 from passnet.judge.suite.suite import Suite, suite_of_hash
 from passnet.pages.tables.tables import Table
-from passnet_loops.checkpoint import INFO_FILE, TrainInfo, llm_digest
+from passnet_loops.checkpoint import llm_digest, read_info
 from passnet_loops.data.build import check_apart, read_training
 from passnet_loops.data.row_judge import open_judge
 from passnet_loops.data.training_rows import TextPair, pairs_of
@@ -164,7 +163,7 @@ def seeds_together(checkpoints: Sequence[Path]) -> dict[str, list[str]]:
     """
     members: dict[str, list[str]] = {}
     for folder in checkpoints:
-        info = read_json(folder / INFO_FILE, TrainInfo)
+        info = read_info(folder)
         alike = replace(info.settings, seed=0, is_bfloat16=False)
         has_own = info.num_own_rows > 0
         stem = folder.name.rstrip("0123456789")
@@ -185,7 +184,7 @@ def check_unseen(folder: Path, suite: Suite) -> None:
 
     Data that was kept apart from an earlier version is so from a later one that adds no structure.
     """
-    info = read_json(folder / INFO_FILE, TrainInfo)
+    info = read_info(folder)
     if suite.content_hash in info.evaluation.values():
         return
     earlier = [suite_of_hash(*named) for named in info.evaluation.items()]

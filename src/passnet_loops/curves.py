@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from passnet.core.records.serialise import has_lines, read_json, read_lines
-from passnet_loops.checkpoint import INFO_FILE, TrainInfo
+from passnet.core.records.serialise import has_lines, read_lines
+from passnet_loops.checkpoint import read_info
 from passnet_loops.comparison import seeds_together
 from passnet_loops.sft import CURVE_FILE
 from passnet_loops.summaries import SystemSummary
@@ -39,7 +39,7 @@ def learning_curve(
     """
     figures = {system.system: system for system in systems}
     group = {run: name for name, members in seeds_together(runs).items() for run in members}
-    infos = {folder.name: read_json(folder / INFO_FILE, TrainInfo) for folder in runs}
+    infos = {folder.name: read_info(folder) for folder in runs}
     points = {
         info.num_structures: figures[group.get(name, name)]
         for name, info in infos.items()

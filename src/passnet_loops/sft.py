@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from passnet.core.jobs.run_folder import RunFolder, unchanged
-from passnet.core.records.serialise import SCHEMA_VERSION, drop_torn_line, read_json, read_lines
+from passnet.core.records.serialise import SCHEMA_VERSION, drop_torn_line, read_lines
 from passnet.errors import InputError
 from passnet_loops.checkpoint import (
     INFO_FILE,
@@ -20,6 +20,7 @@ from passnet_loops.checkpoint import (
     llm_digest,
     load_llm,
     new_llm,
+    read_info,
     require_trl,
 )
 from passnet_loops.data.build import read_training
@@ -128,7 +129,7 @@ def _beginning(
     else:
         llm, tokenizer = load_llm(start)
         if (start / INFO_FILE).exists():
-            before = read_json(start / INFO_FILE, TrainInfo)
+            before = read_info(start)
             settings = replace(settings, shape=before.settings.shape)
             hashes += before.data
             evaluations += (before.evaluation,)

@@ -173,3 +173,34 @@ def test_a_device_stays_a_device(target: str, tmp_path: Path) -> None:
     suite = write_small_suite(tmp_path / "small.parquet", 1)
     done = run("suite", "make", suite, "--out", path)
     assert done.exit_code == 2 and not path.is_file()
+
+
+READERS = {
+    "report": ("report", "{}", "--out", "site"),
+    "bench show": ("bench", "show", "{}"),
+    "train evaluate": ("train", "evaluate", "--suite", "demo-small", "{}", "--out", "out"),
+    "train answer": ("train", "answer", "{}", "--from", "training/llm", "--out", "out"),
+    "train answer --from": ("train", "answer", "data", "--from", "{}", "--out", "out"),
+    "train judge": ("train", "judge", "{}", "--out", "out"),
+    "train data": ("train", "data", "{}", "--out", "out"),
+    "dataset stats": ("dataset", "stats", "{}"),
+    "dataset build": ("dataset", "build", "{}", "--out", "out"),
+    "dataset merge": ("dataset", "merge", "{}", "--out", "out"),
+    "leaderboard add": ("leaderboard", "add", "{}", "--name", "a", "--sender", "b"),
+    "suite import": ("suite", "import", "kernelbench", "{}", "--out", "a.parquet"),
+}
+"""Commands that read a folder."""
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_folder_that_does_not_exist_is_said_not_to(name: str, tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    done = run(*(word.format(missing) for word in READERS[name]))
+    assert done.exit_code == 2 and f"passnet: {missing}: no such f" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["train answer", "train answer --from", "train judge"])
+def test_a_folder_of_another_kind_is_told_which_one_to_give(name: str, tmp_path: Path) -> None:
+    done = run(*(word.format(tmp_path) for word in READERS[name]))
+    kind = "sft" if "--from" in name else "data"
+    assert done.exit_code == 2 and f"give the folder of `passnet train {kind}`" in done.stderr

@@ -56,6 +56,7 @@ def test_an_entry_is_shown_with_its_ops_and_files(library: PassLibrary) -> None:
     missing = run("show", library.folder, "zz")
     assert missing.exit_code == 2
     assert "0 of 2 entries have a digest that begins with 'zz'" in missing.stderr
+    assert f"`passnet library list {library.folder} --all` prints them" in missing.stderr
 
 
 def test_the_shipped_library_has_a_name_and_its_records_are_whole(tmp_path: Path) -> None:
@@ -69,7 +70,26 @@ def test_the_shipped_library_has_a_name_and_its_records_are_whole(tmp_path: Path
     merged = json.loads(run("merge", tmp_path / "own", "shipped", "--json").stdout)
     assert merged == {"shipped": len(records)}
     assert not [each for each in PassLibrary(tmp_path / "own").entries() if each.origin == "here"]
-    assert run("remove", "shipped", entry).exit_code == 2  # it is no folder of yours
+    assert run("export", "shipped", entry, "--out", tmp_path / "copy").exit_code == 0
+    assert [each.digest for each in PassLibrary(tmp_path / "copy").entries()] == [entry]
+    for words in (("remove", "shipped", entry), ("verify", "shipped")):  # it is no folder of yours
+        refused = run(*words)
+        assert refused.exit_code == 2 and "shipped: this library is only read" in refused.stderr
+    missing = run("show", "shipped", "zz").stderr
+    assert "`passnet library list shipped --all` prints them" in missing
+
+
+def test_what_is_no_library_and_what_is_nothing_are_told_apart(
+    library: PassLibrary, tmp_path: Path
+) -> None:
+    (tmp_path / "bench").mkdir()
+    for words in (("list", tmp_path / "bench"), ("import", tmp_path / "bench", "--into", "new")):
+        text = run(*words).stderr
+        assert "bench: no library of passes" in text and "did you mean" not in text
+    wrong = run("list", tmp_path / "libary").stderr
+    assert (
+        f"libary: no such folder, so no library of passes; did you mean {library.folder}?" in wrong
+    )
 
 
 def test_passes_go_from_library_to_library(library: PassLibrary, tmp_path: Path) -> None:
@@ -91,7 +111,7 @@ def test_what_is_no_library_ends_in_one_sentence(tmp_path: Path) -> None:
     for words in (["list"], ["verify"], ["export", "--out", str(tmp_path / "out")]):
         result = run(words[0], tmp_path / "nothing", *words[1:])
         assert result.exit_code == 2
-        assert result.stderr.count("\n") == 1 and "no library of passes" in result.stderr
+        assert result.stderr.count("\n") == 1 and "no such folder" in result.stderr
 
 
 def test_a_library_is_exported_as_a_repository_of_kernels(

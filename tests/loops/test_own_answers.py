@@ -107,7 +107,7 @@ class EverySecondWrong:
 
 
 def asked(policy: ScriptedPolicy, info: TrainInfo) -> AskedLlm:
-    return AskedLlm(policy, info, "digest")
+    return AskedLlm(lambda: policy, info, "digest")
 
 
 def test_right_answers_become_training_data_and_a_kill_loses_nothing(

@@ -13,7 +13,7 @@ from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail, fail_below
 from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_notes, print_result, print_tables, say
-from passnet.errors import InputError, no_such
+from passnet.errors import InputError, check_exists, no_such
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -358,6 +358,7 @@ def bench_show(options: BenchShowOptions) -> None:
         tables = [published_table(published)]
         print_result(options.json, published, tables=tables, wide=options.wide)
         return
+    check_exists(options.run)
     run = run_folder(options.run)
     if not (options.run / RUN_FILE).exists() and not run.records():
         raise InputError(

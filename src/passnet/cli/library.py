@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -38,7 +39,7 @@ def library_group() -> None:
     """List, judge and pass on the passes that `passnet optimize` keeps.
 
     LIBRARY is the folder of a library, ENTRY the first characters of the digest of one of its
-    entries, as `passnet library list` prints it. To list, show, merge and import, the word
+    entries, as `passnet library list` prints it. To list, show, export, merge and import, the word
     `shipped` is the library that comes with passnet.
     """
 
@@ -135,7 +136,7 @@ def verify_command(options: LibraryVerifyOptions) -> None:
     """
     from passnet.passes.library.store import PassLibrary
 
-    library = PassLibrary(options.library)
+    library = PassLibrary(_own(options.library))
     orders = library.orders(_matching(options.library, options.entries))
     results = judged(library, orders, options.plan, options.settings, options.sandbox)
     values = [verified_facts(verified) for verified in results]
@@ -268,7 +269,7 @@ def export_command(options: LibraryExportOptions) -> None:
     from passnet.passes.library.kernels_layout import export_kernels
     from passnet.passes.library.store import PassLibrary
 
-    library, out = options.library, options.out
+    library, out = _read(options.library), options.out
     if options.layout == "library" and (options.name or options.license):
         raise InputError("--name and --license are for --layout kernels; a library has neither")
     is_whole = options.all or options.entries
@@ -306,7 +307,7 @@ def remove_command(options: LibraryRemoveOptions) -> None:
     """Remove the passes of some entries."""
     from passnet.passes.library.store import PassLibrary
 
-    entries = _matching(options.library, options.entries)
+    entries = _matching(_own(options.library), options.entries)
     PassLibrary(options.library).remove(entries)
     digests = [entry.digest for entry in entries]
     lines = [f"removed {digest[:SHOWN_DIGITS]}" for digest in digests]
@@ -317,12 +318,33 @@ def _read(library: Path) -> Path:
     """Return the folder of a library; `shipped` names passnet's own where no folder does."""
     from passnet.passes.library.entries import shipped_library
 
-    if str(library) != "shipped" or library.exists():
+    if not _is_shipped(library):
         return library
     shipped = shipped_library()
     if shipped is None:
         raise InputError("this passnet was installed without its library; give the folder of one")
     return shipped
+
+
+def _own(library: Path) -> Path:
+    """Return the folder of a library to change; raise InputError for `shipped`."""
+    if _is_shipped(library):
+        raise InputError(
+            "shipped: this library is only read: by list, show, export, merge and import; `passnet "
+            "library import shipped --into LIBRARY` judges it here"
+        )
+    return library
+
+
+def _name(library: Path) -> str:
+    """Return the words that name a library on the command line."""
+    from passnet.passes.library.entries import shipped_library
+
+    return "shipped" if library == shipped_library() else str(library)
+
+
+def _is_shipped(library: Path) -> bool:
+    return str(library) == "shipped" and not library.exists()
 
 
 def _entries(library: Path) -> list[PassEntry]:
@@ -333,14 +355,14 @@ def _entries(library: Path) -> list[PassEntry]:
 
 def _matching(library: Path, words: Sequence[str]) -> list[PassEntry]:
     """Return the entries whose digests begin with some words; all without any."""
-    entries = _entries(library)
+    entries, name = _entries(library), quote(_name(library))
     matching = {}
     for word in words:
         named = [entry for entry in entries if word and entry.digest.startswith(word)]
         if len(named) != 1:
             raise InputError(
                 f"{library}: {len(named)} of {len(entries)} entries have a digest that begins with "
-                f"{word!r}; passnet library list --all prints them"
+                f"{word!r}; `passnet library list {name} --all` prints them"
             )
         matching[named[0].digest] = named[0]
     return list(matching.values()) if words else entries

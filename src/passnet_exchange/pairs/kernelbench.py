@@ -15,7 +15,7 @@ from passnet.core.jobs.run_plan import RunPlan
 from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.core.records.untrusted import untrusted_digest
 from passnet.core.terminal.progress import ProgressStep
-from passnet.errors import InputError
+from passnet.errors import InputError, check_exists
 from passnet.graph.spec import Graph
 from passnet.judge.suite.suite import Suite, make_suite, write_suite
 from passnet.judge.task import NetSource, TaskGraph
@@ -103,13 +103,14 @@ def _is_problem(path: Path) -> bool:
 
 def _chosen_levels(folder: Path, levels: Sequence[int]) -> dict[int, Path]:
     """Return the folders of some levels of a checkout, or of all, in their order."""
+    check_exists(folder)
     root = next((root for root in (folder / "KernelBench", folder) if _levels(root)), None)
     if root is None:
         raise InputError(f"{folder}: holds no folder level1; give a checkout of KernelBench")
     found = _levels(root)
     if missing := set(levels) - found.keys():
         raise InputError(
-            f"{root}: has no level {min(missing)}; it has {min(found)} to {max(found)}"
+            f"{root}: has no level {min(missing)}; it has {', '.join(map(str, sorted(found)))}"
         )
     return {level: found[level] for level in sorted(set(levels) or found)}
 

@@ -23,7 +23,7 @@ from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.data.capture.store import GRAPHS, GraphRow, read_set
 from passnet.data.dataset.splits import RowKeys, SuiteKeys, leaks
 from passnet.data.mine.dtypes import in_dtype
-from passnet.errors import AuthorError, GraphError, InputError, PassnetError
+from passnet.errors import AuthorError, GraphError, InputError, PassnetError, check_exists
 from passnet.graph.canonical import fingerprints, op_sequence
 from passnet.graph.spec import Graph, main_float
 from passnet.graph.text.files import graph_from_row
@@ -245,6 +245,12 @@ def read_training(folder: Path) -> tuple[TrainingManifest, list[TrainingRow]]:
     Raises:
         InputError: There is none, or a file differs from its manifest.
     """
+    check_exists(folder)
+    if not (folder / MANIFEST_FILE).exists():
+        raise InputError(
+            f"{folder}: holds no training data ({MANIFEST_FILE}); give the folder of `passnet "
+            "train data`"
+        )
     manifest = read_json(folder / MANIFEST_FILE, TrainingManifest)
     files = check_shards(folder, manifest.shards, MANIFEST_FILE)
     rows = [row for file in files for row in TRAINING.read(file)]

@@ -10,20 +10,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from operator import attrgetter
 from pathlib import Path
 
 from passnet.agent.graph_text import op_times_us
 from passnet.agent.trajectories.training_data import folder_text
 from passnet.core.jobs.run_folder import RunFolder, unchanged
-from passnet.core.records.serialise import SCHEMA_VERSION, read_json
+from passnet.core.records.serialise import SCHEMA_VERSION
 from passnet.core.terminal.progress import progress
 from passnet.errors import GraphError, InputError
 from passnet.graph.spec import Graph
 from passnet.graph.text.files import graph_from_row
 from passnet.judge.task import TaskGraph
-from passnet_loops.checkpoint import INFO_FILE, TrainInfo, llm_digest
+from passnet_loops.checkpoint import TrainInfo, llm_digest, read_info
 from passnet_loops.data.build import TrainingManifest, read_training, row_key, write_rows
 from passnet_loops.data.examples import OWN_AUTHOR, JudgeVerdict, TrainingRow
 from passnet_loops.data.row_judge import AnswerJudge, open_judge
@@ -87,19 +87,19 @@ class AnsweringSummary:
 class AskedLlm:
     """The LLM that answers, with its training and the digest of its weights."""
 
-    policy: AnswerPolicy
+    load: Callable[[], AnswerPolicy]
     info: TrainInfo
     digest: str
 
 
 def open_asked(folder: Path) -> AskedLlm:
-    """Load the LLM in the folder of a run.
+    """Return the LLM in the folder of a run, which is loaded later.
 
     Raises:
         InputError: There is none.
     """
-    info = read_json(folder / INFO_FILE, TrainInfo)
-    return AskedLlm(open_policy(folder), info, llm_digest(folder))
+    info = read_info(folder)
+    return AskedLlm(partial(open_policy, folder), info, llm_digest(folder))
 
 
 def answer_run(out: Path) -> RunFolder[AnsweringInfo, OwnAnswer, str]:
@@ -159,7 +159,7 @@ def answer_rows(
             progress("answering prompts", len(missing)) as step,
         ):
             num_right = sum(bool(own.answer) for own in answered.values())
-            for own, subject in own_answers(llm.policy, missing, settings):
+            for own, subject in own_answers(llm.load(), missing, settings):
                 if own.answer:
                     num_right += 1
                     if (num_right - 1) % settings.judge_every == 0:

@@ -11,7 +11,7 @@ from passnet.bench.published import PUBLISHED_FILE, PublishedRun, read_published
 from passnet.core.records.folders import atomic_folder, restore_replaced
 from passnet.core.records.serialise import SCHEMA_VERSION, has_lines, read_json, write_json
 from passnet.data.dataset.stats import Stats
-from passnet.errors import InputError
+from passnet.errors import InputError, check_exists
 from passnet.judge.suite.suite import Suite
 from passnet.pages.figures.profile_page import profile_study
 from passnet.pages.figures.study_page import STUDY_FILE, Study, read_study
@@ -100,6 +100,7 @@ def read_parts(
         elif has_lines(path / ATTEMPTS_FILE):
             attempts += read_attempts([path])
         else:
+            check_exists(path)
             raise InputError(
                 f"{path}: no run, no run of an author, no training and no study; give a folder "
                 f"with trials.jsonl and run.json, {PUBLISHED_FILE}, {ATTEMPTS_FILE}, "

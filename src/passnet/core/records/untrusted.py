@@ -41,6 +41,8 @@ def open_untrusted(
     except OSError as cause:
         if is_exhausted(cause):
             raise
+        if isinstance(cause, FileNotFoundError) and not path.parent.exists():
+            raise error(f"{visible(str(path.parent))}: no such folder") from cause
         raise error(f"cannot read {visible(os_error_sentence(cause))}") from cause
     except ValueError as cause:  # a null byte in its name
         raise error(f"{shown}: {cause}") from cause

@@ -25,7 +25,7 @@ from passnet.data.capture.record import (
     split_entry,
 )
 from passnet.data.capture.store import MANIFEST_FILE, Manifest
-from passnet.errors import InputError
+from passnet.errors import InputError, check_exists
 
 RUN_FILE = "run.json"
 RECORDS_FILE = "nets.jsonl"
@@ -94,6 +94,7 @@ def graph_files(folders: Sequence[Path]) -> tuple[list[Path], dict[str, list[str
     files: list[Path] = []
     versions: dict[str, set[str]] = defaultdict(set)
     for folder in folders:
+        check_exists(folder)
         records = read_records(folder)
         if not records and not (folder / MANIFEST_FILE).exists():
             raise InputError(f"{folder}: holds no captured nets ({RECORDS_FILE})")

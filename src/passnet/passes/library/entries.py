@@ -143,11 +143,11 @@ def entry_names(folder: Path) -> list[str]:
     try:
         names = [path.name for path in (folder / ENTRIES).iterdir()]
     except OSError as cause:
-        hint = did_you_mean(str(folder), neighbours(folder))
-        raise InputError(
-            f"{folder}: no library of passes, as it has no folder {ENTRIES}{hint}; passnet "
-            "optimize makes one"
-        ) from cause
+        reason = f"no library of passes, as it has no folder {ENTRIES}"
+        if not folder.exists():
+            hint = did_you_mean(str(folder), neighbours(folder))
+            reason = f"no such folder, so no library of passes{hint}"
+        raise InputError(f"{folder}: {reason}; passnet optimize makes one") from cause
     return sorted(name for name in names if _DIGEST.fullmatch(name))
 
 
