@@ -19,6 +19,7 @@ from passnet.inductor.compiler import (
     own_frame,
 )
 from passnet.optimizer.backends.backend import Backend, Occasion
+from passnet.optimizer.call.held_objects import uncopied
 from passnet.optimizer.call.net_call import BuiltBackend, FlatNet, NetCall
 from passnet.optimizer.call.sizes import traced_sizes
 
@@ -101,7 +102,7 @@ def compile_by(call: NetCall, folder: Path, name: str, backend: str) -> BuiltBac
     zentorch 2.13 writes into weights (of an attention's products, as in Swin), and sets a pass of
     its own for all compilations of the process to come, so Inductor's settings are put back.
     """
-    net = copy.deepcopy(call.net)
+    net = copy.deepcopy(call.net, uncopied(call.net))
     with inductor_settings_kept():
         return _compiled(call, folder, name, {"freezing": True}, backend=backend, net=net)
 
@@ -112,7 +113,7 @@ def _build_torchao(call: NetCall, folder: Path, name: str) -> BuiltBackend:
         raise BackendError("torchao: the net has no linear layer")
     from torchao.quantization import Int8DynamicActivationInt8WeightConfig, quantize_
 
-    net = copy.deepcopy(call.net)
+    net = copy.deepcopy(call.net, uncopied(call.net))
     quantize_(net, Int8DynamicActivationInt8WeightConfig())
     # Inductor fails to fold these weights into a graph of varying sizes
     options = {} if call.ranges else {"freezing": True}

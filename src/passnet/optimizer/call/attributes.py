@@ -34,6 +34,7 @@ from passnet.optimizer.call.held_objects import (
     OF_WEIGHTS,
     entries_of,
     held_by,
+    home_of,
 )
 from passnet.optimizer.call.net_state import CALLED, CAPTURES, attributes_of
 from passnet.optimizer.call.values import is_plain
@@ -236,7 +237,7 @@ class _Walk:
     def _globals(self, function: FunctionType) -> list[str]:
         """Return the globals of a user's function with their values, and note packages."""
         if _is_installed(function):
-            self.packages.add(function.__module__.partition(".")[0])
+            self.packages.add(home_of(function).partition(".")[0])
             return []
         codes, own, found = [*_codes_of(function.__code__)], function.__globals__, []
         for name in sorted({n for code in codes for n in _global_names(code)} & own.keys()):
@@ -313,7 +314,8 @@ def _is_of_package(module: Any) -> bool:
 
 
 def _is_of_torch(function: Any) -> bool:
-    return str(function.__module__).startswith("torch.")
+    home = home_of(function) if isinstance(function, FunctionType) else str(function.__module__)
+    return home.startswith("torch.")
 
 
 def _is_of_others(value: Any) -> bool:
@@ -322,7 +324,7 @@ def _is_of_others(value: Any) -> bool:
 
 def _is_installed(function: FunctionType) -> bool:
     """Return whether a function is of an installed package; generated ones are a user's."""
-    module = sys.modules.get(function.__module__ or "")
+    module = sys.modules.get(home_of(function))
     return module is not None and _is_of_package(module)
 
 

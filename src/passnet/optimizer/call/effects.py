@@ -22,7 +22,13 @@ import numpy as np
 import torch
 from torch.nn.parameter import is_lazy
 
-from passnet.optimizer.call.held_objects import OF_MODULES, HeldObjects, held_by
+from passnet.optimizer.call.held_objects import (
+    OF_MODULES,
+    HeldObjects,
+    held_by,
+    home_of,
+    uncopied,
+)
 from passnet.optimizer.call.values import is_plain
 
 SMALL = 2**16
@@ -45,6 +51,9 @@ VERSION = 2
 
 _CONTAINERS = (dict, OrderedDict, defaultdict, Counter, list, set, deque)
 _WITH_FUNCTION = (FunctionType, MethodType, staticmethod, classmethod, property, partial)
+
+MOST_WRAPPED = 20
+"""Decorators around a function, at most, that are looked through."""
 
 _STATES: Mapping[type, Callable[[Any], Any]] = {
     torch.Generator: lambda value: value.get_state().numpy().tobytes(),
@@ -96,7 +105,7 @@ def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
 def bare_copy(net: torch.nn.Module) -> torch.nn.Module:
     """Return a copy of a net that shares all tensors with it."""
     tensors = [*net.parameters(), *net.buffers(), *held_by(net).tensors.values()]
-    return copy.deepcopy(net, {id(tensor): tensor for tensor in tensors})
+    return copy.deepcopy(net, uncopied(net) | {id(tensor): tensor for tensor in tensors})
 
 
 def attributes_of(net: torch.nn.Module) -> dict[str, Any]:
@@ -336,10 +345,14 @@ def _of_names(
 
 def _plain_function(value: Any) -> FunctionType | None:
     """Return the function within a method, a property or the like, if it is not of torch."""
-    while isinstance(value, _WITH_FUNCTION) and not isinstance(value, FunctionType):
-        inner = [getattr(value, name, None) for name in ("__func__", "fget", "func")]
+    for _ in range(MOST_WRAPPED):
+        if not isinstance(value, _WITH_FUNCTION):
+            break
+        if isinstance(value, FunctionType) and not _is_foreign(value):
+            return value
+        inner = [getattr(value, name, None) for name in ("__func__", "fget", "func", "__wrapped__")]
         value = next(filter(None, inner), None)
-    return value if isinstance(value, FunctionType) and not _is_foreign(value) else None
+    return None
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -358,7 +371,10 @@ def _content(cell: Any) -> Any:
 
 def _is_foreign(value: Any) -> bool:
     """Return whether a class, function or Python module is of torch, numpy or Python itself."""
-    name = value.__name__ if isinstance(value, ModuleType) else value.__module__
+    if isinstance(value, FunctionType):
+        name = home_of(value)
+    else:
+        name = value.__name__ if isinstance(value, ModuleType) else value.__module__
     return str(name).partition(".")[0] in _FOREIGN
 
 

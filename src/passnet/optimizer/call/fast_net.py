@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_leaves
 
 from passnet.errors import InputError
 from passnet.optimizer.call.dispatch import NO_BACKEND, Dispatch
+from passnet.optimizer.call.held_objects import uncopied
 from passnet.optimizer.call.net_call import (
     BuiltBackend,
     FunctionNet,
@@ -192,11 +193,17 @@ def copied(
         raise InputError(f"weight {lazy[0]} has no values yet; call {name} once first")
     remember_weights(module, weights)
     attributes = [value for part in module.modules() for value in vars(part).values()]
-    memo: dict[Any, Any] = {id(w): w for w in weights.values()} if shares_weights else {}
+    memo = uncopied(module)
+    memo |= {id(weight): weight for weight in weights.values()} if shares_weights else {}
     weight_file = None
     if file is not None and sum(weight.nbytes for weight in weights.values()) >= large_bytes:
-        weight_file, memo = WeightFile.of_copies(file, weights.values())
+        weight_file, of_weights = WeightFile.of_copies(file, weights.values())
+        memo |= of_weights
     net_copy = _copy(net, name, [*weights.values(), *attributes], memo)
+    parts = dict(module.named_modules())
+    for path, part in as_module(net_copy).named_modules():
+        if path in parts and "training" in vars(parts[path]):  # copies of some classes lose it
+            part.training = parts[path].training
     if shares_weights:
         return net_copy, (), None
     for own, weight in weights_of(as_module(net_copy)).items():  # a parameter is copied without

@@ -32,7 +32,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from passnet.optimizer.call.values import is_plain
+from passnet.optimizer.call.values import is_plain, with_article
 
 OF_MODULES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks")
 """Dicts of a module that are watched by themselves."""
@@ -95,8 +95,17 @@ _LEAVES = (
 )
 """Classes of values that do not change, and of those whose state `effects` compares."""
 
+_UNCOPIED = (
+    *(torch.jit.ScriptFunction, types.ModuleType, torch.finfo, torch.iinfo),
+    *(torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch.library.CustomOpDef),
+)
+"""Classes of values that do not change, and that Python cannot copy."""
+
 _STORAGES = (object, dict, list, tuple, set, frozenset, deque, OrderedDict, defaultdict)
 """Classes whose instances hold no more than items, attributes and slots."""
+
+_OF_DECORATORS = ("__wrapped__", "registry")
+"""Attributes in which decorators keep functions of others."""
 
 _WITH_FUNCTION = (staticmethod, classmethod, property, functools.cached_property)
 _PROXIES = (weakref.ProxyType, weakref.CallableProxyType)
@@ -213,6 +222,15 @@ def entries_of(container: Container) -> list[tuple[Any, Any]]:
     return [*enumerate(deque.__iter__(container))]
 
 
+def uncopied(net: torch.nn.Module) -> dict[int, Any]:
+    """Return attributes of modules that `copy.deepcopy` cannot copy, and that do not change.
+
+    They are by their identities, as it takes them for copies that were made.
+    """
+    values = (value for module in net.modules() for value in vars(module).values())
+    return {id(value): value for value in values if isinstance(value, _UNCOPIED)}
+
+
 def ignored_attributes(module: torch.nn.Module) -> frozenset[str]:
     """Return the names of attributes of a module that outputs do not depend on."""
     is_of_transformers = any(_package(kind) == "transformers" for kind in type(module).__mro__)
@@ -280,8 +298,7 @@ class _Walk:
 
     def _refuse(self, path: str, kind: type) -> None:
         name = "numpy array" if issubclass(kind, np.ndarray) else kind.__name__
-        article = "an" if name[0].lower() in "aeiou" else "a"
-        clause = f"attribute {path} is {article} {name}, whose changes nobody sees"
+        clause = f"attribute {path} is {with_article(name)}, whose changes nobody sees"
         self.held.unseen = self.held.unseen or clause
 
     def _add(self, path: str, container: Container, level: int, step: str = ".{}") -> None:
@@ -375,7 +392,10 @@ class _Walk:
             names = "__func__", "fget", "fset", "func", "__wrapped__"
             inner = [(path, getattr(value, name, None)) for name in names]
             self._push(inner, _SHARED)
-        elif _package(value) not in _LIBRARIES:
+        elif home_of(value).partition(".")[0] in _LIBRARIES:  # of a decorator what it decorates
+            own = vars(value)
+            self._push([(path, own[name]) for name in _OF_DECORATORS if name in own], _SHARED)
+        else:
             self.held.functions.append(value)
             self._add(path, vars(value), _SHARED)
             names = "__code__", "__defaults__", "__kwdefaults__"
@@ -412,6 +432,14 @@ class _Walk:
 
 _HEAP_TYPE = 1 << 9
 """The flag of classes that can be changed: those of Python."""
+
+
+def home_of(function: FunctionType) -> str:
+    """Return the name of the Python module that has a function's code.
+
+    Its attribute `__module__` may be a copy of another function's, as decorators make it.
+    """
+    return str(function.__globals__.get("__name__"))
 
 
 def _package(value: Any) -> str:

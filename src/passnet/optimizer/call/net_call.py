@@ -43,9 +43,10 @@ from passnet.optimizer.call.values import (
     nested,
     objects_of,
     other_values,
+    with_article,
 )
 from passnet.optimizer.call.weight_file import WeightFile
-from passnet.optimizer.outside.original import put_back, remember_original
+from passnet.optimizer.outside.original import calls_of_original, put_back, remember_original
 from passnet.optimizer.outside.watched import watched
 from passnet.optimizer.record import Precision, SizeRange
 
@@ -161,7 +162,8 @@ class NetCall:
         self.ranges, self.plan = ranges, plan
         self.autocast: torch.dtype | None = None
         self.given, self.net, self.weight_file = net, as_module(net), weight_file
-        if self.net.training and net is self.net and not _is_exported(self.net):
+        is_training = getattr(self.net, "training", False)  # which frozen scripts lack
+        if is_training and net is self.net and not _is_exported(self.net):
             raise InputError(
                 f"{type(net).__name__} is in training mode; call net.eval() first: only nets that "
                 "are evaluated are optimised"
@@ -213,10 +215,18 @@ class NetCall:
             self.written.append("a list or dict among its arguments")
         outputs = set(map(id, self.outputs))
         returned = [name for name, weight in self.weights.items() if id(weight) in outputs]
-        if self.written:
+        strange = [name for name, weight in self.weights.items() if not is_dense(weight)]
+        if strange:
+            self.refusal = f"attribute {strange[0]} is a sparse tensor or one of a class of its own"
+        elif self.written:
             self.refusal = f"the net writes into {_listed(self.written)}"
         elif returned:
             self.refusal = f"the net returns its weight {returned[0]} itself; return a copy"
+        elif original is not None and (bound := calls_of_original(self.net, original)):
+            self.refusal = (
+                f"{bound} of a copy of the net calls the net itself; give the net as it was before "
+                "torch.compile, or another wrapper, was put there"
+            )
         elif others:
             lost = "" if are_back else "; its former values are lost, so load them again"
             self.refusal = (
@@ -373,11 +383,15 @@ class NetCall:
         moves += effects.differing(after.attributes, effects.attributes_of(self.net))
         own = state_tensors(self.net)
         anew = [name for name in own if own[name] is not self.weights.get(name)]
-        moves += [f"attribute {name}" for name in anew]
         if moves:
             self.refusal = (
                 f"each call changes {_listed(moves)}, which a backend would not; pass such a "
                 "value as an argument and return it"
+            )
+        elif anew:
+            self.refusal = (
+                f"each call computes attribute {_listed(anew)} anew, as weight_norm and prune of "
+                "torch.nn.utils do; remove what computes it, or use parametrizations"
             )
         if self.refusal:
             return
@@ -437,9 +451,10 @@ class NetCall:
         if differs:
             self.refusal = f"the net returns {differs}; return tensors instead"
         elif again:
+            kind = with_article(type(again[0]).__name__)
             self.refusal = (
-                f"the net returns a {type(again[0]).__name__} of its own or of its arguments, and "
-                "a backend would return another one; return a copy"
+                f"the net returns {kind} of its own or of its arguments, and a backend would "
+                "return another one; return a copy"
             )
         elif lost := lost_part(outputs):
             self.refusal = f"the net returns {lost}, and a backend another; return tensors instead"

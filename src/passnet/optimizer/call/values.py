@@ -140,9 +140,9 @@ def lost_part(outputs: Any) -> str | None:
         try:
             anew = vars(tree_unflatten(children, spec))
         except Exception:  # noqa: BLE001 (boundary: foreign code may raise anything)
-            return f"a {kind}, which cannot be made from its items"
+            return f"{with_article(kind)}, which cannot be made from its items"
         if lost := [name for name in own if name not in anew or _is_other(own[name], anew[name])]:
-            return f"a {kind} with an attribute, {lost[0]}, that its items do not give"
+            return f"{with_article(kind)} with an attribute, {lost[0]}, that its items do not give"
     return None
 
 
@@ -157,6 +157,8 @@ def nested(structure: OutputStructure, tensors: Sequence[torch.Tensor]) -> Any:
 
 def check_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Refuse arguments that a check of calls cannot tell from others, by an InputError."""
+    if any(type(leaf) is torch.Size for leaf in tree_leaves((args, kwargs), is_leaf=_is_size)):
+        raise InputError("an argument is a torch.Size; give it as a tuple")  # pytree's mistake
     for name, leaf in zip(argument_names(args, kwargs), tree_leaves((args, kwargs)), strict=True):
         if not (is_dense(leaf) or is_plain(leaf)):
             kind = f"of type {type(leaf).__name__}"
@@ -166,6 +168,11 @@ def check_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
                 f"{name} is {kind}; give what the net reads of it as plain dense tensors, "
                 "numbers, strings and None, in tuples, lists and dicts"
             )
+
+
+def with_article(name: str) -> str:
+    """Return a name behind its article: "an Out"."""
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 def has_usual_floats(tensor: torch.Tensor) -> bool:
@@ -239,13 +246,17 @@ def difference(former: OutputStructure, now: OutputStructure) -> str | None:
 
 def _in_words(leaf: Any) -> str:
     if isinstance(leaf, OutputStructure):
-        return f"a {leaf.made.__name__ if leaf.made else 'container'}"
+        return with_article(leaf.made.__name__ if leaf.made else "container")
     return "a tensor" if leaf is _Place.TENSOR else repr(leaf)[:80]
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is torch.Size
 
 
 def _structure(value: Any, tensors: list[torch.Tensor], objects: list[Any]) -> OutputStructure:
     # pytree takes a torch.Size for a tuple
-    leaves, spec = tree_flatten(value, is_leaf=lambda inner: type(inner) is torch.Size)
+    leaves, spec = tree_flatten(value, is_leaf=_is_size)
     described: list[Any] = []
     for leaf in leaves:
         if isinstance(leaf, torch.Tensor):
@@ -256,9 +267,9 @@ def _structure(value: Any, tensors: list[torch.Tensor], objects: list[Any]) -> O
         elif (attributes := _attributes(leaf)) is None or any(leaf is outer for outer in objects):
             kind = type(leaf).__name__
             raise InputError(
-                f"the net returns a {kind}, which passnet cannot make anew; return tensors, "
-                "numbers, strings and None, in tuples, lists, dicts and dataclasses, or register "
-                f"{kind} with torch.utils._pytree.register_pytree_node"
+                f"the net returns {with_article(kind)}, which passnet cannot make anew; return "
+                "tensors, numbers, strings and None, in tuples, lists, dicts and dataclasses, or "
+                f"register {kind} with torch.utils._pytree.register_pytree_node"
             )
         else:
             objects.append(leaf)

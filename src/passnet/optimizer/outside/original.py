@@ -50,6 +50,21 @@ def remember_original(net: torch.nn.Module, tensors: Mapping[str, torch.Tensor])
     return OriginalNet(net, tensors, effects.state_of(net, tensors), values, contents)
 
 
+def calls_of_original(copy: torch.nn.Module, net: torch.nn.Module) -> str | None:
+    """Return the path of a function of a copy that runs a method of the net; None without one.
+
+    Functions are not copied: `net.forward = torch.compile(net.forward)` is such a one.
+    """
+    own = set(map(id, net.modules()))
+    for path, module in copy.named_modules():
+        for name, value in vars(module).items():
+            for _ in range(effects.MOST_WRAPPED):
+                if id(getattr(value, "__self__", None)) in own:
+                    return f"{path}.{name}".removeprefix(".")
+                value = getattr(value, "__wrapped__", None)
+    return None
+
+
 def put_back(former: OriginalNet, copies: Mapping[str, torch.Tensor]) -> tuple[list[str], bool]:
     """Put a net back as it was; return what was changed, and whether all values are back.
 
