@@ -52,6 +52,8 @@ def test_every_option_of_an_llm_is_known_to_be_one() -> None:
     [
         (LlmSettings("openai/any", emulates_tools=True), "give --base-url too"),
         (LlmSettings("scripted", ("http://x/v1",)), "leave --base-url out"),
+        (LlmSettings("openai"), "give PROVIDER/NAME, such as openai/NAME"),
+        (LlmSettings("openai/", ("http://x/v1",)), "give PROVIDER/NAME"),
     ],
 )
 def test_an_endpoint_goes_with_an_llm_that_has_one(settings: LlmSettings, text: str) -> None:

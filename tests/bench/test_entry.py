@@ -9,12 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from passnet.bench.in_nets import PassesInNets, read_in_nets
 from passnet.bench.run_record import BenchRunInfo, run_folder
+from passnet.cli import main
 from passnet.core.records.serialise import SCHEMA_VERSION, read_json, write_json
 from passnet.errors import InputError
 from passnet.judge.settings import JudgeSettings, RunSettings, TimingPlan
+from passnet.judge.suite.suite import load_suite, only_tasks
 from passnet.judge.timing.estimate import low_mean, speedup
 from passnet.judge.timing.roofline import Roofline
 from passnet.judge.trial import Trial
@@ -198,6 +201,16 @@ def test_changed_sources_scores_and_files_are_found(tmp_path: Path) -> None:
     TRIALS.write(folder / "trials.parquet", [faster(trials[0]), *trials[1:]])
     with pytest.raises(InputError, match=r"trials\.parquet: not the file that entry\.json"):
         read_entry(folder)
+
+
+def test_a_run_of_some_tasks_is_told_to_be_no_entry(tmp_path: Path) -> None:
+    whole = load_suite("demo-small")
+    part = only_tasks(whole, [task.name for task in whole.tasks][:2])
+    run = write_run(tmp_path / "run", part, write_hostile_passes(tmp_path / "mine"))
+    words = ["add", run, "--name", "a", "--sender", "b", "--leaderboard", tmp_path / "board"]
+    done = CliRunner().invoke(main, ["leaderboard", *map(str, words)])
+    text = "The run judged 2 of the 14 tasks of demo-small; run it without --task"
+    assert done.exit_code == 2 and text in done.stderr, done.output
 
 
 def test_an_entry_is_judged_again_by_the_settings_of_its_board() -> None:

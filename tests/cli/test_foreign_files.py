@@ -183,6 +183,7 @@ READERS = {
     "train answer --from": ("train", "answer", "data", "--from", "{}", "--out", "out"),
     "train judge": ("train", "judge", "{}", "--out", "out"),
     "train data": ("train", "data", "{}", "--out", "out"),
+    "pass check": ("pass", "check", "{}"),
     "dataset stats": ("dataset", "stats", "{}"),
     "dataset build": ("dataset", "build", "{}", "--out", "out"),
     "dataset merge": ("dataset", "merge", "{}", "--out", "out"),

@@ -150,3 +150,16 @@ def test_a_misspelt_path_is_asked_back(tmp_path, monkeypatch: pytest.MonkeyPatch
 def test_nothing_is_asked_where_nothing_is_near() -> None:
     result = CliRunner().invoke(main, ["suite", "show", "demo", "--task", "zzz"])
     assert "did you mean" not in result.stderr and "; there are " in result.stderr
+
+
+def test_passnet_is_its_name_however_it_is_started() -> None:
+    words = [sys.executable, "-m", "passnet.cli"]
+    for more in (["--version"], ["--help"], ["bench", "nothing"]):
+        done = subprocess.run([*words, *more], capture_output=True, text=True, check=False)
+        text = done.stdout + done.stderr
+        assert "passnet" in text.split("\n")[0] and "python -m" not in text
+
+
+def test_shipped_suites_are_listed_only_without_a_name() -> None:
+    assert "; shipped: " in CliRunner().invoke(main, ["suite", "list"]).stdout
+    assert "shipped" not in CliRunner().invoke(main, ["suite", "list", "demo-small"]).stdout

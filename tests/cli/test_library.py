@@ -94,7 +94,7 @@ def test_what_is_no_library_and_what_is_nothing_are_told_apart(
 
 def test_passes_go_from_library_to_library(library: PassLibrary, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert "1 passes are in" in run("export", library.folder, "--out", out).stdout
+    assert "1 pass in" in run("export", library.folder, "--out", out).stdout
     assert run("export", library.folder, "--out", out).exit_code == 2
     merged = run("merge", tmp_path / "new", out, "--json")
     assert json.loads(merged.stdout) == {str(out): 1}

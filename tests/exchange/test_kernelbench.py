@@ -4,7 +4,9 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from passnet.cli import main
 from passnet.core.hardware import version_of
 from passnet.core.jobs.process import JobLimits
 from passnet.core.jobs.run_plan import RunPlan
@@ -90,6 +92,22 @@ def test_a_checkout_becomes_a_suite_that_fits(checkout: Path, tmp_path: Path) ->
     assert (tmp_path / "kb.work" / "problems.jsonl").read_bytes() == records, "nothing ran again"
     with pytest.raises(InputError, match="--resume"):
         imported(checkout, out)
+
+
+def test_what_is_wrong_with_a_problem_is_said_and_all_that_is_left_out_is_counted(
+    tmp_path: Path,
+) -> None:
+    level, out = tmp_path / "level1", tmp_path / "kb.parquet"
+    write(level / "1_Net.py", SQUARE)
+    text = "reference = lambda x: torch.reluu(x)\ninputs = lambda: [torch.ones(2)]"
+    write(level / "2_Odd.py", f"import torch\n{text}")
+    write(level / "notes.py", "")
+    done = CliRunner().invoke(
+        main, ["suite", "import", "kernelbench", str(tmp_path), "--out", str(out)]
+    )
+    assert "module 'torch' has no attribute 'reluu'" in done.stdout, done.output
+    assert f"1 problem, 0 of them reduced, 2 left out, in {out}" in done.stdout
+    assert "1 graph of 1 net: " in CliRunner().invoke(main, ["suite", "list", str(out)]).stdout
 
 
 def test_any_file_with_a_number_is_a_problem_and_others_are_told(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ class _Group(ExtensibleGroup):
         return getattr(import_module(module), attribute)
 
     def main(self, *args: Any, **options: Any) -> Any:
+        options.setdefault("prog_name", "passnet")  # also for `python -m passnet.cli`
         if isinstance(sys.stdout, io.TextIOWrapper):
             codecs.register_error("plain", _plain)
             sys.stdout.reconfigure(errors="plain")

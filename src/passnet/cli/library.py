@@ -24,6 +24,7 @@ from passnet.cli.library_results import (
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_result
+from passnet.core.terminal.counts import counted
 from passnet.core.terminal.visible_text import source_lines
 from passnet.errors import InputError
 
@@ -288,7 +289,11 @@ def export_command(options: LibraryExportOptions) -> None:
         export_kernels(PassLibrary(library), out, entries, name, options.license)
     else:
         PassLibrary(library).export(out, entries)
-    print_result(options.json, {"exported": len(entries)}, [f"{len(entries)} passes are in {out}"])
+    print_result(
+        options.json,
+        {"exported": len(entries)},
+        [f"{counted(len(entries), 'pass', 'passes')} in {out}"],
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

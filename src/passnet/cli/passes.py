@@ -14,7 +14,7 @@ from passnet.cli.terminal.exits import fail
 from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_notes, say
 from passnet.core.terminal.counts import times
-from passnet.errors import InputError, WorkerError, names_exhaustion
+from passnet.errors import InputError, WorkerError, check_exists, names_exhaustion
 
 if TYPE_CHECKING:
     from passnet.judge.match_check import GraphMatches
@@ -64,6 +64,7 @@ def pass_check(options: PassCheckOptions) -> None:
     suite, word = options.suite, str(options.folder)
     if word.split("@")[0] in BASELINES and not options.folder.exists():
         raise InputError(f"{word}: a baseline, which has no passes; give a pass folder")
+    check_exists(Path(word.split("@")[0]))
     entry = parse_candidate(word, suite.tasks)
     print_notes(entry.notes, options.sandbox)
     failed = dict.fromkeys(entry.broken)

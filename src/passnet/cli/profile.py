@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.output import print_notes, print_result, say
+from passnet.core.terminal.counts import counted
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -142,4 +143,7 @@ def _make_suite(
 
     suite = slow_suite(path.stem, study(records, tasks).sequences, items)
     write_suite(path, suite)
-    say(f"{len(suite.tasks)} tasks, {len(suite.graphs)} graphs in {path}", err=True)
+    say(
+        f"{counted(len(suite.tasks), 'task')}, {counted(len(suite.graphs), 'graph')} in {path}",
+        err=True,
+    )

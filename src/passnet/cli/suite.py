@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_json, print_notes, print_result, say
+from passnet.core.terminal.counts import counted
 from passnet.errors import InputError, MeasureError
 
 if TYPE_CHECKING:
@@ -56,12 +58,16 @@ def list_command(options: SuiteListOptions) -> None:
         for task in suite.tasks
     ]
     lines = [
-        f"{row['task']}: {len(row['graphs'])} graphs of {len(row['nets'])} nets: "
+        f"{row['task']}: {counted(len(row['graphs']), 'graph')} of "
+        f"{counted(len(row['nets']), 'net')}: "
         + " ".join(op.rsplit(".", 1)[-1] for op in row["ops"])
         for row in rows
     ]
-    total = f"suite {suite.name}: {len(suite.tasks)} tasks with {len(suite.graphs)} graphs"
-    print_result(options.json, rows, [*lines, f"{total}; shipped: {', '.join(shipped_suites())}"])
+    numbers = (counted(len(suite.tasks), "task"), counted(len(suite.graphs), "graph"))
+    total = f"suite {suite.name}: {' with '.join(numbers)}"
+    if click.get_current_context().get_parameter_source("suite") == ParameterSource.DEFAULT:
+        total += f"; shipped: {', '.join(shipped_suites())}"
+    print_result(options.json, rows, [*lines, total])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +114,7 @@ def show_command(options: SuiteShowOptions) -> None:
         path = below(options.svg, f"{graph.name}.svg")
         make_folder(path.parent)
         write_text(path, draw(graph.graph, graph.name, notes))
-    say(f"{len(graphs)} graphs are drawn in {options.svg}", err=options.json)
+    say(f"{counted(len(graphs), 'graph')} drawn in {options.svg}", err=options.json)
 
 
 @dataclass(frozen=True, kw_only=True)

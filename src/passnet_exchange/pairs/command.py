@@ -14,6 +14,7 @@ from passnet.cli.terminal import fields as opt
 from passnet.cli.terminal.exits import fail
 from passnet.cli.terminal.groups import ExtensibleGroup
 from passnet.cli.terminal.output import print_notes, print_result
+from passnet.core.terminal.counts import counted
 from passnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -188,6 +189,6 @@ def _import_lines(imported: ImportedSuite, out: Path) -> list[str]:
         *(f"reduced {each.name}: {each.changes}" for each in imported.problems if each.changes),
         *(f"LEFT OUT {each.name}: {each.problem.error}" for each in imported.left_out),
         *(f"LEFT OUT {name}: its name is not like 1_Name.py" for name in imported.other_files),
-        f"{len(imported.suite.graphs)} problems, {num_reduced} of them reduced, "
-        f"{len(imported.left_out)} left out, in {out}",
+        f"{counted(len(imported.suite.graphs), 'problem')}, {num_reduced} of them reduced, "
+        f"{len(imported.left_out) + len(imported.other_files)} left out, in {out}",
     ]

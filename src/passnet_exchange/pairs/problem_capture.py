@@ -93,7 +93,8 @@ def _captured(order: ProblemOrder) -> Problem:
         whole = size_of({})
         if whole is None:  # says what is wrong with it
             make_reference(tree, order)
-            raise InputError("its sizes cannot be known without running it on values")
+            with boundary(CaptureError, "its sizes cannot be known from shapes alone"):
+                whole = _num_bytes(tree, order)
         whole_bytes = whole
         fitting = reduced(constants, size_of, order.max_bytes)
         if fitting is None:
@@ -109,12 +110,17 @@ def _captured(order: ProblemOrder) -> Problem:
 def _size(tree: ast.Module, order: ProblemOrder) -> int | None:
     """Return the bytes of arguments and outputs, from shapes alone; None where a run fails."""
     try:
-        with fake_mode(), torch.no_grad():
-            reference = make_reference(tree, order)
-            outputs = flat_outputs(reference.call(*reference.inputs))
-            weights = [] if reference.init is None else named_tensors(reference.call).values()
+        return _num_bytes(tree, order)
     except Exception:  # noqa: BLE001 (boundary: the user's code, or torch, raises anything)
         return None
+
+
+def _num_bytes(tree: ast.Module, order: ProblemOrder) -> int:
+    """Return the bytes of arguments and outputs, from shapes alone."""
+    with fake_mode(), torch.no_grad():
+        reference = make_reference(tree, order)
+        outputs = flat_outputs(reference.call(*reference.inputs))
+        weights = [] if reference.init is None else named_tensors(reference.call).values()
     tensors = {id(each): each for each in (*reference.inputs, *weights, *outputs)}
     return sum(
         math.prod(each.shape) * each.element_size()

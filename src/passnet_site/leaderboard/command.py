@@ -66,7 +66,14 @@ def add_command(options: LeaderboardAddOptions) -> None:
     name, folder = options.name, options.folder
     check_name(name)
     info, trials = _run_of(folder, options.candidates)
-    suite = KnownSuites(options.suites).of_hash(info.suite_hash)
+    known = KnownSuites(options.suites)
+    suite = known.of_hash(info.suite_hash)
+    tasks = {trial.task for trial in trials}
+    if suite is None and (whole := known.whole_of(info.suite, info.suite_hash, tasks)):
+        raise InputError(
+            f"{folder}: cannot be an entry. The run judged {len(tasks)} of the {len(whole.tasks)} "
+            f"tasks of {whole.name}; run it without --task"
+        )
     problems = failed(check_run(info, trials, suite))
     if problems or suite is None:
         raise InputError(f"{folder}: cannot be an entry. " + "; ".join(problems))

@@ -1,6 +1,6 @@
 """A run as the site reads it: its settings, its trials, and the sources of its passes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -13,7 +13,7 @@ from passnet.errors import InputError, PassnetError
 from passnet.judge.candidate import Candidate
 from passnet.judge.desk.candidates import parse_candidate
 from passnet.judge.suite.shipped import shipped_suites
-from passnet.judge.suite.suite import Suite, load_suite
+from passnet.judge.suite.suite import Suite, load_suite, only_tasks
 from passnet.judge.trial import Trial
 from passnet.passes.folder import is_pass_folder
 from passnet_site.leaderboard.entry import LeaderboardEntry, entry_folders, read_entry
@@ -187,3 +187,12 @@ class KnownSuites:
             suite = load_suite(name)
             self._by_hash[suite.content_hash] = suite
         return self._by_hash.get(content_hash)
+
+    def whole_of(self, name: str, content_hash: str, tasks: Collection[str]) -> Suite | None:
+        """Return the suite of a name that has some content once cut to some tasks; None if none."""
+        self.of_hash(content_hash)  # reads them all
+        for suite in self._by_hash.values():
+            own = [task.name for task in suite.tasks if task.name in tasks]
+            if suite.name == name and own and only_tasks(suite, own).content_hash == content_hash:
+                return suite
+        return None

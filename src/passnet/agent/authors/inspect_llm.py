@@ -25,13 +25,16 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 3, 30 * 60
 def open_llms(settings: LlmSettings) -> list[ai.Model]:
     """Return the LLM that settings name, once for each endpoint.
 
-    Raises AuthorError without its provider, key or package; InputError for settings that need an
-    endpoint, without one.
+    Raises AuthorError without its provider, key or package; InputError for a name without its
+    provider, or settings that need an endpoint, without one.
     """
+    provider, _, name = settings.name.partition("/")
     if settings.emulates_tools and not settings.base_urls:
         raise InputError("--emulate-tools is for your own endpoint: give --base-url too")
-    if settings.name.partition("/")[0] == "scripted" and settings.base_urls:
+    if provider == "scripted" and settings.base_urls:
         raise InputError("the LLM scripted has no endpoint: leave --base-url out")
+    if provider != "scripted" and not name:
+        raise InputError(f"--llm {settings.name}: give PROVIDER/NAME, such as openai/NAME")
     return [_open_llm(settings, address) for address in settings.base_urls or (None,)]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from passnet.core.terminal.counts import counted
 from passnet.graph.spec import Graph
 from passnet.graph.text.render import render_program, render_statement
 from passnet.graph.values.fake import ValueShape, infer_shapes
@@ -16,7 +17,9 @@ def list_graph(graph: Graph, where: str, shapes: bool = True) -> Iterator[str]:
         GraphError: the shapes cannot be inferred.
     """
     values = infer_shapes(graph, where) if shapes else None
-    yield f"{len(graph.program.params)} arguments, {len(graph.program.ops)} ops"
+    yield (
+        f"{counted(len(graph.program.params), 'argument')}, {counted(len(graph.program.ops), 'op')}"
+    )
     for spec in graph.tensors:
         has_moments = spec.mean is not None and spec.std is not None
         moments = f"  mean {spec.mean:.3g}, std {spec.std:.3g}" if has_moments else ""
@@ -26,7 +29,7 @@ def list_graph(graph: Graph, where: str, shapes: bool = True) -> Iterator[str]:
         if values is not None:
             text = f"{text}   # {', '.join(_shape(value) for value in values[number])}"
         yield f"{number:5}  {text}"
-    yield f"returns {len(graph.program.outputs)} values"
+    yield f"returns {counted(len(graph.program.outputs), 'value')}"
 
 
 def graph_facts(graph: Graph, name: str) -> dict[str, Any]:
@@ -42,7 +45,7 @@ def list_task(task: Task) -> Iterator[str]:
         GraphError: shapes cannot be inferred.
     """
     nets = {graph.source.net for graph in task.graphs if graph.source}
-    yield f"{task.name}: {len(task.graphs)} graphs of {len(nets)} nets"
+    yield f"{task.name}: {counted(len(task.graphs), 'graph')} of {counted(len(nets), 'net')}"
     first = task.graphs[0]
     yield f"{first.name}:"
     yield from list_graph(first.graph, first.name)
