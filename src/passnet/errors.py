@@ -72,16 +72,19 @@ class TrainingStoppedError(PassnetError):
 
 
 @contextmanager
-def boundary(error: type[PassnetError], action: str) -> Iterator[None]:
+def boundary(error: type[PassnetError], action: str, is_clear: bool = False) -> Iterator[None]:
     """Re-raise any foreign error of the block as `error`, with its cause.
 
-    `action` is a phrase for what was being done, for example "loading pass FuseNorm".
+    `action` is a phrase for what was being done, for example "loading pass FuseNorm". If it
+    `is_clear` without the text of the cause, that is left out, unless the machine lacks something.
     """
     try:
         yield
     except PassnetError:
         raise
     except Exception as cause:
+        if is_clear and not is_exhausted(cause):
+            raise error(action) from cause
         text = str(cause).split(_OF_INTERPRETER, 1)[0]
         reason = missing_for_kernels(cause) or f"{type(cause).__name__}: {text}"
         raise error(f"{action}: {reason}") from cause

@@ -268,7 +268,7 @@ class TrainEvaluateOptions:
     wide: bool = opt.shared("wide")
 
 
-@opt.command("evaluate", train)
+@opt.command("evaluate", train, goes_on=True)
 def train_evaluate(options: TrainEvaluateOptions) -> None:
     """Judge the answers of LLMs to tasks of a suite, beside a teacher and the nearest neighbour.
 

@@ -87,7 +87,7 @@ class JudgeServeOptions:
     sandbox: Sandbox = opt.shared("sandbox")
 
 
-@opt.command("serve")
+@opt.command("serve", goes_on=True)
 def judge_serve(options: JudgeServeOptions) -> None:
     """Judge submissions over HTTP until interrupted: the reward of a training run.
 

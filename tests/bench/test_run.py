@@ -275,7 +275,7 @@ BAD_INPUT = {
     "no such candidate": (("--candidate", "nosuch"), "no baseline and no folder of that name"),
     "a file as candidate": (("--candidate", __file__), "a file; give the pass folder"),
     "an unknown flag": (("--candidate", "null@fast"), "no flag '@fast'"),
-    "a candidate given twice": (("--candidate", "eager"), "a candidate is given twice"),
+    "a candidate given twice": (("--candidate", "eager"), "candidate eager is given twice"),
     "an unknown task": (("--task", "nosuch"), "has no task 'nosuch'"),
 }
 

@@ -109,7 +109,7 @@ MISSPELT = {
     "a group": (("suit", "list"), "; did you mean suite?"),
     "an option": (("bench", "score", "x", "--jsn"), "; did you mean --json?"),
     "an option of all": (("--verson",), "; did you mean --version?"),
-    "a choice": (("bench", "score", "x", "--by", "dtpe"), "; did you mean dtype?"),
+    "a choice": (("bench", "score", "x", "--by", "dtpe"), "; did you mean dtype?\n"),
     "a backend": (
         ("optimize", "torchvision/resnet18", "--backend", "grph"),
         "; did you mean graph",

@@ -18,6 +18,7 @@ from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.data.dataset.store import write_dataset
 from passnet_exchange.pairs.command import import_kernelbench_command
 from passnet_loops.data.build import read_training, write_rows
+from passnet_service.command import judge_serve
 from tests.bench.runs import command, write_small_suite
 from tests.data.dataset.test_build import captured, net, row
 from tests.judge.suite.test_assembly import ADD_RELU
@@ -217,6 +218,16 @@ def test_interrupted_judging_says_how_many_rows_are_judged_and_how_to_go_on(
     write_rows(tmp_path / "data", few, manifest.evaluation, Counter())
     words = ["train", "judge", tmp_path / "data", "--out", tmp_path / "out"]
     kept_when_interrupted(words, tmp_path / "out" / "verdicts.jsonl", "judged rows")
+
+
+def test_a_service_says_that_its_answers_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["passnet", "judge", "serve", "--out", "kept"])
+    context = click.Context(judge_serve)
+    context.params = {"out": Path("kept")}
+    again = "to go on: passnet judge serve --out kept"
+    assert _outlook(context) == f"all that is finished is kept in kept; {again}"
 
 
 @dataclass(frozen=True)

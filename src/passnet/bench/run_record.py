@@ -1,5 +1,6 @@
 """The record of a run, its trials, and the runs that may continue it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,8 +72,9 @@ def run_info(
     environment: Environment,
 ) -> BenchRunInfo:
     """Make the record of a run that begins now; raise InputError for a candidate given twice."""
-    if len({entry.name for entry in entries}) != len(entries):
-        raise InputError("a candidate is given twice")
+    counts = Counter(entry.name for entry in entries)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise InputError(f"candidate {twice[0]} is given twice")
     return BenchRunInfo(
         SCHEMA_VERSION,
         suite.name,

@@ -18,12 +18,13 @@ import click
 from passnet.cli.terminal.exits import SIGNALLED
 from passnet.core.jobs.children import adopt_orphans, end_descendants
 from passnet.core.jobs.run_folder import used_runs
+from passnet.core.terminal.counts import counted
 
 GRACE_S = 1.0
 """How long a command may take to put things away before it is ended as it is."""
 
 WAY_FILES = "form-*/*/engine.json"
-"""What `passnet optimize` leaves of each way to run a net."""
+"""What `passnet optimize` leaves of each backend."""
 
 SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 """For a terminal on which a progress bar may have hidden it."""
@@ -101,14 +102,18 @@ def _outlook(command: click.Context | None) -> str:
     words = shlex.join(["passnet", *sys.argv[1:]])
     values = {} if command is None else command.params
     can_resume = command and "resume" in {each.name for each in command.command.params}
-    if not can_resume or values.get("out", values.get("work")) is None:
+    goes_on = command is not None and getattr(command.command, "goes_on", False)
+    if not (can_resume or goes_on) or values.get("out", values.get("work")) is None:
         return f"what it had begun is not complete; to begin again: {words}"
     kept = []
     for folder, texts in _held(values.get("out")).items():
         verb = "is" if len(texts) == 1 and texts[0].startswith("1 ") else "are"
         kept.append(f"{' and '.join(texts)} {verb} kept in {folder}")
-    resume = "" if "--resume" in sys.argv else " --resume"
-    return f"{', '.join(kept) or 'nothing is finished yet'}; to go on: {words}{resume}"
+    none = (
+        f"all that is finished is kept in {values['out']}" if goes_on else "nothing is finished yet"
+    )
+    resume = "" if goes_on or "--resume" in sys.argv else " --resume"
+    return f"{', '.join(kept) or none}; to go on: {words}{resume}"
 
 
 def _held(out: Path | None) -> dict[Path, list[str]]:
@@ -118,5 +123,5 @@ def _held(out: Path | None) -> dict[Path, list[str]]:
         if text := run.held():
             held.setdefault(run.out, []).append(text)
     if out is not None and (num_ways := sum(1 for _ in out.glob(WAY_FILES))):
-        held.setdefault(out, []).append(f"{num_ways} tried way{'s' if num_ways > 1 else ''}")
+        held.setdefault(out, []).append(counted(num_ways, "tried backend"))
     return held

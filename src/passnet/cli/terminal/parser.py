@@ -111,7 +111,8 @@ class NamedChoice(click.Choice[str]):
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """Return the sentence for a value that is none of the choices."""
-        return f"{no_such('choice', str(value), map(str, self.choices))}."
+        text = no_such("choice", str(value), map(str, self.choices))
+        return text if text.endswith("?") else f"{text}."
 
 
 class BoundedOption(click.Option):
@@ -142,10 +143,12 @@ class OptionsCommand(AskingCommand):
     """A command that gets its options as one dataclass, the annotation of its only parameter.
 
     The dataclass is read, and settings that it refers to are imported, when the command is used.
+    A command that `goes_on` continues what is in its `out` without being asked to.
     """
 
-    def __init__(self, name: str, function: Callable[[Any], None]) -> None:
+    def __init__(self, name: str, function: Callable[[Any], None], goes_on: bool = False) -> None:
         super().__init__(name, callback=self._run, help=function.__doc__)
+        self.goes_on = goes_on
         del self.params  # from here on it is the property
         self._function = function
 
@@ -199,12 +202,12 @@ class OptionsGroup(OptionsCommand, ExtensibleGroup):
 
 
 def command(
-    name: str, group: click.Group | None = None
+    name: str, group: click.Group | None = None, goes_on: bool = False
 ) -> Callable[[Callable[[Any], None]], OptionsCommand]:
     """Return a decorator that makes a command of a function of one dataclass of options."""
 
     def decorate(function: Callable[[Any], None]) -> OptionsCommand:
-        made = OptionsCommand(name, function)
+        made = OptionsCommand(name, function, goes_on)
         if group is not None:
             group.add_command(made)
         return made

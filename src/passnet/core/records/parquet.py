@@ -174,7 +174,8 @@ class Format(Generic[T]):
 
     def check(self, path: Path) -> int:
         """Check a file except the content of its rows; return their number, or raise InputError."""
-        with boundary(InputError, f"{path}: not a Parquet file of {self.rows_name}"):
+        text = f"{path}: not a Parquet file of {self.rows_name}, or a damaged one"
+        with boundary(InputError, text, is_clear=True):
             with open_untrusted(path, self.limits.file_bytes) as stream:
                 meta = pq.read_metadata(stream)
             schema = meta.schema.to_arrow_schema()

@@ -30,6 +30,9 @@ MAX_UNPACKED_BYTES = 2**28
 """Limits of a JSON-lines file: its longest line, its lines, its size on disk, and the size to which
 its gzip copy unpacks."""
 
+_BROKEN = "JSON is malformed: "
+"""How texts of msgspec's errors begin that are about JSON itself."""
+
 _BLOCK_BYTES = 2**16
 
 T = TypeVar("T")
@@ -60,8 +63,11 @@ def decode(data: bytes | str, kind: type[T], where: str = "record") -> T:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
-        name = getattr(kind, "__name__", str(kind))
-        raise InputError(f"{where}: not a valid {name}: {cause}") from cause
+        name, text = getattr(kind, "__name__", str(kind)), str(cause)
+        broken = ", as it is no JSON" if text.startswith(_BROKEN) else ""
+        raise InputError(
+            f"{where}: not a valid {name}{broken}: {text.removeprefix(_BROKEN)}"
+        ) from cause
 
 
 def read_lines(path: Path, kind: type[T], skip_torn: bool = False) -> Iterator[T]:
