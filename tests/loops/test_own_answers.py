@@ -110,6 +110,13 @@ def asked(policy: ScriptedPolicy, info: TrainInfo) -> AskedLlm:
     return AskedLlm(lambda: policy, info, "digest")
 
 
+def test_no_llm_is_loaded_before_the_data_is_read(data: Path, tmp_path: Path) -> None:
+    info = info_of(read_training(data)[0])
+    llm = AskedLlm(lambda: pytest.fail("it was loaded"), info, "digest")
+    with pytest.raises(InputError, match="holds no training data"):
+        answer_rows(tmp_path, llm, tmp_path / "out", AnswerSettings())
+
+
 def test_right_answers_become_training_data_and_a_kill_loses_nothing(
     data: Path, tmp_path: Path
 ) -> None:
