@@ -12,6 +12,7 @@ from passnet.optimizer.record import OptimizedRecord
 from tests.docs.pages import ROOT
 
 BACKENDS = {
+    "AOTInductor with weights packed once (passnet's own)": "aot_packed",
     "OpenVINO": "openvino_frozen",
     "ONNX Runtime": "onnxruntime_frozen",
     "AOTInductor with freezing and max-autotune": "aot_autotune_frozen",
