@@ -18,7 +18,6 @@ from passnet.core.jobs.run_folder import RunFolder, unchanged
 from passnet.data.dataset.store import write_dataset
 from passnet_exchange.pairs.command import import_kernelbench_command
 from passnet_loops.data.build import read_training, write_rows
-from passnet_service.command import judge_serve
 from tests.bench.runs import command, write_small_suite
 from tests.data.dataset.test_build import captured, net, row
 from tests.judge.suite.test_assembly import ADD_RELU
@@ -220,14 +219,24 @@ def test_interrupted_judging_says_how_many_rows_are_judged_and_how_to_go_on(
     kept_when_interrupted(words, tmp_path / "out" / "verdicts.jsonl", "judged rows")
 
 
-def test_a_service_says_that_its_answers_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["passnet", "judge", "serve", "--out", "kept"])
-    context = click.Context(judge_serve)
-    context.params = {"out": Path("kept")}
+OUTLOOK_OF_SERVICE = """
+import sys
+from pathlib import Path
+import click
+from passnet.cli.terminal.interruption import _outlook
+from passnet_service.command import judge_serve
+sys.argv = ["passnet", "judge", "serve", "--out", "kept"]
+context = click.Context(judge_serve)
+context.params = {"out": Path("kept")}
+print(_outlook(context))
+"""
+
+
+def test_a_service_says_that_its_answers_are_kept() -> None:
+    command = [sys.executable, "-c", OUTLOOK_OF_SERVICE]  # where no other run has begun
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     again = "to go on: passnet judge serve --out kept"
-    assert _outlook(context) == f"all that is finished is kept in kept; {again}"
+    assert done.stdout == f"all that is finished is kept in kept; {again}\n"
 
 
 @dataclass(frozen=True)
