@@ -50,8 +50,8 @@ def nets_page() -> StudyPage:
             "time of the fastest other column over that of optimize.",
         ),
         tuple(tables),
-        measured_on="AMD EPYC (the first run Genoa, the others Turin; AVX-512), torch 2.13, OpenVINO "
-        "2026.4, ONNX Runtime 1.32",
+        measured_on="AMD EPYC (the first run Genoa, the others Turin; AVX-512), torch 2.13, "
+        "OpenVINO 2026.4, ONNX Runtime 1.32",
     )
 
 
