@@ -71,7 +71,7 @@ def test_a_record_is_read_back_equal_and_is_one_line():
     ],
 )
 def test_what_is_no_valid_record_is_refused_with_its_place(data: bytes):
-    with pytest.raises(InputError, match="^results: not a valid Outer[,:] "):
+    with pytest.raises(InputError, match="^results: not a valid Outer: "):
         decode(data, Outer, "results")
 
 

@@ -89,7 +89,7 @@ def test_shards_of_a_larger_set_before_are_removed(tmp_path):
 def test_a_file_that_is_none_is_named(tmp_path):
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1 nonsense")
-    with pytest.raises(InputError, match=r"a\.parquet: not a Parquet .* or a damaged one$"):
+    with pytest.raises(InputError, match=r"a\.parquet: not a Parquet file of captured graphs"):
         list(GRAPHS.read(path))
 
 

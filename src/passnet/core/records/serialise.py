@@ -63,11 +63,8 @@ def decode(data: bytes | str, kind: type[T], where: str = "record") -> T:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
-        name, text = getattr(kind, "__name__", str(kind)), str(cause)
-        broken = ", as it is no JSON" if text.startswith(_BROKEN) else ""
-        raise InputError(
-            f"{where}: not a valid {name}{broken}: {text.removeprefix(_BROKEN)}"
-        ) from cause
+        name, text = getattr(kind, "__name__", str(kind)), str(cause).replace(_BROKEN, "no JSON, ")
+        raise InputError(f"{where}: not a valid {name}: {text}") from cause
 
 
 def read_lines(path: Path, kind: type[T], skip_torn: bool = False) -> Iterator[T]:
