@@ -1,4 +1,5 @@
 import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -127,6 +128,24 @@ def test_a_little_noise_is_not_the_same_twice() -> None:
     assert "off by" in str(comparison.repeated())
     same = EagerComparison(NetCall(relu_net, (torch.randn(4, 4),), {}))
     assert same.repeated() is None
+
+
+def test_numbers_that_only_make_eager_torch_slow_say_nothing_of_a_backend() -> None:
+    """As denormal ones do on Intel's processors: a convolution took 60 times as long."""
+
+    def slow_for_denormals(x: torch.Tensor) -> torch.Tensor:
+        if 0 < x.abs().max() < 1e-35:
+            deadline = time.monotonic() + 30.0
+            while time.monotonic() < deadline:  # ended by the limit on a call, after 2 s
+                time.sleep(0.01)
+        return torch.relu(x)
+
+    call = NetCall(slow_for_denormals, (torch.randn(4, 4),), {})
+    comparison = EagerComparison(call)
+    is_right = comparison.agreement(call.built("relu", lambda xs: [torch.relu(xs[0])]))
+    assert is_right.wrong is None
+    is_wrong = comparison.agreement(call.built("none", lambda xs: [xs[0].clone()]))
+    assert "off by" in str(is_wrong.wrong)
 
 
 def test_weights_that_overlap_stay_as_they_are() -> None:
