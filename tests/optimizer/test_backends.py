@@ -240,6 +240,7 @@ def test_a_package_reads_the_weights_of_the_net_that_it_is_loaded_for(
         "compile",
         "compile_packed",
         "aot_packed",
+        "aot_packed_frozen",
         "compile_frozen",
         "aot_frozen",
         "script_frozen",

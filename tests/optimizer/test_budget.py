@@ -152,6 +152,15 @@ def test_cheap_backends_come_first_and_autotuning_last() -> None:
     assert names == (*cheap, "aot_packed", "aot", "aot_frozen", "compile", "aot_autotune_frozen")
 
 
+def test_weights_that_will_not_change_are_packed_without_a_watch() -> None:
+    free, frozen = (
+        OptimizeSettings(freeze=freeze, tolerance=0.1).tried(BACKENDS) for freeze in (False, True)
+    )
+    for name in ("aot_packed", "aot_int8", "aot_int4"):
+        assert name in free and f"{name}_frozen" not in free
+        assert name not in frozen and f"{name}_frozen" in frozen
+
+
 @pytest.mark.parametrize(
     ("make", "num_alive"),
     [(lambda: slow_net, 3), (Large, 2)],  # the fastest, the one for all values, the challenger

@@ -355,11 +355,14 @@ def test_families_and_backends(family: str, engine: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("engine", "error"), [("aot_int8", 0.05), ("aot_int4", 0.3)])
+@pytest.mark.parametrize(
+    ("engine", "error"), [("aot_int8", 0.05), ("aot_int8_frozen", 0.05), ("aot_int4", 0.3)]
+)
 @pytest.mark.parametrize("family", ["llama", "gemma", "gpt2"])
 def test_steps_in_fewer_bits(family: str, engine: str, error: float) -> None:
     net = FAMILIES[family]()
-    done = made(net, engine, precision=("int8", "int4"), tolerance=1.0)
+    is_frozen = engine.endswith("frozen")
+    done = made(net, engine, precision=("int8", "int4"), tolerance=1.0, freeze=is_frozen)
     assert done.record.decodes, done.record.forms[0].engines[1].reason
     for ids, settings in (WAYS[way] for way in ("greedy", "padding", "static cache", "beams")):
         generated(done.net, ids, **settings)

@@ -11,6 +11,7 @@ from torch._inductor import config
 
 from passnet.errors import InputError, PassError
 from passnet.passes.apply.packed_op import load_op
+from passnet.passes.apply.packed_products import product_form
 from passnet.passes.compilation import build, check_watch
 from passnet.passes.inductor_pass import InductorPass, passes_in_inductor
 
@@ -244,6 +245,21 @@ def test_weights_of_another_layout_in_the_same_memory() -> None:
     for weight in (plain, memory.view(8, 3, 3, 4).permute(0, 3, 1, 2), plain):
         y = torch.ops.passnet_packed.product(x, [weight], None, form)
         torch.testing.assert_close(y, nn.functional.conv2d(x, weight), rtol=1e-4, atol=1e-4)
+
+
+@torch.no_grad()
+def test_frozen_weights_are_packed_once_for_each_that_lie_in_their_memory() -> None:
+    load_op()
+    values, x = np.random.default_rng(0).standard_normal((64, 96), dtype=np.float32), torch.ones(96)
+    form = product_form(has_bias=False, bits=32, is_frozen=True)
+    for _ in range(2):
+        weight = torch.from_numpy(values)
+        right = nn.functional.linear(x, weight)
+        torch.testing.assert_close(torch.ops.passnet_packed.product(x, [weight], None, form), right)
+        values *= 2  # against the promise, so that it is seen that nobody looks
+        same = torch.ops.passnet_packed.product(x, [weight], None, form)
+        torch.testing.assert_close(same, right)
+        del weight  # a package that is dropped, whose memory another one takes
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ class OptimizeSettings:
         from passnet.optimizer.backends.registry import all_backends  # with torch: a second
 
         backends = all_backends() if backends is None else backends
-        occasions = {"usual"} | ({"freeze"} if self.freeze else set())
+        occasions = {"usual", "freeze" if self.freeze else "changing"}
         occasions |= {"authors"} if self.authors or self.llm else set()
         names = self.backends or tuple(
             name

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 from passnet.errors import BackendError
 from passnet.inductor.compiler import build_package, compile_files, load_package, pack
-from passnet.optimizer.backends.backend import QUIET, Backend
+from passnet.optimizer.backends.backend import QUIET, Backend, Occasion
 from passnet.optimizer.backends.graphs import chosen_passes, packed_program, rewritten_program
 from passnet.optimizer.backends.held_constants import held_constants
 from passnet.optimizer.backends.in_child import (
@@ -28,6 +28,11 @@ from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.record import Precision
 from passnet.passes.apply.packed_op import load_op
 from passnet.passes.kernel_op import kernels_of, load_kernels, write_kernels
+
+_KEPT_CONSTANTS = {"always_keep_tensor_constants": True, "joint_graph_constant_folding": False}
+"""Settings without which weights of up to 8 values are written into code, and those of one value
+are made anew at each call.
+"""
 
 PACKAGE_FILE, CONSTANTS_FILE = "net.pt2", "constants.pt"
 
@@ -53,33 +58,47 @@ def packed_backend(
     says: str,
     program_of: Callable[[NetCall], ExportedProgram],
     with_passes: bool = False,
+    is_frozen: bool = False,
     **fields: Any,
 ) -> Backend:
-    """Return a backend of a program whose weights are packed; `with_passes` for Dynamo's graph."""
-    load = partial(_load_packed, with_passes=with_passes)
-    make = partial(_make_packed, program_of=program_of)
-    return Backend(says, load, load, is_inductor=True, make=make, **fields)
+    """Return a backend of a program whose weights are packed; `with_passes` for Dynamo's graph.
+
+    A frozen one has the weights as constants, which its ops do not watch. It takes the place of the
+    other where weights will not change.
+    """
+    load = partial(_load_packed, is_frozen=is_frozen, with_passes=with_passes)
+    options = {"freezing": True, **_KEPT_CONSTANTS} if is_frozen else {}
+    make = partial(_make_packed, program_of=program_of, options=options)
+    when: Occasion = "freeze" if is_frozen else "changing"
+    return Backend(says, load, load, is_frozen, is_inductor=True, make=make, when=when, **fields)
 
 
 def _make_packed(
-    call: NetCall, folder: Path, name: str, program_of: Callable[[NetCall], ExportedProgram]
+    call: NetCall,
+    folder: Path,
+    name: str,
+    program_of: Callable[[NetCall], ExportedProgram],
+    options: Mapping[str, Any],
 ) -> MakeFile:
     if not call.is_on_cpu:
         raise BackendError("weights are packed on a CPU alone")
     program = program_of(call)
     save_program(call, folder, program)
-    torch.save(held_constants(call, program), folder / CONSTANTS_FILE)
-    return partial(_compile_packed, folder)
+    if not options:
+        torch.save(held_constants(call, program), folder / CONSTANTS_FILE)
+    return partial(_compile_packed, folder, options)
 
 
-def _compile_packed(folder: Path) -> None:
+def _compile_packed(folder: Path, options: Mapping[str, Any]) -> None:
     load_op()
-    _compile_package(folder, {})
+    _compile_package(folder, options)
 
 
-def _load_packed(call: NetCall, folder: Path, name: str, with_passes: bool) -> BuiltBackend:
+def _load_packed(
+    call: NetCall, folder: Path, name: str, is_frozen: bool, with_passes: bool
+) -> BuiltBackend:
     load_op()
-    return _load_aot(call, folder, name, is_frozen=False, with_passes=with_passes)
+    return _load_aot(call, folder, name, is_frozen, with_passes)
 
 
 def _compile_package(folder: Path, options: Mapping[str, Any]) -> None:
@@ -102,10 +121,7 @@ def _compile_files(folder: Path, options: Mapping[str, Any]) -> list[str]:
 
 def _configs(options: Mapping[str, Any]) -> dict[str, Any]:
     configs = {**options, "aot_inductor.package_constants_in_so": "freezing" in options}
-    if "freezing" not in options:
-        # or weights of up to 8 values are folded in, and those of one value by uniform folding
-        configs |= {"always_keep_tensor_constants": True, "joint_graph_constant_folding": False}
-    return configs
+    return configs if "freezing" in options else configs | _KEPT_CONSTANTS
 
 
 def _build_aot_with_passes(
@@ -203,6 +219,13 @@ BACKENDS: Mapping[str, Backend] = {
     ),
     "aot_packed": packed_backend(
         "AOTInductor, weights packed once", packed_program, with_passes=True, is_of_one_size=True
+    ),
+    "aot_packed_frozen": packed_backend(
+        "AOTInductor with freezing, weights packed once",
+        partial(packed_program, is_frozen=True),
+        with_passes=True,
+        is_frozen=True,
+        is_of_one_size=True,
     ),
     "aot_bf16": _aot(
         "AOTInductor with freezing, products in bfloat16", precision="bf16", freezing=True

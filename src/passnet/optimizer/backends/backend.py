@@ -36,9 +36,9 @@ Builder: TypeAlias = Callable[[NetCall, Path, str], BuiltBackend]
 """Build or load a backend for a call, in a folder, by name; BackendError where it cannot."""
 
 
-Occasion: TypeAlias = Literal["usual", "freeze", "authors", "named"]
-"""usual: always, if its packages are installed; freeze: where weights are constant; authors: where
-authors of passes are named; named: only by its name.
+Occasion: TypeAlias = Literal["usual", "freeze", "changing", "authors", "named"]
+"""usual: always, if its packages are installed; freeze: where weights are constant; changing: where
+they are not; authors: where authors of passes are named; named: only by its name.
 """
 
 

@@ -23,9 +23,11 @@ from passnet.passes.apply.packed_products import product_form
 _ATEN = torch.ops.aten
 
 
-def low_bit_program(program: ExportedProgram, bits: int) -> ExportedProgram:
+def low_bit_program(
+    program: ExportedProgram, bits: int, is_frozen: bool = False
+) -> ExportedProgram:
     """Return a program whose products by weights of float32 take them in fewer bits, and where
-    the attention of a decoder's step is one op.
+    the attention of a decoder's step is one op. `is_frozen` lets the products watch no weights.
 
     Raises:
         BackendError: there is no such product.
@@ -37,7 +39,7 @@ def low_bit_program(program: ExportedProgram, bits: int) -> ExportedProgram:
     graph = made.graph_module.graph
     held = {*signature.inputs_to_parameters, *signature.inputs_to_buffers}
     with made.graph_module._set_replace_hook(signature.get_replace_hook()):  # renames outputs
-        nodes = [node for node in graph.nodes if _put(graph, node, held, bits)]
+        nodes = [node for node in graph.nodes if _put(graph, node, held, bits, is_frozen)]
     if not nodes:
         raise BackendError("the graph has no product by weights in float32")
     for node in nodes:
@@ -48,7 +50,7 @@ def low_bit_program(program: ExportedProgram, bits: int) -> ExportedProgram:
     return made
 
 
-def _put(graph: torch.fx.Graph, node: Any, held: set[str], bits: int) -> bool:
+def _put(graph: torch.fx.Graph, node: Any, held: set[str], bits: int, is_frozen: bool) -> bool:
     """Put a product in fewer bits beside a node that is one; return whether it is."""
     if node.target is _ATEN.linear.default:
         x, weight, bias = (*node.args, None)[:3]
@@ -66,7 +68,7 @@ def _put(graph: torch.fx.Graph, node: Any, held: set[str], bits: int) -> bool:
             weight = graph.call_function(_ATEN.t.default, (weight,))
             weight.meta["val"] = value
         weights = [weight] if bias is None else [weight, bias]
-        form = product_form(len(weights) > 1, bits)
+        form = product_form(len(weights) > 1, bits, is_frozen)
         product = torch.ops.passnet_packed.product.default
         made = graph.call_function(product, (x, weights, None, form))
     made.meta.update(node.meta)
@@ -82,15 +84,18 @@ def _is_weight(node: Any, held: set[str], rank: int) -> bool:
     return is_plain and value.dim() == rank and value.is_contiguous()
 
 
-def _low_bits(bits: int, precision: Precision) -> Backend:
+def _low_bits(bits: int, precision: Precision, is_frozen: bool = False) -> Backend:
     return packed_backend(
         f"AOTInductor, weights packed once in {bits} bits",
-        lambda call: low_bit_program(call.exported_flat, bits),
+        lambda call: low_bit_program(call.exported_flat, bits, is_frozen),
+        is_frozen=is_frozen,
         precision=precision,
     )
 
 
 BACKENDS: Mapping[str, Backend] = {
     "aot_int8": _low_bits(8, "int8"),
+    "aot_int8_frozen": _low_bits(8, "int8", is_frozen=True),
     "aot_int4": _low_bits(4, "int4"),
+    "aot_int4_frozen": _low_bits(4, "int4", is_frozen=True),
 }

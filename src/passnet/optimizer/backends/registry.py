@@ -18,8 +18,9 @@ _OWN = {
 
 _ORDER = (
     *("eager", "graph", "onnxruntime_frozen", "openvino_frozen", "onnxruntime_int8"),
-    *("aot_int8", "aot_int4", "openvino_int8", "openvino_int8_weights"),
-    *("onnxruntime_static_int8", "openvino_bf16", "openvino_fp16", "aot_packed", "aot"),
+    *("aot_int8", "aot_int8_frozen", "aot_int4", "aot_int4_frozen"),
+    *("openvino_int8", "openvino_int8_weights", "onnxruntime_static_int8"),
+    *("openvino_bf16", "openvino_fp16", "aot_packed", "aot_packed_frozen", "aot"),
     *("aot_frozen", "aot_bf16", "compile", "torchao_int8"),
     *("compile_frozen", "zentorch_frozen", "aot_autotune_frozen", "script_frozen"),
     *("passes", "passes_compiled", "aot_passes", "aot_passes_frozen", "compile_autotune"),

@@ -14,6 +14,9 @@ from passnet.passes.match.guards import EXAMPLE
 
 SOURCE = INCLUDE / "packed" / "packed_products.cpp"
 
+FROZEN = "frozen 1"
+"""Words of an op's form: its weights are constants of a package, and it does not watch them."""
+
 
 @cache
 def load_op() -> str:

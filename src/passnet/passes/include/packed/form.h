@@ -37,6 +37,7 @@ struct Form {
   int64_t norm_dim = -1;  // of a weight norm, whose directions and lengths are the first two weights
   int64_t way = -1;  // a number of `Way` to take; -1 for the fastest
   int64_t is_warm = 0;  // whether calls follow each other, so that weights lie in a near cache
+  int64_t is_frozen = 0;  // whether weights are constants of a package, which nobody writes
   std::vector<double> numbers;
 
   explicit Form(const std::string& text) {
@@ -51,7 +52,7 @@ struct Form {
     for (double number; words >> number;) numbers.push_back(number);
     words.clear();
     for (std::string word; words >> word;)
-      words >> (word == "weight_norm" ? norm_dim : word == "warm" ? is_warm : way);
+      words >> (word == "weight_norm" ? norm_dim : word == "warm" ? is_warm : word == "frozen" ? is_frozen : way);
     if ((is_line = num_dims == 1)) {
       num_dims = 2;
       stride.insert(stride.begin(), 1), padding.insert(padding.begin(), 0), dilation.insert(dilation.begin(), 1);

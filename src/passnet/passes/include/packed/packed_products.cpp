@@ -77,7 +77,8 @@ void look_at(Site& site, at::TensorList weights) {
   site.bytes.clear();
   site.storages.clear();
   for (const Tensor& weight : weights) {
-    passnet::add_parts(static_cast<const char*>(weight.const_data_ptr()), weight.nbytes(), true, site.bytes);
+    if (!site.form.is_frozen)
+      passnet::add_parts(static_cast<const char*>(weight.const_data_ptr()), weight.nbytes(), true, site.bytes);
     auto* storage = weight.storage().unsafeGetStorageImpl();
     site.storages.emplace_back(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage));
   }
@@ -85,6 +86,7 @@ void look_at(Site& site, at::TensorList weights) {
 }
 
 bool are_written(Site& site, at::TensorList weights) {
+  if (site.form.is_frozen) return false;
   passnet::Watch::of_process().after_fork();
   uint64_t updates = updates_of(weights);
   if (updates != site.num_updates)  // a copy that a card makes later may pass the kernel by
@@ -121,7 +123,7 @@ std::shared_ptr<Site> site_of(at::TensorList weights, c10::string_view form) {
   }
   std::lock_guard lock(sites_mutex);
   auto found = sites.find(key);
-  if (found != sites.end()) return found->second;
+  if (found != sites.end() && !(found->second->form.is_frozen && found->second->is_dropped())) return found->second;
   std::erase_if(sites, [](const auto& each) { return each.second->is_dropped(); });
   auto site = std::make_shared<Site>(key.form);
   look_at(*site, weights);
@@ -169,13 +171,14 @@ Tensor call(const Tensor& x, at::TensorList weights, const Optional& other, c10:
 
 // A recurrent layer in one direction, over x (steps, batch, inputs): the hidden states of all steps, the last one, and
 // the last cell of an LSTM. Weights are those of the input and of the hidden state, then their biases if there are any.
-// `text` names the layer, and says whether the last step comes first.
+// `text` names the layer, says whether the last step comes first, and ends in what the forms of its products add.
 std::tuple<Tensor, Tensor, Tensor> recur(const Tensor& x, at::TensorList weights, const Tensor& hidden,
                                          const Optional& cell, c10::string_view text) {
   std::istringstream words{std::string(text)};
-  std::string name;
+  std::string name, rest;
   bool is_reversed = false;
   words >> name >> is_reversed;
+  std::getline(words, rest);
   const auto kind = passnet::recurrent::kind_of(name);
   const bool is_gru = kind == passnet::recurrent::Kind::GRU;
   const int64_t steps = x.size(0), batch = x.size(1), size = hidden.size(-1);
@@ -184,7 +187,7 @@ std::tuple<Tensor, Tensor, Tensor> recur(const Tensor& x, at::TensorList weights
   if (!steps) throw std::runtime_error("passnet: a sequence of no steps");
   at::AutoDispatchBelowADInplaceOrView guard;
   const bool has_bias = weights.size() > 2;
-  const std::string form = has_bias ? "0 1 1 0 0.0 none none 32" : "0 1 0 0 0.0 none none 32";
+  const std::string form = (has_bias ? "0 1 1 0 0.0 none none 32" : "0 1 0 0 0.0 none none 32") + rest;
   std::vector<Tensor> of_input{weights[0]}, of_hidden{weights[1]};
   if (has_bias) of_input.push_back(weights[2]), of_hidden.push_back(weights[3]);
   Tensor given = call(x, of_input, {}, form).contiguous();  // for all steps at once
