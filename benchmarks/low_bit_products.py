@@ -48,13 +48,14 @@ def ways(own: list[torch.Tensor], rows: dict[int, torch.Tensor]) -> Iterator[Way
     yield "float32, torch", 4 * count, lambda: [torch.nn.functional.linear(x, w) for x, w in pairs]
     load_op()
     product = torch.ops.passnet_packed.product
-    for bits in (8, 4):
-        form = product_form(has_bias=False, bits=bits)
+    for bits, is_frozen in ((8, False), (8, True), (4, False), (4, True)):
+        form = product_form(has_bias=False, bits=bits, is_frozen=is_frozen)
 
         def ours(form: str = form) -> object:
             return [product(x, [w], None, form) for x, w in pairs]
 
-        yield f"{bits} bits, passnet", count * bits // 8, ours
+        may_change = "weights constant" if is_frozen else "weights watched"
+        yield f"{bits} bits, passnet, {may_change}", count * bits // 8, ours
     quantized = [_int8_of_torch(weight) for weight in own]
     yield (
         "8 bits, torch's dynamic quantisation",

@@ -48,15 +48,17 @@ def in_blocks(values: torch.Tensor, size: int) -> torch.Tensor:
 
 
 def rounded(values: torch.Tensor, bits: int, size: int) -> torch.Tensor:
-    """Values to the nearest of what some bits hold, with a scale for so many."""
+    """Values to the nearest of what some bits hold, with a scale for so many: of 4 in bfloat16."""
     blocks = in_blocks(values, size)
-    most = blocks.abs().amax(-1, keepdim=True)
-    scaled = blocks * torch.where(most > 0, 127 / most, 0)
+    scale = blocks.abs().amax(-1, keepdim=True) / 127
+    if bits == 4:
+        scale = scale.bfloat16().float()
+    scaled = blocks * torch.where(scale > 0, 1 / scale, 0)
     if bits == 8:
         whole = scaled.round()
     else:
         whole = LEVELS[(scaled[..., None] - LEVELS).abs().argmin(-1)]
-    back = whole.double() * (most / 127).double()
+    back = whole.double() * scale.double()
     return back.reshape(len(values), -1)[:, : values.shape[1]]
 
 

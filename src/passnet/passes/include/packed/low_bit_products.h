@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -31,7 +32,18 @@ constexpr int64_t PANEL = TOGETHER * LANES;
 constexpr int64_t VECTOR = LANES * QUAD;  // bytes
 constexpr int MOST_ROWS = 4;    // whose sums are in registers at once
 constexpr int ZERO = 128;      // weights are stored as bytes from 0 on
-constexpr int AHEAD = 8192;    // bytes between what is computed and what is fetched
+
+// Fetches what is computed some KB later. Intel's processors wait for fewer lines in the first cache than in the second.
+template <int BITS>
+inline void fetch(const uint8_t* bytes) {
+  auto* from = reinterpret_cast<const char*>(bytes);
+#ifdef __AMX_TILE__
+  if constexpr (BITS == 8) _mm_prefetch(from + 2048, _MM_HINT_T0);
+  else _mm_prefetch(from + 4096, _MM_HINT_T1);
+#elif PASSNET_VNNI
+  _mm_prefetch(from + 8192, _MM_HINT_T0);
+#endif
+}
 
 // NF4's levels, of 127.
 constexpr int8_t LEVELS[16] = {-127, -88, -67, -50, -36, -23, -12, 0, 10, 20, 31, 43, 56, 71, 92, 127};
@@ -40,23 +52,40 @@ inline int64_t blocks_of(int64_t inputs) { return (inputs + BLOCK - 1) / BLOCK; 
 
 // Weights (outputs, inputs), filled up with zeros to full blocks and panels. They lie in the order of reading: for each
 // panel of outputs the quads of inputs, for each of them the vectors of outputs. With 4 bits, a byte holds an input of
-// an even block, and above it the one of the next block. Scales of blocks lie likewise; 8 bits have one for all inputs.
+// an even block, and above it the one of the next block. Scales of blocks lie likewise, in bfloat16; 8 bits have one of
+// float32 for all inputs.
 struct Weights {
   int64_t outputs, inputs;
   int bits;
   uint8_t* bytes = nullptr;
-  float* scales = nullptr;
+  void* scales = nullptr;
 
   int64_t blocks() const { return bits == 4 ? (blocks_of(inputs) + 1) / 2 * 2 : blocks_of(inputs); }
   int64_t padded() const { return (outputs + PANEL - 1) / PANEL * PANEL; }
   int64_t bytes_of_output() const { return blocks() * BLOCK * bits / 8; }
   int64_t scales_of_output() const { return bits == 4 ? blocks() : 1; }
+  int64_t bytes_of_scales() const { return padded() * scales_of_output() * (bits == 4 ? 2 : 4); }
   uint8_t* quad_of(int64_t output, int64_t number) const {
     int64_t vector = (output / PANEL * bytes_of_output() / QUAD + number) * TOGETHER + output % PANEL / LANES;
     return bytes + (vector * LANES + output % LANES) * QUAD;
   }
-  float& scale_of(int64_t output, int64_t block) const {
-    return scales[(output / PANEL * scales_of_output() + block) * PANEL + output % PANEL];
+  int64_t place_of_scale(int64_t output, int64_t block) const {
+    return (output / PANEL * scales_of_output() + block) * PANEL + output % PANEL;
+  }
+  float* whole_scale(int64_t output) const { return static_cast<float*>(scales) + place_of_scale(output, 0); }
+  uint16_t* half_scale(int64_t output, int64_t block) const {
+    return static_cast<uint16_t*>(scales) + place_of_scale(output, block);
+  }
+  float scale_of(int64_t output, int64_t block) const {
+    if (bits == 8) return *whole_scale(output);
+    return std::bit_cast<float>(static_cast<uint32_t>(*half_scale(output, block)) << 16);
+  }
+  // Returns the scale as it is kept.
+  float set_scale(int64_t output, int64_t block, float scale) const {
+    if (bits == 8) return *whole_scale(output) = scale;
+    uint32_t word = std::bit_cast<uint32_t>(scale);
+    *half_scale(output, block) = static_cast<uint16_t>((word + 0x7fff + (word >> 16 & 1)) >> 16);  // to the nearest
+    return scale_of(output, block);
   }
 };
 
@@ -71,7 +100,7 @@ inline uint8_t nearest_level(float value) {
 inline bool pack_output(const Weights& to, int64_t output, const float* from) {
   for (int64_t quad = 0; quad < to.bytes_of_output() / QUAD; quad++)
     std::memset(to.quad_of(output, quad), to.bits == 4 ? 0x77 : ZERO, QUAD);
-  for (int64_t group = 0; group < to.scales_of_output(); group++) to.scale_of(output, group) = 0;
+  for (int64_t group = 0; group < to.scales_of_output(); group++) to.set_scale(output, group, 0);
   if (output >= to.outputs) return true;
   int64_t step = to.bits == 4 ? BLOCK : to.inputs;
   for (int64_t start = 0, group = 0; start < to.inputs; start += step, group++) {
@@ -81,8 +110,8 @@ inline bool pack_output(const Weights& to, int64_t output, const float* from) {
       if (!std::isfinite(from[i])) return false;
       most = std::max(most, std::abs(from[i]));
     }
-    to.scale_of(output, group) = most / 127;
-    float factor = most > 1e-30f ? 127 / most : 0;
+    const float scale = to.set_scale(output, group, most / 127);
+    float factor = most > 1e-30f ? 1 / scale : 0;
     for (int64_t i = start; i < end; i++) {
       if (to.bits == 8) {
         to.quad_of(output, i / QUAD)[i % QUAD] = static_cast<uint8_t>(ZERO + std::lrintf(from[i] * factor));
@@ -168,7 +197,6 @@ template <int ROWS, int BITS>
 [[gnu::noinline]] void sum_up(const Weights& w, int64_t panel, const Rows& x, int64_t row, float (*to)[PANEL]) {
   constexpr int PARTS = 8 / BITS;  // blocks whose inputs a byte holds
   const uint8_t* bytes = w.quad_of(panel * PANEL, 0);
-  const float* scales = &w.scale_of(panel * PANEL, 0);
   alignas(16) uint8_t levels[16];
   for (int level = 0; level < 16; level++) levels[level] = static_cast<uint8_t>(LEVELS[level] + ZERO);
 #if PASSNET_VNNI
@@ -193,7 +221,7 @@ template <int ROWS, int BITS>
 #pragma GCC unroll 4
       for (int step = 0; step < CHAINS * TOGETHER; step++, bytes += VECTOR) {
         const int chain = step / TOGETHER, t = step % TOGETHER;
-        _mm_prefetch(reinterpret_cast<const char*>(bytes + AHEAD), _MM_HINT_T0);
+        fetch<BITS>(bytes);
         const __m512i packed = _mm512_loadu_si512(bytes);
 #pragma GCC unroll 2
         for (int part = 0; part < PARTS; part++) {
@@ -218,8 +246,11 @@ template <int ROWS, int BITS>
           __m512i whole = found[r][part][t][0];
           if constexpr (CHAINS == 2) whole = _mm512_add_epi32(whole, found[r][part][t][1]);
           __m512 scale = _mm512_set1_ps(x.scales[(row + r) * x.blocks + block + part]);
-          if constexpr (BITS == 4)
-            scale = _mm512_mul_ps(scale, _mm512_loadu_ps(scales + (block + part) * PANEL + t * LANES));
+          if constexpr (BITS == 4) {
+            auto* own = reinterpret_cast<const __m256i*>(w.half_scale(panel * PANEL, block + part) + t * LANES);
+            __m512i bits = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(own)), 16);
+            scale = _mm512_mul_ps(scale, _mm512_castsi512_ps(bits));
+          }
           sums[r][t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), scale, sums[r][t]);
         }
   }
@@ -243,7 +274,7 @@ template <int ROWS, int BITS>
     for (int r = 0; r < ROWS; r++)
       for (int64_t o = 0; o < PANEL; o++) {
         float scale = x.scales[(row + r) * x.blocks + block];
-        if constexpr (BITS == 4) scale *= scales[block * PANEL + o];
+        if constexpr (BITS == 4) scale *= w.scale_of(panel * PANEL + o, block);
         to[r][o] += static_cast<float>(found[r][o]) * scale;
       }
   }

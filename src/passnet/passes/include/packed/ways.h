@@ -218,9 +218,9 @@ inline low_bit::Weights low_bits(const Form& form, const Tensor& weight, Tensor&
   low_bit::Weights found{weight.size(0), weight.size(1), form.bits};
   if (!bytes.defined()) {
     bytes = passnet::bytes_of(memory_of_weights(), found.padded() * found.bytes_of_output());
-    scales = floats(memory_of_weights(), found.padded() * found.scales_of_output());
+    scales = passnet::bytes_of(memory_of_weights(), found.bytes_of_scales());
   }
-  found.bytes = bytes.data_ptr<uint8_t>(), found.scales = scales.data_ptr<float>();
+  found.bytes = bytes.data_ptr<uint8_t>(), found.scales = scales.data_ptr();
   return found;
 }
 
