@@ -155,10 +155,21 @@ WAYS = {
     "2 1 1 1 1 1 1 1": ((2, 19, 18, 33), (70, 19, 3, 3), (ONEDNN, DIRECT, GATHERED, *WINOGRAD)),
     "2 1 1 2 0 1 1 1": ((3, 16, 5, 7), (16, 16, 3, 3), (ONEDNN, DIRECT, GATHERED, *WINOGRAD)),
     "2 1 1 1 0 1 1 3": ((1, 27, 13, 9), (60, 9, 3, 3), (ONEDNN, DIRECT, *WINOGRAD)),
+    "2 1 1 1 1 1 1 37": ((2, 37, 9, 13), (37, 1, 3, 3), (ONEDNN, DIRECT)),
+    "2 1 2 0 1 1 1 20": ((2, 20, 9, 13), (20, 1, 2, 3), (ONEDNN, DIRECT)),
+    "2 2 1 0 0 1 1 1": ((2, 20, 9, 13), (8, 20, 1, 1), (ONEDNN, DIRECT)),
     "3 1 1 1 1 1 1 1 1 1 1": ((2, 9, 4, 6, 11), (20, 9, 3, 3, 3), (ONEDNN, *WINOGRAD)),
     "3 2 1 1 0 0 1 1 1 1 2": ((1, 20, 5, 7, 9), (18, 10, 2, 3, 3), (ONEDNN, *WINOGRAD)),
 }
 """Words of a product or convolution, sizes of its argument and weights, and ways."""
+
+
+def of_more_channels(x: torch.Tensor) -> torch.Tensor:
+    """The same images as some channels of others, whose further ones hold what is not finite."""
+    around = x.new_full((len(x), 3, *x.shape[2:]), torch.nan)
+    last = torch.channels_last if x.dim() == 4 else torch.channels_last_3d
+    more = torch.cat([around, x, around[:, :2]], 1).to(memory_format=last)
+    return more[:, 3:-2]
 
 
 @pytest.mark.parametrize("words", WAYS)
@@ -176,7 +187,7 @@ def test_each_way_computes_the_same(words: str, activation: nn.Module) -> None:
         dims, *numbers = (int(word) for word in words.split())
         stride, padding = numbers[:dims], numbers[dims : 2 * dims]
         last = torch.channels_last if dims == 2 else torch.channels_last_3d
-        inputs = [x, x.to(memory_format=last)]
+        inputs = [x, x.to(memory_format=last), of_more_channels(x)]
         convolve = nn.functional.conv2d if dims == 2 else nn.functional.conv3d
         right = convolve(x, *weights, stride, padding, groups=numbers[-1])
         right += (other := torch.randn_like(right))
@@ -231,9 +242,10 @@ def test_a_large_number_spoils_no_other_pixels(way: int) -> None:
     for value in (500.0, -9999.0, 1e6, 1e20):
         x = torch.randn(1, 32, 24, 24)
         x[:, 0, 8, 8] = value
-        y = torch.ops.passnet_packed.product(x, weights, None, f"{form} way {way}")
         right = nn.functional.conv2d(x.double(), weights[0].double(), padding=1)
-        assert float((y - right)[..., far].abs().max()) < 1e-4, value
+        for each in (x, of_more_channels(x)):
+            y = torch.ops.passnet_packed.product(each, weights, None, f"{form} way {way}")
+            assert float((y - right)[..., far].abs().max()) < 1e-4, value
 
 
 @torch.no_grad()

@@ -30,7 +30,9 @@ struct Shape {
   int64_t groups = 1, in_channels, out_channels;  // of all groups
   // Of three dimensions, whose images are the frames of the result; `depth` is of the window.
   int64_t frames = 1, out_frames = 1, depth = 1, frame_stride = 1, frame_padding = 0;
+  int64_t in_pitch = 0;  // numbers from pixel to pixel of images that are some channels of others; 0 for all channels
 
+  int64_t in_step() const { return in_pitch ? in_pitch : in_channels; }
   int64_t taps() const { return rows * columns; }
   int64_t in() const { return in_channels / groups; }
   int64_t out() const { return out_channels / groups; }
@@ -128,7 +130,9 @@ class Places {
  public:
   // Rows of a window are read as a whole where all channels are of one group: they lie side by side.
   explicit Places(const Shape& shape, const float* x)
-      : shape(shape), x(x), is_whole(shape.groups == 1 && shape.dilation[1] == 1),
+      : shape(shape), x(x), 
+        is_whole(shape.groups == 1 && shape.dilation[1] == 1 &&
+                 (shape.columns == 1 || shape.in_step() == shape.in_channels)),
         taps(is_whole ? shape.rows : shape.taps()), in(is_whole ? shape.columns * shape.in() : shape.in()),
         zeros(is_whole ? in : shape.in_channels), found(taps * PIXELS), shifted(taps * PIXELS),
         lines(is_whole && shape.padding[1] ? taps * PIXELS * in : 0) {}
@@ -141,12 +145,12 @@ class Places {
   // Finds the windows of `pixels` pixels from `first` on.
   void find(int64_t first, int64_t pixels) {
     if (shape.is_rows()) {
-      for (int64_t i = 0; i < PIXELS; i++) found[i] = x + (first + std::min(i, pixels - 1)) * shape.in_channels;
+      for (int64_t i = 0; i < PIXELS; i++) found[i] = x + (first + std::min(i, pixels - 1)) * shape.in_step();
       return;
     }
     int64_t column = first % shape.out_width, line = first / shape.out_width;
     at_line(line);
-    int64_t left = column * shape.stride[1] - shape.padding[1], step = shape.stride[1] * shape.in_channels;
+    int64_t left = column * shape.stride[1] - shape.padding[1], step = shape.stride[1] * shape.in_step();
     int64_t last = left + (PIXELS - 1) * shape.stride[1] + (shape.columns - 1) * shape.dilation[1];
     bool is_inside = pixels == PIXELS && column + PIXELS <= shape.out_width && left >= 0 && last < shape.width &&
                      top >= 0 && top + (shape.rows - 1) * shape.dilation[0] < shape.height;
@@ -155,7 +159,7 @@ class Places {
       for (int64_t r = 0; r < shape.rows; r++)
         for (int64_t k = 0; k < (is_whole ? 1 : shape.columns); k++, to += PIXELS) {
           int64_t row = top + r * shape.dilation[0], place = left + k * shape.dilation[1];
-          const float* start = image + (row * shape.width + place) * shape.in_channels;
+          const float* start = image + (row * shape.width + place) * shape.in_step();
 #pragma GCC unroll 8
           for (int64_t i = 0; i < PIXELS; i++) to[i] = start + i * step;
         }
@@ -181,15 +185,15 @@ class Places {
  private:
   void at_line(int64_t line) {
     top = line % shape.out_height * shape.stride[0] - shape.padding[0];
-    image = x + line / shape.out_height * shape.height * shape.width * shape.in_channels;
+    image = x + line / shape.out_height * shape.height * shape.width * shape.in_step();
   }
 
   void at(int64_t i, int64_t column) {
-    int64_t left = column * shape.stride[1] - shape.padding[1], channels = shape.in_channels;
+    int64_t left = column * shape.stride[1] - shape.padding[1], channels = shape.in_channels, step = shape.in_step();
     for (int64_t r = 0; r < shape.rows; r++) {
       int64_t row = top + r * shape.dilation[0];
       bool is_in = row >= 0 && row < shape.height;
-      const float* start = image + (row * shape.width + left) * channels;
+      const float* start = image + (row * shape.width + left) * step;
       if (is_whole) {
         int64_t begin = std::max<int64_t>(0, -left), end = std::min(shape.columns, shape.width - left);
         const float*& place = found[r * PIXELS + i];
@@ -206,7 +210,7 @@ class Places {
       for (int64_t k = 0; k < shape.columns; k++) {
         int64_t offset = k * shape.dilation[1];
         bool is_pixel = is_in && left + offset >= 0 && left + offset < shape.width;
-        found[(r * shape.columns + k) * PIXELS + i] = is_pixel ? start + offset * channels : zeros.data();
+        found[(r * shape.columns + k) * PIXELS + i] = is_pixel ? start + offset * step : zeros.data();
       }
     }
   }
@@ -259,7 +263,7 @@ void depthwise_lines(const Shape& shape, const float* x, const float* by, float*
   constexpr int SPAN = (COLUMNS - 1) * STRIDE + SIZE;
   int64_t channels = shape.in_channels, width = shape.out_width;
   for (int64_t number = begin; number < end; number++) {
-    const float* image = x + number / shape.out_height * shape.height * shape.width * channels;
+    const float* image = x + number / shape.out_height * shape.height * shape.width * shape.in_step();
     int64_t top = number % shape.out_height * STRIDE - shape.padding[0];
     for (int64_t column = 0; column < width; column += COLUMNS) {
       int64_t left = column * STRIDE - shape.padding[1], count = std::min<int64_t>(COLUMNS, width - column);
@@ -270,7 +274,7 @@ void depthwise_lines(const Shape& shape, const float* x, const float* by, float*
 #pragma GCC unroll 16
         for (int j = 0; j < SPAN; j++) {
           bool is_line = top + r >= 0 && top + r < shape.height, is_pixel = left + j >= 0 && left + j < shape.width;
-          const float* pixel = image + ((top + r) * shape.width + left + j) * channels;
+          const float* pixel = image + ((top + r) * shape.width + left + j) * shape.in_step();
           from[r][j] = is_line && is_pixel ? pixel : zeros;
         }
       auto take = [&](int64_t channel, int64_t lanes) __attribute__((always_inline)) {
@@ -306,10 +310,10 @@ template <bool IS_PART>
 void depthwise_lines_of_any(const Shape& shape, const float* x, const float* by, float* y, const Finish& finish,
                             int64_t channel, int64_t begin, int64_t end, const float* zeros) {
   int64_t channels = shape.in_channels, width = shape.out_width, span = (shape.columns - 1) * shape.dilation[1];
-  const int64_t lanes = IS_PART ? channels - channel : LANES, stride = shape.stride[1], step = stride * channels;
+  const int64_t lanes = IS_PART ? channels - channel : LANES, stride = shape.stride[1], step = stride * shape.in_step();
   Lanes bias = finish.bias ? load_some(finish.bias + channel, lanes) : Lanes{};
   for (int64_t number = begin; number < end; number++) {
-    const float* image = x + number / shape.out_height * shape.height * shape.width * channels + channel;
+    const float* image = x + number / shape.out_height * shape.height * shape.width * shape.in_step() + channel;
     int64_t top = number % shape.out_height * shape.stride[0] - shape.padding[0];
     for (int64_t column = 0; column < width; column += COLUMNS) {
       Lanes sums[COLUMNS] = {bias, bias, bias, bias};
@@ -318,11 +322,11 @@ void depthwise_lines_of_any(const Shape& shape, const float* x, const float* by,
       for (int64_t r = 0; r < shape.rows; r++) {
         int64_t row = top + r * shape.dilation[0];
         if (row < 0 || row >= shape.height) continue;
-        const float* line = image + row * shape.width * channels;
+        const float* line = image + row * shape.width * shape.in_step();
         for (int64_t k = 0; k < shape.columns; k++) {
           int64_t place = first + k * shape.dilation[1];
           Lanes weight = load(by + (r * shape.columns + k) * LANES);
-          const float* from = line + place * channels;
+          const float* from = line + place * shape.in_step();
 #pragma GCC unroll 4
           for (int i = 0; i < COLUMNS; i++, place += stride, from += step)
             sums[i] += load_some(is_inside || (place >= 0 && place < shape.width) ? from : zeros, lanes) * weight;

@@ -40,9 +40,9 @@ template <int ROWS, int BLOCKS, int LINES>
     for (int b = 0; b < BLOCKS; b++) store(sums + i * PANEL + b * LANES, own[i][b]);
 }
 
-// The sums of some rows by one panel, which is `in` long.
+// The sums of some rows, `step` apart, by one panel, which is `in` long.
 template <int BLOCKS>
-void add_panel(const float* x, int64_t rows, int64_t in, const float* by, float* sums) {
+void add_panel(const float* x, int64_t step, int64_t rows, int64_t in, const float* by, float* sums) {
   constexpr int PANEL = BLOCKS * LANES;
   const int64_t num_tiles = (rows + PIXELS - 1) / PIXELS, most = (rows + num_tiles - 1) / num_tiles;
   for (int64_t first = 0; first < in; first += DEPTH) {
@@ -51,11 +51,11 @@ void add_panel(const float* x, int64_t rows, int64_t in, const float* by, float*
     for (int64_t row = 0, tile = 0; row < rows; tile++) {
       int64_t count = std::min(most, rows - row);
       auto add = [&]<int ROWS>(std::integral_constant<int, ROWS>) {
-        const float* from = x + row * in + first;
+        const float* from = x + row * step + first;
         float* to = sums + row * PANEL;
         const float* share = next + tile * lines / num_tiles * LANES;
-        if (num_tiles >= BLOCKS) add_part<ROWS, BLOCKS, 1>(from, in, part, depth, to, share);
-        else add_part<ROWS, BLOCKS, BLOCKS>(from, in, part, depth, to, tile ? part : next);
+        if (num_tiles >= BLOCKS) add_part<ROWS, BLOCKS, 1>(from, step, part, depth, to, share);
+        else add_part<ROWS, BLOCKS, BLOCKS>(from, step, part, depth, to, tile ? part : next);
       };
       [&]<int... I>(std::integer_sequence<int, I...>) {
         ((count == I + 1 && (add(std::integral_constant<int, I + 1>()), true)) || ...);
@@ -76,11 +76,11 @@ inline void stream(const Shape& shape, const float* x, const float* by, float* y
     for (int64_t number = begin; number < end; number++) {
       int64_t top = number / num_panels * most, count = std::min(most, rows - top);
       int64_t first = number % num_panels * MOST_BLOCKS, blocks = blocks_from(first, vectors), pitch = blocks * LANES;
-      const float *own = by + first * LANES * in, *from = x + top * in;
+      const float *own = by + first * LANES * in, *from = x + top * shape.in_step();
       std::fill(sums.begin(), sums.begin() + count * pitch, 0.0f);
-      if (blocks == 3) add_panel<3>(from, count, in, own, sums.data());
-      else if (blocks == 2) add_panel<2>(from, count, in, own, sums.data());
-      else add_panel<1>(from, count, in, own, sums.data());
+      if (blocks == 3) add_panel<3>(from, shape.in_step(), count, in, own, sums.data());
+      else if (blocks == 2) add_panel<2>(from, shape.in_step(), count, in, own, sums.data());
+      else add_panel<1>(from, shape.in_step(), count, in, own, sums.data());
       int64_t channel = first * LANES;
       finish.put_rows(sums.data(), pitch, count, std::min(pitch, out - channel), y, top * out + channel, out, channel);
     }
@@ -97,10 +97,10 @@ inline Shape rows_of_windows(const Shape& shape) {
 
 // Copies the window of each pixel, line by line, with zeros for what is outside of the image.
 inline void gather(const Shape& shape, const float* x, float* to) {
-  const int64_t channels = shape.in_channels, line = shape.columns * channels;
+  const int64_t channels = shape.in_channels, line = shape.columns * channels, step = shape.in_step();
   at::parallel_for(0, shape.images * shape.out_height, 1, [&](int64_t begin, int64_t end) {
     for (int64_t number = begin; number < end; number++) {
-      const float* image = x + number / shape.out_height * shape.height * shape.width * channels;
+      const float* image = x + number / shape.out_height * shape.height * shape.width * step;
       int64_t top = number % shape.out_height * shape.stride[0] - shape.padding[0];
       float* place = to + number * shape.out_width * shape.rows * line;
       for (int64_t column = 0; column < shape.out_width; column++)
@@ -112,11 +112,11 @@ inline void gather(const Shape& shape, const float* x, float* to) {
             if (row < 0 || row >= shape.height || before + after >= count) before = count, after = 0;
             std::fill(own, own + before * channels, 0.0f);
             if (before < count)
-              std::memcpy(own + before * channels, image + (row * shape.width + from + before) * channels,
+              std::memcpy(own + before * channels, image + (row * shape.width + from + before) * step,
                           (count - before - after) * channels * sizeof(float));
             std::fill(own + (count - after) * channels, own + count * channels, 0.0f);
           };
-          if (shape.dilation[1] == 1) copy(left, shape.columns, place);
+          if (shape.dilation[1] == 1 && step == channels) copy(left, shape.columns, place);
           else
             for (int64_t k = 0; k < shape.columns; k++) copy(left + k * shape.dilation[1], 1, place + k * channels);
         }

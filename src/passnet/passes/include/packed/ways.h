@@ -74,6 +74,15 @@ inline Tensor channels_last(const Tensor& x) {
   return last;
 }
 
+// The numbers from pixel to pixel of images that are some channels of others, with channels last; 0 if `x` is none.
+inline int64_t pitch_of(const Tensor& x) {
+  if (x.dim() != 4 || x.size(3) < 2) return 0;
+  const int64_t pitch = x.stride(3), line = x.size(3) * pitch;
+  bool is_last = x.size(1) == 1 || x.stride(1) == 1;
+  bool is_even = (x.size(2) == 1 || x.stride(2) == line) && (x.size(0) == 1 || x.stride(0) == x.size(2) * line);
+  return is_last && is_even && pitch > x.size(1) ? pitch : 0;
+}
+
 // Copies the windows of planes, one a channel, which lie side by side.
 inline void gather_planes(const direct::Shape& shape, const float* x, float* to) {
   const int64_t planes = shape.in_channels, size = planes * shape.taps();
@@ -104,8 +113,10 @@ inline Tensor windows_of(const Tensor& x, const direct::Shape& shape, bool is_la
 inline Tensor directly(const Packed& packed, const Form& form, const Tensor& values, const Optional& other,
                        const Tensor& given) {
   auto format = form.num_dims ? form.last() : at::MemoryFormat::Contiguous;
-  Tensor x = form.num_dims ? channels_last(values) : values.contiguous();
+  const int64_t pitch = form.num_dims == 2 ? pitch_of(values) : 0;
+  Tensor x = pitch ? values : form.num_dims ? channels_last(values) : values.contiguous();
   direct::Shape shape = shape_of(form, x, given);
+  shape.in_pitch = pitch;
   std::vector<int64_t> sizes = x.sizes().vec();
   if (form.num_dims == 3)
     sizes = {x.size(0), shape.out_channels, shape.out_frames, shape.out_height, shape.out_width};
@@ -126,7 +137,7 @@ inline Tensor directly(const Packed& packed, const Form& form, const Tensor& val
     }
     const float* from = x.const_data_ptr<float>();
     if (packed.way == Way::WINOGRAD_4)
-      is_right = !direct::winograd::has_outliers(from, x.numel()) && LargeTiles(shape).convolve(from, by, to, finish);
+      is_right = !direct::winograd::has_outliers(shape, from) && LargeTiles(shape).convolve(from, by, to, finish);
     else if (packed.way == Way::WINOGRAD_2) is_right = SmallTiles(shape).convolve(from, by, to, finish);
     else direct::stream(shape, from, by, to, finish);
   }
@@ -188,12 +199,14 @@ inline void finish(Tensor& y, int64_t rows, const Packed& packed, const Form& fo
 inline void product_of_rows(const Packed& packed, const Form& form, const Tensor& x, const Optional& other,
                      Tensor& y, int64_t rows) {
   int m = static_cast<int>(rows), n = static_cast<int>(y.numel() / rows), k = static_cast<int>(x.numel() / rows);
+  const int64_t pitch = form.num_dims ? pitch_of(x) : 0;
+  const int step = pitch ? static_cast<int>(pitch) : k;
   float* to = y.data_ptr<float>();
   const float *from = x.const_data_ptr<float>(), *by = packed.weight.const_data_ptr<float>();
   if (packed.way == Way::MKL_ROWS)
-    Mkl::of_torch()->multiply("n", "n", &n, &m, &k, &ONE, by, &n, from, &k, &ZERO, to, &n);
+    Mkl::of_torch()->multiply("n", "n", &n, &m, &k, &ONE, by, &n, from, &step, &ZERO, to, &n);
   else
-    Mkl::of_torch()->compute(ROW_MAJOR, PLAIN, PACKED, m, n, k, from, k, by, k, 0.0f, to, n);
+    Mkl::of_torch()->compute(ROW_MAJOR, PLAIN, PACKED, m, n, k, from, step, by, k, 0.0f, to, n);
   finish(y, rows, packed, form, other);
 }
 
@@ -294,7 +307,10 @@ inline Tensor product(Packed packed, const Form& form, const Tensor& values, con
   }
   if (form.num_dims && packed.way == Way::TORCH) return all_by_torch(form, values, other, given);
   if (packed.way == Way::LOW_BIT || packed.way == Way::BF16) return in_fewer_bits(packed, form, values, given);
-  Tensor x = values.is_non_overlapping_and_dense() ? values : values.contiguous();
+  const auto own_format = form.num_dims ? form.last() : at::MemoryFormat::Contiguous;
+  const bool is_by_rows = packed.way == Way::MKL || packed.way == Way::MKL_ROWS;
+  const bool is_as_wanted = values.is_non_overlapping_and_dense() || (is_by_rows && form.num_dims && pitch_of(values));
+  Tensor x = is_as_wanted ? values : values.contiguous(own_format);
   // oneDNN's own ReLU and clamp make a zero of NaN
   bool loses_nan = form.activation == "relu" || form.activation == "hardtanh";
   bool is_apart = packed.way == Way::ONEDNN_APART || other || loses_nan;
@@ -302,13 +318,12 @@ inline Tensor product(Packed packed, const Form& form, const Tensor& values, con
   Scalars scalars = is_apart ? Scalars() : form.scalars();
   Text algorithm(form.algorithm);
   Tensor y;
-  if (packed.way == Way::MKL || packed.way == Way::MKL_ROWS) {
-    auto format = form.num_dims ? form.last() : at::MemoryFormat::Contiguous;
-    Tensor dense = x.contiguous(format);
+  if (is_by_rows) {
+    Tensor dense = form.num_dims && pitch_of(x) ? x : x.contiguous(own_format);
     std::vector<int64_t> sizes = x.sizes().vec();
     sizes[form.num_dims ? 1 : sizes.size() - 1] = given[0].size(0);
-    y = passnet::empty_kept(sizes, format);
-    product_of_rows(packed, form, dense, in_format(other, format), y, rows_of(form, x));
+    y = passnet::empty_kept(sizes, own_format);
+    product_of_rows(packed, form, dense, in_format(other, own_format), y, rows_of(form, x));
     return y;
   }
   if (packed.way == Way::MKL_PATCHES) {

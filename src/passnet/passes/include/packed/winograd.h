@@ -127,9 +127,9 @@ class Tiles {
             for (int p = 0; p < POINTS; p++, own += in * pitch) {
               const float* from = at_points.get() + p * step;
               float* to = sums.get() + p * apart;
-              if (blocks == 3) add_panel<3>(from, rows, in, own, to);
-              else if (blocks == 2) add_panel<2>(from, rows, in, own, to);
-              else add_panel<1>(from, rows, in, own, to);
+              if (blocks == 3) add_panel<3>(from, in, rows, in, own, to);
+              else if (blocks == 2) add_panel<2>(from, in, rows, in, own, to);
+              else add_panel<1>(from, in, rows, in, own, to);
             }
             for (int64_t b = 0; b < blocks; b++)
               if (!interpolate(sums.get() + b * LANES, apart, pitch, start, rows, group, (first + b) * LANES, y,
@@ -172,7 +172,7 @@ class Tiles {
       for (int64_t t = 0; t < shape.depth; t++, to += shape.in()) {
         const int64_t frame = image % shape.out_frames * shape.frame_stride - shape.frame_padding + t;
         const int64_t number = image / shape.out_frames * shape.frames + frame;
-        const float* own = x + number * shape.height * shape.width * shape.in_channels;
+        const float* own = x + number * shape.height * shape.width * shape.in_step();
         evaluate_tile(frame >= 0 && frame < shape.frames ? own : nullptr, top, left, to, step);
       }
     }
@@ -184,7 +184,7 @@ class Tiles {
       for (int k = 0; k < SIDE; k++) {
         int64_t row = top + r, column = left + k;
         bool is_in = frame && row >= 0 && row < shape.height && column >= 0 && column < shape.width;
-        from[r * SIDE + k] = is_in ? frame + (row * shape.width + column) * shape.in_channels : zeros.data();
+        from[r * SIDE + k] = is_in ? frame + (row * shape.width + column) * shape.in_step() : zeros.data();
       }
     auto take = [&](int64_t channel, int64_t lanes) {
       Lanes lines[POINTS];
@@ -250,16 +250,19 @@ struct Magnitudes {
   float most = 0, sum = 0;
 };
 
-inline Magnitudes magnitudes_of(const float* x, int64_t count) {
+inline Magnitudes magnitudes_of(const float* x, int64_t pixels, int64_t channels, int64_t step) {
   Lanes most{}, sum{};
   auto take = [&](Lanes value) {
     value = value < Lanes{} ? -value : value;
     most = value > most ? value : most;
     sum += value;
   };
-  int64_t i = 0;
-  for (; i + LANES <= count; i += LANES) take(load(x + i));
-  if (i < count) take(load_some(x + i, count - i));
+  if (step == channels) channels *= pixels, pixels = 1;
+  for (int64_t pixel = 0; pixel < pixels; pixel++, x += step) {
+    int64_t i = 0;
+    for (; i + LANES <= channels; i += LANES) take(load(x + i));
+    if (i < channels) take(load_some(x + i, channels - i));
+  }
   Magnitudes found;
   for (int lane = 0; lane < LANES; lane++) {
     found.most = std::max(found.most, most[lane]);
@@ -271,12 +274,15 @@ inline Magnitudes magnitudes_of(const float* x, int64_t count) {
 // A number so much larger than the mean is rounded into pixels of its tile that do not see it, by 1e-7 of its magnitude.
 constexpr float LARGE = 1000;
 
-inline bool has_outliers(const float* x, int64_t count) {
+inline bool has_outliers(const Shape& shape, const float* x) {
+  const int64_t pixels = shape.images / shape.out_frames * shape.frames * shape.height * shape.width;
+  const int64_t channels = shape.in_channels, step = shape.in_step();
   auto join = [](Magnitudes a, Magnitudes b) { return Magnitudes{std::max(a.most, b.most), a.sum + b.sum}; };
-  Magnitudes all = at::parallel_reduce(
-      0, count, 1 << 16, Magnitudes(),
-      [&](int64_t begin, int64_t end, Magnitudes own) { return join(own, magnitudes_of(x + begin, end - begin)); }, join);
-  return all.most * static_cast<float>(count) > LARGE * all.sum;
+  auto some = [&](int64_t begin, int64_t end, Magnitudes own) {
+    return join(own, magnitudes_of(x + begin * step, end - begin, channels, step));
+  };
+  Magnitudes all = at::parallel_reduce(0, pixels, std::max<int64_t>(1, (1 << 16) / channels), Magnitudes(), some, join);
+  return all.most * static_cast<float>(pixels * channels) > LARGE * all.sum;
 }
 
 // Whether it is of windows of 3 x 3 that are next to each other, and of enough tiles.
