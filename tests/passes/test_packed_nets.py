@@ -37,3 +37,48 @@ def test_random_nets() -> None:
         torch._dynamo.reset()
         compare(net, torch.compile(net, backend=packed, dynamic=False), x)
     assert num_packed > 150
+
+
+class Shuffled(torch.nn.Module):
+    """Convolutions of shuffled channels, as of ShuffleNet; it may write into, or return, these."""
+
+    def __init__(self, copies: bool, writes: bool, returns: bool) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Conv2d(8, 12, 1), torch.nn.Conv2d(6, 9, 3)
+        self.copies, self.writes, self.returns = copies, writes, returns
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = self.first(x)
+        batch, channels, height, width = y.shape
+        groups = y.view(batch, 3, channels // 3, height, width)
+        shuffled = groups.transpose(1, 2)
+        if self.copies:
+            shuffled = shuffled.contiguous().view(batch, -1, height, width)
+        else:
+            shuffled = shuffled.reshape(batch, -1, height, width)
+        if self.writes:
+            shuffled.add_(1.0)
+        z = self.second(shuffled.chunk(2, 1)[1])
+        return (z, shuffled, y) if self.returns else (z,)
+
+
+@pytest.mark.parametrize("copies", [False, True])
+@pytest.mark.parametrize(("writes", "returns"), [(False, False), (False, True), (True, True)])
+@torch.no_grad()
+def test_shuffled_channels_stay_last(copies: bool, writes: bool, returns: bool) -> None:
+    load_op()
+    graphs: list[torch.fx.Graph] = []
+
+    def packed(module: torch.fx.GraphModule, _: Any) -> Any:
+        assert pack_products(module) == 2
+        graphs.append(module.graph)
+        return module.forward
+
+    net, x = Shuffled(copies, writes, returns).eval(), torch.randn(2, 8, 6, 6)
+    torch._dynamo.reset()
+    compare(net, torch.compile(net, backend=packed, dynamic=False), x)
+    methods = [node.target for node in graphs[0].nodes if node.op == "call_method"]
+    assert methods.count("contiguous") == 1 + 2 * returns, "of outputs alone"
+    assert methods.count("reshape") == 1
+    [shuffled] = [node for node in graphs[0].nodes if node.target == "reshape"]
+    assert shuffled.args[1:] == (2, 6, 6, 12), "channels are last in memory"

@@ -273,6 +273,10 @@ class _Layouts:
         self.graph, self.index, self.products = index.graph, index, products
         self.renamed: list[torch.fx.Node] = []
         """Calls of `view` that must become `reshape`."""
+        self.merged: list[torch.fx.Node] = []
+        """Calls that merge two axes of channels, which now lie last in memory."""
+        self.copies = {copy for node in self.graph.nodes if (copy := _copy_to_merge(node))}
+        """Calls of `contiguous` that only let such a call be a `view`."""
         self.outputs: list[torch.fx.Node] = []
         """Outputs whose strides are others now."""
 
@@ -304,6 +308,14 @@ class _Layouts:
         def given(argument: torch.fx.Node) -> Any:
             return new[argument] if argument in new else argument.meta.get(EXAMPLE)
 
+        if node in self.copies:
+            return given(node.args[0])
+        if _merges_channels(node) and node.args[0] in new:
+            value = new[node.args[0]]
+            self.merged.append(node)
+            for method, *sizes in _merging_steps(value):
+                value = getattr(value, method)(*sizes)
+            return value
         args, kwargs = torch.fx.map_arg((node.args, node.kwargs), given)
         name = callable_name(node.target) if callable(node.target) else f"Tensor.{node.target}"
         if name.endswith(("as_strided", "stride", "is_contiguous")):
@@ -337,10 +349,13 @@ class _Layouts:
         written into later: `contiguous` and `reshape` copy as the layout wants it.
         """
         group = self.index.group(node)
+        if node in self.copies:  # which nothing but the call after it sees
+            return False
         if not any(node < w and self.index.group(w) == group for w in self.index.writers):
             return False
-        former = [each.meta.get(EXAMPLE) for each in node.all_input_nodes]
-        latter = [new.get(each, each.meta.get(EXAMPLE)) for each in node.all_input_nodes]
+        given = [n.args[0] if n in self.copies else n for n in node.all_input_nodes]
+        former = [each.meta.get(EXAMPLE) for each in given]
+        latter = [new.get(each, each.meta.get(EXAMPLE)) for each in given]
         return _shares(node.meta.get(EXAMPLE), former) != _shares(value, latter)
 
     def _restore(self, output: torch.fx.Node, new: Mapping[torch.fx.Node, Any]) -> bool:
@@ -352,10 +367,22 @@ class _Layouts:
                 self.outputs.append(node)
         return True
 
-    def apply(self, results: Mapping[torch.fx.Node, torch.fx.Node]) -> None:
-        """Change calls in the graph; `results` are the products' new nodes."""
+    def apply(self, results: dict[torch.fx.Node, torch.fx.Node]) -> None:
+        """Change calls in the graph; `results` are the new nodes in the place of others."""
         for node in self.renamed:
             node.target = "reshape"
+        for node in self.merged:
+            before: Any = node.args[0]
+            merged = before.args[0] if before in self.copies else before
+            with self.graph.inserting_before(node):
+                for method, *sizes in _merging_steps(before.meta[EXAMPLE]):
+                    merged = self.graph.call_method(method, (merged, *sizes))
+            merged.meta[EXAMPLE] = node.meta[EXAMPLE]
+            node.replace_all_uses_with(merged)
+            results[node] = merged
+            self.graph.erase_node(node)
+            if before in self.copies:
+                self.graph.erase_node(before)
         [output] = [node for node in self.graph.nodes if node.op == "output"]
         for node in self.outputs:
             last = results.get(node, node)
@@ -369,6 +396,37 @@ class _Layouts:
                     laid_out = self.graph.call_method(method, (laid_out, *args))
             laid_out.meta[EXAMPLE] = example
             output.replace_input_with(last, laid_out)
+
+
+def _merges_channels(node: torch.fx.Node) -> bool:
+    """Return whether a call merges the two axes of channels of images, as after a shuffle."""
+    if node.op != "call_method" or node.target not in ("view", "reshape"):
+        return False
+    former, after = example_of(node.args[0]), example_of(node)
+    if former is None or after is None or former.dim() != 5:
+        return False
+    if not all(type(size) is int for size in (*former.shape, *after.shape)):
+        return False
+    batch, first, second, *image = former.shape
+    return (batch, first * second, *image) == (*after.shape,)
+
+
+def _copy_to_merge(node: torch.fx.Node) -> torch.fx.Node | None:
+    """Return the call of `contiguous` which lets a call merge two axes of channels, if any."""
+    before: Any = node.args[0] if _merges_channels(node) else None
+    if before is None or before.target != "contiguous" or len(before.users) > 1:
+        return None
+    return before if len(before.args) + len(before.kwargs) == 1 else None
+
+
+def _merging_steps(value: torch.Tensor) -> list[tuple[Any, ...]]:
+    """Return methods with arguments that merge two axes of channels, which are last in memory."""
+    batch, first, second, height, width = value.shape
+    return [
+        ("permute", 0, 3, 4, 1, 2),
+        ("reshape", batch, height, width, first * second),
+        ("permute", 0, 3, 1, 2),
+    ]
 
 
 def _is_dense(value: torch.Tensor) -> bool:
