@@ -4,10 +4,10 @@ Run it with `python -m benchmarks.packed_weights FOLDER [--net NAME ...] [--thre
 to go on. `--net drawn` measures the 40 nets of `optimize_nets.txt`. All ways of a net are timed in
 turns in one process; `again` is stock `torch.compile` once more, and `aot_packed` a package of
 AOTInductor with packed weights. Weights may change there, and are folded in for good by the others:
-`aot_packed_frozen`, `frozen` (Inductor's `freezing`), and as `benchmarks.deployed` sets them up by hand `aot`,
-`openvino`, `onnxruntime` and, on AMD's processors, `zentorch`. `square` is a product of square
-matrices beside them: what the net's products and convolutions would take at its rate is the least
-time of the net.
+`aot_packed_frozen`, `frozen` (Inductor's `freezing`), and as `benchmarks.deployed` sets them up by
+hand `aot`, `openvino`, `onnxruntime` and, on AMD's processors, `zentorch`. `square` is a product of
+square matrices beside them: what the net's products and convolutions would take at its rate is the
+least time of the net.
 """
 
 import copy
@@ -147,9 +147,7 @@ def _over_best(records: Sequence[Mapping[str, Any]], title: str) -> Table:
         ms = record["ms"]
         best = min(ms[way] for way in others if way in ms)
         gains.append(best / min(ms[way] for way in ("packed", "aot_packed") if way in ms))
-        cells = [
-            f"{ms[way]:.2f}" if way in ms else "–" for way in (*others, "packed", *PACKAGES)
-        ]
+        cells = [f"{ms[way]:.2f}" if way in ms else "–" for way in (*others, "packed", *PACKAGES)]
         rate = 2 * SQUARE**3 / ms["square"] if "square" in ms else 0.0
         bound = f"{best * rate / record['products']:.2f}" if rate else "–"
         rows.append((record["net"], *cells, f"{gains[-1]:.2f}", bound))
