@@ -153,12 +153,22 @@ def test_cheap_backends_come_first_and_autotuning_last() -> None:
 
 
 def test_weights_that_will_not_change_are_packed_without_a_watch() -> None:
-    free, frozen = (
-        OptimizeSettings(freeze=freeze, tolerance=0.1).tried(BACKENDS) for freeze in (False, True)
-    )
-    for name in ("aot_packed", "aot_int8", "aot_int4"):
-        assert name in free and f"{name}_frozen" not in free
-        assert name not in frozen and f"{name}_frozen" in frozen
+    free, frozen = (OptimizeSettings(freeze=freeze, tolerance=0.1) for freeze in (False, True))
+
+    def names(settings: OptimizeSettings, may_fold: bool) -> set[str]:
+        return {
+            name
+            for name in settings.tried(BACKENDS)
+            if not settings.leaves_out(BACKENDS[name], may_fold)
+        }
+
+    watched = {"aot_packed", "aot_int8", "aot_int4"}
+    constant = {f"{name}_frozen" for name in watched}
+    assert names(free, True) & (watched | constant) == watched
+    assert names(frozen, True) & (watched | constant) == constant
+    assert watched <= names(frozen, False), "where other signatures hold folded weights"
+    named = OptimizeSettings(freeze=True, backends=("aot_packed",))
+    assert not named.leaves_out(BACKENDS["aot_packed"], True)
 
 
 @pytest.mark.parametrize(

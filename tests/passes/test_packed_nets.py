@@ -82,3 +82,35 @@ def test_shuffled_channels_stay_last(copies: bool, writes: bool, returns: bool) 
     assert methods.count("reshape") == 1
     [shuffled] = [node for node in graphs[0].nodes if node.target == "reshape"]
     assert shuffled.args[1:] == (2, 6, 6, 12), "channels are last in memory"
+
+
+def written_between(conv: torch.nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    y = conv(x)
+    batch, channels, height, width = y.shape
+    groups = y.view(batch, 3, channels // 3, height, width).transpose(1, 2).contiguous()
+    y.mul_(2.0)
+    return y, groups.view(batch, -1, height, width)
+
+
+def written_after(conv: torch.nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    y = conv(x)
+    batch, channels, height, width = y.shape
+    last = y.permute(0, 2, 3, 1).unsqueeze(-1).contiguous()
+    merged = last.view(batch, height * width, channels, 1)
+    merged.add_(1.0)
+    return y, merged
+
+
+@pytest.mark.parametrize("function", [written_between, written_after])
+@torch.no_grad()
+def test_a_copy_of_channels_is_made_where_it_was(function: Any) -> None:
+    load_op()
+
+    def packed(module: torch.fx.GraphModule, _: Any) -> Any:
+        pack_products(module)
+        return module.forward
+
+    conv, x = torch.nn.Conv2d(8, 12, 1), torch.randn(2, 8, 6, 6)
+    torch._dynamo.reset()
+    fast = torch.compile(lambda x: function(conv, x), backend=packed, dynamic=False)
+    compare(lambda x: function(conv, x), fast, x)

@@ -284,7 +284,8 @@ def _optimized(
             num_folded = 1 + sum(built.is_frozen for built in built_backends)
             may_fold = num_folded == 1 or num_folded * call.num_bytes <= LARGE_BYTES
             may_fold = may_fold or step_of is not None  # an encoder's weights are its own
-            asked = (call, home, plan, settings, own, progress, runner, serves, may_fold)
+            kept = {n: b for n, b in plan.items() if not settings.leaves_out(b, may_fold)}
+            asked = (call, home, kept, settings, own, progress, runner, serves, may_fold)
             signature, built = optimize_signature(*asked)
             if built is None and group.singly:  # no backend serves all sizes
                 shutil.rmtree(home)

@@ -175,6 +175,10 @@ class OptimizeSettings:
             return True
         return not self.precision and self.allowed_error is not None
 
+    def leaves_out(self, backend: "Backend", may_fold: bool) -> bool:
+        """Return whether a backend is one for changing weights where a frozen one is as good."""
+        return self.freeze and may_fold and not self.backends and backend.when == "changing"
+
     @property
     def asked(self) -> LlmSettings | None:
         """The LLM with its settings."""
@@ -190,7 +194,7 @@ class OptimizeSettings:
         from passnet.optimizer.backends.registry import all_backends  # with torch: a second
 
         backends = all_backends() if backends is None else backends
-        occasions = {"usual", "freeze" if self.freeze else "changing"}
+        occasions = {"usual", "changing"} | ({"freeze"} if self.freeze else set())
         occasions |= {"authors"} if self.authors or self.llm else set()
         names = self.backends or tuple(
             name

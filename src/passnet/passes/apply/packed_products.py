@@ -349,11 +349,13 @@ class _Layouts:
         written into later: `contiguous` and `reshape` copy as the layout wants it.
         """
         group = self.index.group(node)
-        if node in self.copies:  # which nothing but the call after it sees
+        if node in self.copies and _other_strides(value, node.meta[EXAMPLE]):
+            return False  # it is merged with the call after it, which nothing else sees
+        given, start = node.all_input_nodes, node
+        if node in self.merged and given[0] in self.copies:  # what it copies, and where
+            given, start = given[0].all_input_nodes, given[0]
+        if not any(start < w and self.index.group(w) == group for w in self.index.writers):
             return False
-        if not any(node < w and self.index.group(w) == group for w in self.index.writers):
-            return False
-        given = [n.args[0] if n in self.copies else n for n in node.all_input_nodes]
         former = [each.meta.get(EXAMPLE) for each in given]
         latter = [new.get(each, each.meta.get(EXAMPLE)) for each in given]
         return _shares(node.meta.get(EXAMPLE), former) != _shares(value, latter)
@@ -373,15 +375,17 @@ class _Layouts:
             node.target = "reshape"
         for node in self.merged:
             before: Any = node.args[0]
-            merged = before.args[0] if before in self.copies else before
-            with self.graph.inserting_before(node):
+            is_copied = before in self.copies
+            merged = before.args[0] if is_copied else before
+            # where values are copied, as what is written into them afterwards is not seen
+            with self.graph.inserting_before(before if is_copied else node):
                 for method, *sizes in _merging_steps(before.meta[EXAMPLE]):
                     merged = self.graph.call_method(method, (merged, *sizes))
             merged.meta[EXAMPLE] = node.meta[EXAMPLE]
             node.replace_all_uses_with(merged)
             results[node] = merged
             self.graph.erase_node(node)
-            if before in self.copies:
+            if is_copied:
                 self.graph.erase_node(before)
         [output] = [node for node in self.graph.nodes if node.op == "output"]
         for node in self.outputs:
