@@ -51,6 +51,7 @@ BACKENDS = (
     "graph",
     "aot",
     "aot_packed",
+    "aot_packed_frozen",
     "aot_frozen",
     "aot_autotune_frozen",
     *OTHERS,
