@@ -309,7 +309,7 @@ class _Layouts:
             return new[argument] if argument in new else argument.meta.get(EXAMPLE)
 
         if node in self.copies:
-            return given(node.args[0])
+            return given(node.all_input_nodes[0])
         if _merges_channels(node) and node.args[0] in new:
             value = new[node.args[0]]
             self.merged.append(node)
