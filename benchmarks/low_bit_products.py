@@ -20,7 +20,7 @@ import torch
 from rich.console import Console
 
 from passnet.pages.tables.tables import Table, print_table
-from passnet.passes.apply.packed_op import load_op
+from passnet.passes.apply.packed_op import FROZEN, load_op
 from passnet.passes.apply.packed_products import product_form
 
 LAYERS = 16
@@ -49,7 +49,7 @@ def ways(own: list[torch.Tensor], rows: dict[int, torch.Tensor]) -> Iterator[Way
     load_op()
     product = torch.ops.passnet_packed.product
     for bits, is_frozen in ((8, False), (8, True), (4, False), (4, True)):
-        form = product_form(has_bias=False, bits=bits, is_frozen=is_frozen)
+        form = product_form(has_bias=False, bits=bits) + f" {FROZEN}" * is_frozen
 
         def ours(form: str = form) -> object:
             return [product(x, [w], None, form) for x, w in pairs]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from passnet.passes.apply.packed_op import load_op
+from passnet.passes.apply.packed_op import FROZEN, freeze_weights, load_op
 from passnet.passes.apply.packed_products import pack_products
 from tests.passes.packed_nets import RandomNet
 from tests.passes.test_packed_products import compare
@@ -114,3 +114,34 @@ def test_a_copy_of_channels_is_made_where_it_was(function: Any) -> None:
     torch._dynamo.reset()
     fast = torch.compile(lambda x: function(conv, x), backend=packed, dynamic=False)
     compare(lambda x: function(conv, x), fast, x)
+
+
+class ConvolvedAndRecurrent(torch.nn.Module):
+    """A net whose layers become packed ops of both kinds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.lstm = torch.nn.Conv1d(8, 6, 3), torch.nn.LSTM(6, 4, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.lstm(self.conv(x).mT)[0]
+
+
+@torch.no_grad()
+def test_frozen_weights_are_frozen_in_all_ops() -> None:
+    load_op()
+    forms: list[str] = []
+
+    def packed(module: torch.fx.GraphModule, _: Any) -> Any:
+        num_packed = pack_products(module)
+        freeze_weights(module.graph)
+        module.recompile()
+        ops = [node for node in module.graph.nodes if "passnet_packed" in str(node.target)]
+        forms.extend(node.args[-1] for node in ops)
+        assert num_packed == len(forms) == 2
+        return module.forward
+
+    net, x = ConvolvedAndRecurrent().eval(), torch.randn(2, 8, 9)
+    torch._dynamo.reset()
+    compare(net, torch.compile(net, backend=packed, dynamic=False), x)
+    assert all(form.endswith(f" {FROZEN}") for form in forms)

@@ -10,7 +10,7 @@ from torch import nn
 from torch._inductor import config
 
 from passnet.errors import InputError, PassError
-from passnet.passes.apply.packed_op import load_op
+from passnet.passes.apply.packed_op import FROZEN, load_op
 from passnet.passes.apply.packed_products import product_form
 from passnet.passes.compilation import build, check_watch
 from passnet.passes.inductor_pass import InductorPass, passes_in_inductor
@@ -263,7 +263,7 @@ def test_weights_of_another_layout_in_the_same_memory() -> None:
 def test_frozen_weights_are_packed_once_for_each_that_lie_in_their_memory() -> None:
     load_op()
     values, x = np.random.default_rng(0).standard_normal((64, 96), dtype=np.float32), torch.ones(96)
-    form = product_form(has_bias=False, bits=32, is_frozen=True)
+    form = f"{product_form(has_bias=False, bits=32)} {FROZEN}"
     for _ in range(2):
         weight = torch.from_numpy(values)
         right = nn.functional.linear(x, weight)

@@ -26,7 +26,7 @@ from passnet.optimizer.backends.in_child import (
 from passnet.optimizer.call.net_call import BuiltBackend, NetCall
 from passnet.optimizer.call.weight_file import LARGE_BYTES
 from passnet.optimizer.record import Precision
-from passnet.passes.apply.packed_op import load_op
+from passnet.passes.apply.packed_op import freeze_weights, load_op
 from passnet.passes.kernel_op import kernels_of, load_kernels, write_kernels
 
 _KEPT_CONSTANTS = {"always_keep_tensor_constants": True, "joint_graph_constant_folding": False}
@@ -67,8 +67,7 @@ def packed_backend(
     other where weights will not change.
     """
     load = partial(_load_packed, is_frozen=is_frozen, with_passes=with_passes)
-    options = {"freezing": True, **_KEPT_CONSTANTS} if is_frozen else {}
-    make = partial(_make_packed, program_of=program_of, options=options)
+    make = partial(_make_packed, program_of=program_of, is_frozen=is_frozen)
     when: Occasion = "freeze" if is_frozen else "changing"
     return Backend(says, load, load, is_frozen, is_inductor=True, make=make, when=when, **fields)
 
@@ -78,14 +77,18 @@ def _make_packed(
     folder: Path,
     name: str,
     program_of: Callable[[NetCall], ExportedProgram],
-    options: Mapping[str, Any],
+    is_frozen: bool,
 ) -> MakeFile:
     if not call.is_on_cpu:
         raise BackendError("weights are packed on a CPU alone")
     program = program_of(call)
-    save_program(call, folder, program)
-    if not options:
+    if is_frozen:
+        freeze_weights(program.graph)
+        program.graph_module.recompile()
+    else:
         torch.save(held_constants(call, program), folder / CONSTANTS_FILE)
+    save_program(call, folder, program)
+    options = {"freezing": True, **_KEPT_CONSTANTS} if is_frozen else {}
     return partial(_compile_packed, folder, options)
 
 
@@ -222,7 +225,7 @@ BACKENDS: Mapping[str, Backend] = {
     ),
     "aot_packed_frozen": packed_backend(
         "AOTInductor with freezing, weights packed once",
-        partial(packed_program, is_frozen=True),
+        packed_program,
         with_passes=True,
         is_frozen=True,
         is_of_one_size=True,

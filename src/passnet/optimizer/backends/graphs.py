@@ -288,15 +288,15 @@ def rewritten_program(call: NetCall, passes: Sequence[Path]) -> ExportedProgram:
     return program
 
 
-def packed_program(call: NetCall, is_frozen: bool = False) -> ExportedProgram:
+def packed_program(call: NetCall) -> ExportedProgram:
     """Return the graph of a net as a program whose weights are packed at its first call.
 
-    Attention that the net writes out is one call in it. `is_frozen` lets its ops watch no weights.
+    Attention that the net writes out is one call in it.
     """
     load_op()
     graph = net_graph(call)
     fuse_attention(graph.module)
-    if not pack_products(graph.module, is_frozen=is_frozen):
+    if not pack_products(graph.module):
         raise BackendError("the graph has no product or convolution whose weights can be packed")
     return _exported(call, graph, graph.module.forward)
 

@@ -23,11 +23,9 @@ from passnet.passes.apply.packed_products import product_form
 _ATEN = torch.ops.aten
 
 
-def low_bit_program(
-    program: ExportedProgram, bits: int, is_frozen: bool = False
-) -> ExportedProgram:
+def low_bit_program(program: ExportedProgram, bits: int) -> ExportedProgram:
     """Return a program whose products by weights of float32 take them in fewer bits, and where
-    the attention of a decoder's step is one op. `is_frozen` lets the products watch no weights.
+    the attention of a decoder's step is one op.
 
     Raises:
         BackendError: there is no such product.
@@ -39,7 +37,7 @@ def low_bit_program(
     graph = made.graph_module.graph
     held = {*signature.inputs_to_parameters, *signature.inputs_to_buffers}
     with made.graph_module._set_replace_hook(signature.get_replace_hook()):  # renames outputs
-        nodes = [node for node in graph.nodes if _put(graph, node, held, bits, is_frozen)]
+        nodes = [node for node in graph.nodes if _put(graph, node, held, bits)]
     if not nodes:
         raise BackendError("the graph has no product by weights in float32")
     for node in nodes:
@@ -50,7 +48,7 @@ def low_bit_program(
     return made
 
 
-def _put(graph: torch.fx.Graph, node: Any, held: set[str], bits: int, is_frozen: bool) -> bool:
+def _put(graph: torch.fx.Graph, node: Any, held: set[str], bits: int) -> bool:
     """Put a product in fewer bits beside a node that is one; return whether it is."""
     if node.target is _ATEN.linear.default:
         x, weight, bias = (*node.args, None)[:3]
@@ -68,7 +66,7 @@ def _put(graph: torch.fx.Graph, node: Any, held: set[str], bits: int, is_frozen:
             weight = graph.call_function(_ATEN.t.default, (weight,))
             weight.meta["val"] = value
         weights = [weight] if bias is None else [weight, bias]
-        form = product_form(len(weights) > 1, bits, is_frozen)
+        form = product_form(len(weights) > 1, bits)
         product = torch.ops.passnet_packed.product.default
         made = graph.call_function(product, (x, weights, None, form))
     made.meta.update(node.meta)
@@ -87,7 +85,7 @@ def _is_weight(node: Any, held: set[str], rank: int) -> bool:
 def _low_bits(bits: int, precision: Precision, is_frozen: bool = False) -> Backend:
     return packed_backend(
         f"AOTInductor, weights packed once in {bits} bits",
-        lambda call: low_bit_program(call.exported_flat, bits, is_frozen),
+        lambda call: low_bit_program(call.exported_flat, bits),
         is_frozen=is_frozen,
         precision=precision,
     )

@@ -15,7 +15,7 @@ from passnet.passes.match.guards import EXAMPLE
 SOURCE = INCLUDE / "packed" / "packed_products.cpp"
 
 FROZEN = "frozen 1"
-"""Words of an op's form: its weights are constants of a package, and it does not watch them."""
+"""Words at the end of an op's form: its weights are constants of a package, and not watched."""
 
 
 @cache
@@ -41,6 +41,15 @@ def load_op() -> str:
     torch.library.register_fake("passnet_packed::recur", _fake_recur)
     torch.library.register_fake("passnet_packed::attend", _fake_attend)
     return path.stem
+
+
+def freeze_weights(graph: torch.fx.Graph) -> None:
+    """Let the packed ops of a graph not watch their weights, which nobody may write any more."""
+    ops = torch.ops.passnet_packed
+    for node in graph.nodes:
+        if node.target in (ops.product.default, ops.recur.default):
+            *others, form = node.args
+            node.args = (*others, f"{form} {FROZEN}")
 
 
 def _fake(

@@ -19,13 +19,7 @@ from torch.utils._pytree import tree_leaves
 
 from passnet.passes.apply.axes import memory_order
 from passnet.passes.apply.first_call import memory_of
-from passnet.passes.apply.packed_op import (
-    FROZEN,
-    channels_last,
-    example_of,
-    is_plain,
-    is_weight,
-)
+from passnet.passes.apply.packed_op import channels_last, example_of, is_plain, is_weight
 from passnet.passes.apply.packed_recurrent import put_recurrent, recurrent_layers
 from passnet.passes.match.activations import Activation, activation_of
 from passnet.passes.match.graph_index import GraphIndex, first_values
@@ -67,9 +61,6 @@ class _Product:
     norm_dim: int = -1
     """The dimension of a weight norm, whose directions and lengths are the first two weights."""
 
-    is_frozen: bool = False
-    """The weights are constants of a package, which the op does not watch."""
-
     def form(self) -> str:
         """Return what the op is told, in words."""
         window = (self.stride, self.padding, self.dilation)
@@ -79,25 +70,20 @@ class _Product:
             *(self.num_dims, *sum(window, ()), *flags),
             *(repr(self.epsilon or 0.0), name, algorithm, self.bits, *map(repr, numbers)),
             *(("weight_norm", self.norm_dim) if self.norm_dim >= 0 else ()),
-            *((FROZEN,) if self.is_frozen else ()),
         )
         return " ".join(map(str, parts))
 
 
-def product_form(has_bias: bool, bits: int, is_frozen: bool = False) -> str:
+def product_form(has_bias: bool, bits: int) -> str:
     """Return what the op is told of a product by weights in so many bits."""
     nodes: Any = None  # which it is not told
-    product = _Product(0, nodes, nodes, nodes, has_bias=has_bias, bits=bits, is_frozen=is_frozen)
-    return product.form()
+    return _Product(0, nodes, nodes, nodes, has_bias=has_bias, bits=bits).form()
 
 
-def pack_products(
-    module: torch.fx.GraphModule, weight_bits: int = 32, is_frozen: bool = False
-) -> int:
+def pack_products(module: torch.fx.GraphModule, weight_bits: int = 32) -> int:
     """Rewrite a graph of Dynamo in place; return the number of products that are packed.
 
     Weights of products, not of convolutions, are rounded to so many bits: 8, 4, or 32 for none.
-    `is_frozen` promises that nobody writes into the weights, so the ops do not watch them.
     A graph under autocast stays as it is, and so do convolutions where results in `channels_last`
     could change what the graph does.
     """
@@ -117,12 +103,11 @@ def pack_products(
     results: dict[torch.fx.Node, torch.fx.Node] = {}
     for product in products:
         product.bits = 32 if product.num_dims else weight_bits
-        product.is_frozen = is_frozen
         _put(graph, product, results)
     if is_settled:
         layouts.apply(results)
     for layers in recurrent:
-        put_recurrent(graph, layers, results, is_frozen)
+        put_recurrent(graph, layers, results)
     graph.lint()
     module.recompile()
     return len(products) + len(recurrent)
@@ -379,8 +364,7 @@ class _Layouts:
             merged = before.args[0] if is_copied else before
             # where values are copied, as what is written into them afterwards is not seen
             with self.graph.inserting_before(before if is_copied else node):
-                for method, *sizes in _merging_steps(before.meta[EXAMPLE]):
-                    merged = self.graph.call_method(method, (merged, *sizes))
+                merged = self._methods(merged, _merging_steps(before.meta[EXAMPLE]))
             merged.meta[EXAMPLE] = node.meta[EXAMPLE]
             node.replace_all_uses_with(merged)
             results[node] = merged
@@ -396,10 +380,15 @@ class _Layouts:
                 order, back = memory_order(example)
                 calls = [("permute", order), ("contiguous",), ("permute", back)]
             with self.graph.inserting_before(output):
-                for method, *args in calls:
-                    laid_out = self.graph.call_method(method, (laid_out, *args))
+                laid_out = self._methods(laid_out, calls)
             laid_out.meta[EXAMPLE] = example
             output.replace_input_with(last, laid_out)
+
+    def _methods(self, value: torch.fx.Node, calls: list[tuple[Any, ...]]) -> torch.fx.Node:
+        """Put in calls of methods, each on the value of the one before."""
+        for method, *args in calls:
+            value = self.graph.call_method(method, (value, *args))
+        return value
 
 
 def _merges_channels(node: torch.fx.Node) -> bool:

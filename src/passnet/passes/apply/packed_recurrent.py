@@ -13,7 +13,7 @@ from typing import Any
 import torch
 import torch.fx
 
-from passnet.passes.apply.packed_op import FROZEN, example_of, is_plain, is_weight
+from passnet.passes.apply.packed_op import example_of, is_plain, is_weight
 from passnet.passes.match.graph_index import GraphIndex
 from passnet.passes.match.guards import EXAMPLE
 
@@ -118,21 +118,17 @@ def _takes_parts(node: torch.fx.Node) -> bool:
 
 
 def put_recurrent(
-    graph: torch.fx.Graph,
-    call: Recurrent,
-    results: dict[torch.fx.Node, torch.fx.Node],
-    is_frozen: bool,
+    graph: torch.fx.Graph, call: Recurrent, results: dict[torch.fx.Node, torch.fx.Node]
 ) -> None:
     """Put the op in the place of a call, for each layer and direction.
 
     `results` are the nodes that stand in the place of others; what it replaces is added to them.
-    `is_frozen` promises that nobody writes into the weights.
     """
     node = call.node
     x, hidden = (results.get(each, each) for each in (call.x, call.hidden))
     cell = results.get(call.cell, call.cell) if call.cell else None
     with graph.inserting_before(node):
-        parts = _put_layers(graph, call, x, hidden, cell, f" {FROZEN}" if is_frozen else "")
+        parts = _put_layers(graph, call, x, hidden, cell)
     if isinstance(node.meta[EXAMPLE], torch.Tensor):  # a cell of one state
         replaced = {node: parts[1]}
     else:
@@ -147,17 +143,14 @@ def put_recurrent(
 
 
 def _put_layers(
-    graph: torch.fx.Graph, call: Recurrent, x: Any, hidden: Any, cell: Any, rest: str
+    graph: torch.fx.Graph, call: Recurrent, x: Any, hidden: Any, cell: Any
 ) -> list[torch.fx.Node]:
-    """Put in the ops; return the nodes of all hidden states, and of the last states.
-
-    `rest` are words for the forms of their products.
-    """
+    """Put in the ops; return the nodes of all hidden states, and of the last states."""
     op = torch.ops.passnet_packed.recur.default
 
     def recur(x: torch.fx.Node, number: int, hidden: Any, cell: Any) -> tuple[torch.fx.Node, ...]:
         is_reversed = call.num_directions == 2 and number % 2
-        form = f"{call.kind} {int(is_reversed)}{rest}"
+        form = f"{call.kind} {int(is_reversed)}"
         found = graph.call_function(op, (x, [*call.weights[number]], hidden, cell, form))
         return tuple(graph.call_function(operator.getitem, (found, part)) for part in range(3))
 

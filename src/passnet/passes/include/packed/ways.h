@@ -307,25 +307,23 @@ inline Tensor product(Packed packed, const Form& form, const Tensor& values, con
   }
   if (form.num_dims && packed.way == Way::TORCH) return all_by_torch(form, values, other, given);
   if (packed.way == Way::LOW_BIT || packed.way == Way::BF16) return in_fewer_bits(packed, form, values, given);
-  const auto own_format = form.num_dims ? form.last() : at::MemoryFormat::Contiguous;
-  const bool is_by_rows = packed.way == Way::MKL || packed.way == Way::MKL_ROWS;
-  const bool is_as_wanted = values.is_non_overlapping_and_dense() || (is_by_rows && form.num_dims && pitch_of(values));
-  Tensor x = is_as_wanted ? values : values.contiguous(own_format);
+  const auto format = form.num_dims ? form.last() : at::MemoryFormat::Contiguous;
+  Tensor y;
+  if (packed.way == Way::MKL || packed.way == Way::MKL_ROWS) {
+    Tensor dense = form.num_dims && pitch_of(values) ? values : values.contiguous(format);
+    std::vector<int64_t> sizes = values.sizes().vec();
+    sizes[form.num_dims ? 1 : sizes.size() - 1] = given[0].size(0);
+    y = passnet::empty_kept(sizes, format);
+    product_of_rows(packed, form, dense, in_format(other, format), y, rows_of(form, values));
+    return y;
+  }
+  Tensor x = values.is_non_overlapping_and_dense() ? values : values.contiguous(format);
   // oneDNN's own ReLU and clamp make a zero of NaN
   bool loses_nan = form.activation == "relu" || form.activation == "hardtanh";
   bool is_apart = packed.way == Way::ONEDNN_APART || other || loses_nan;
   const char* attribute = is_apart ? "none" : form.activation.c_str();
   Scalars scalars = is_apart ? Scalars() : form.scalars();
   Text algorithm(form.algorithm);
-  Tensor y;
-  if (is_by_rows) {
-    Tensor dense = form.num_dims && pitch_of(x) ? x : x.contiguous(own_format);
-    std::vector<int64_t> sizes = x.sizes().vec();
-    sizes[form.num_dims ? 1 : sizes.size() - 1] = given[0].size(0);
-    y = passnet::empty_kept(sizes, own_format);
-    product_of_rows(packed, form, dense, in_format(other, own_format), y, rows_of(form, x));
-    return y;
-  }
   if (packed.way == Way::MKL_PATCHES) {
     direct::Shape shape = shape_of(form, x, given[0]);
     if (shape.num_pixels() == packed.num_patches) {
